@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
-from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
-from trainium_core.audit.listings.listing import Entry, Location
+from trainium_core.audit.listings.ec2 import ec2_resource
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 
@@ -12,7 +12,14 @@ _PREPAID = Charge(note="paid when it was bought")
 _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pending", "delayed")
 
 
-def _instance(entry: Entry, location: Location) -> Resource | None:
+@Listing(
+    "EC2 instance",
+    "AWS::EC2::Instance",
+    arn_type="ec2:instance",
+    permission="ec2:DescribeInstances",
+    entries="Reservations[].Instances[]",
+)
+def _instances(entry: Entry, location: Location) -> Resource | None:
     state = entry["State"]["Name"]
     if state == "terminated":  # EC2 lists it for another hour, but does not bill it
         return None
@@ -37,7 +44,13 @@ def _charge_of_instance(entry: Entry) -> Charge:
     return Charge(items=(ChargedItem(product=product, quantity=Decimal(1), instance_type=entry["InstanceType"]),))
 
 
-def _reservation(entry: Entry, location: Location) -> Resource | None:
+@Listing(
+    "capacity reservation",
+    "AWS::EC2::CapacityReservation",
+    arn_type="ec2:capacity-reservation",
+    permission="ec2:DescribeCapacityReservations",
+)
+def _reservations(entry: Entry, location: Location) -> Resource | None:
     if entry["State"] not in _RESERVED_STATES:
         return None
     free = entry.get("AvailableInstanceCount", 0)
@@ -63,7 +76,14 @@ def _charge_of_reservation(entry: Entry, free: int) -> Charge:
     return Charge(items=(unused,))
 
 
-def _placement_group(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "placement group",
+    "AWS::EC2::PlacementGroup",
+    arn_type="ec2:placement-group",
+    permission="ec2:DescribePlacementGroups",
+    in_estimates=False,
+)
+def _placement_groups(entry: Entry, location: Location) -> Resource:
     ids = (entry["GroupId"],) if "GroupId" in entry else ()
     return ec2_resource(
         entry,
@@ -76,7 +96,14 @@ def _placement_group(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _launch_template(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "launch template",
+    "AWS::EC2::LaunchTemplate",
+    arn_type="ec2:launch-template",
+    permission="ec2:DescribeLaunchTemplates",
+    in_estimates=False,
+)
+def _launch_templates(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
         location,
@@ -88,51 +115,14 @@ def _launch_template(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _key_pair(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "key pair", "AWS::EC2::KeyPair", arn_type="ec2:key-pair", permission="ec2:DescribeKeyPairs", in_estimates=False
+)
+def _key_pairs(entry: Entry, location: Location) -> Resource:
     ids = (entry["KeyName"],)
     return ec2_resource(
         entry, location, arn_type="key-pair", resource_id=entry["KeyPairId"], other_ids=ids, detail=entry["KeyName"]
     )
 
 
-COMPUTE = (
-    of_ec2(
-        kind="EC2 instance",
-        resource_type="Instance",
-        arn_type="instance",
-        permission="DescribeInstances",
-        entries="Reservations[].Instances[]",
-        read=_instance,
-    ),
-    of_ec2(
-        kind="capacity reservation",
-        resource_type="CapacityReservation",
-        arn_type="capacity-reservation",
-        permission="DescribeCapacityReservations",
-        read=_reservation,
-    ),
-    of_ec2(
-        kind="placement group",
-        resource_type="PlacementGroup",
-        arn_type="placement-group",
-        permission="DescribePlacementGroups",
-        read=_placement_group,
-        in_estimates=False,
-    ),
-    of_ec2(
-        kind="launch template",
-        resource_type="LaunchTemplate",
-        arn_type="launch-template",
-        permission="DescribeLaunchTemplates",
-        read=_launch_template,
-        in_estimates=False,
-    ),
-    of_ec2(
-        kind="key pair",
-        resource_type="KeyPair",
-        arn_type="key-pair",
-        permission="DescribeKeyPairs",
-        read=_key_pair,
-        in_estimates=False,
-    ),
-)
+COMPUTE = (_instances, _reservations, _placement_groups, _launch_templates, _key_pairs)

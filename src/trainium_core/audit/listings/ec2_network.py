@@ -2,12 +2,13 @@
 
 from decimal import Decimal
 
-from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
-from trainium_core.audit.listings.listing import Entry, Location
+from trainium_core.audit.listings.ec2 import ec2_resource
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
 
 
-def _vpc(entry: Entry, location: Location) -> Resource | None:
+@Listing("VPC", "AWS::EC2::VPC", arn_type="ec2:vpc", permission="ec2:DescribeVpcs")
+def _vpcs(entry: Entry, location: Location) -> Resource | None:
     if entry.get("IsDefault"):
         return None
     return ec2_resource(
@@ -15,7 +16,8 @@ def _vpc(entry: Entry, location: Location) -> Resource | None:
     )
 
 
-def _subnet(entry: Entry, location: Location) -> Resource:
+@Listing("subnet", "AWS::EC2::Subnet", arn_type="ec2:subnet", permission="ec2:DescribeSubnets")
+def _subnets(entry: Entry, location: Location) -> Resource:
     parents = (entry["VpcId"],)
     return ec2_resource(
         entry,
@@ -28,21 +30,38 @@ def _subnet(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _route_table(entry: Entry, location: Location) -> Resource | None:
+@Listing(
+    "route table",
+    "AWS::EC2::RouteTable",
+    arn_type="ec2:route-table",
+    permission="ec2:DescribeRouteTables",
+    in_estimates=False,
+)
+def _route_tables(entry: Entry, location: Location) -> Resource | None:
     if any(association.get("Main") for association in entry.get("Associations", ())):
         return None
     parents = (entry["VpcId"],)
     return ec2_resource(entry, location, arn_type="route-table", resource_id=entry["RouteTableId"], parents=parents)
 
 
-def _network_acl(entry: Entry, location: Location) -> Resource | None:
+@Listing(
+    "network ACL",
+    "AWS::EC2::NetworkAcl",
+    arn_type="ec2:network-acl",
+    permission="ec2:DescribeNetworkAcls",
+    in_estimates=False,
+)
+def _network_acls(entry: Entry, location: Location) -> Resource | None:
     if entry.get("IsDefault"):
         return None
     parents = (entry["VpcId"],)
     return ec2_resource(entry, location, arn_type="network-acl", resource_id=entry["NetworkAclId"], parents=parents)
 
 
-def _security_group(entry: Entry, location: Location) -> Resource | None:
+@Listing(
+    "security group", "AWS::EC2::SecurityGroup", arn_type="ec2:security-group", permission="ec2:DescribeSecurityGroups"
+)
+def _security_groups(entry: Entry, location: Location) -> Resource | None:
     if entry["GroupName"] == "default":
         return None
     return ec2_resource(
@@ -56,14 +75,22 @@ def _security_group(entry: Entry, location: Location) -> Resource | None:
     )
 
 
-def _internet_gateway(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "internet gateway",
+    "AWS::EC2::InternetGateway",
+    arn_type="ec2:internet-gateway",
+    permission="ec2:DescribeInternetGateways",
+    in_estimates=False,
+)
+def _internet_gateways(entry: Entry, location: Location) -> Resource:
     parents = tuple(attachment["VpcId"] for attachment in entry.get("Attachments", ()))
     return ec2_resource(
         entry, location, arn_type="internet-gateway", resource_id=entry["InternetGatewayId"], parents=parents
     )
 
 
-def _nat_gateway(entry: Entry, location: Location) -> Resource | None:
+@Listing("NAT gateway", "AWS::EC2::NatGateway", arn_type="ec2:natgateway", permission="ec2:DescribeNatGateways")
+def _nat_gateways(entry: Entry, location: Location) -> Resource | None:
     if entry["State"] in ("deleted", "failed"):
         return None
     return ec2_resource(
@@ -78,7 +105,8 @@ def _nat_gateway(entry: Entry, location: Location) -> Resource | None:
     )
 
 
-def _address(entry: Entry, location: Location) -> Resource:
+@Listing("Elastic IP address", "AWS::EC2::EIP", arn_type="ec2:elastic-ip", permission="ec2:DescribeAddresses")
+def _addresses(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
         location,
@@ -91,7 +119,8 @@ def _address(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _endpoint(entry: Entry, location: Location) -> Resource | None:
+@Listing("VPC endpoint", "AWS::EC2::VPCEndpoint", arn_type="ec2:vpc-endpoint", permission="ec2:DescribeVpcEndpoints")
+def _endpoints(entry: Entry, location: Location) -> Resource | None:
     state = entry["State"].lower()
     if state == "deleted":
         return None
@@ -109,7 +138,13 @@ def _endpoint(entry: Entry, location: Location) -> Resource | None:
     )
 
 
-def _interface(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "network interface",
+    "AWS::EC2::NetworkInterface",
+    arn_type="ec2:network-interface",
+    permission="ec2:DescribeNetworkInterfaces",
+)
+def _interfaces(entry: Entry, location: Location) -> Resource:
     groups = tuple(group["GroupId"] for group in entry.get("Groups", ()))
     return ec2_resource(
         {"Tags": entry.get("TagSet") or entry.get("Tags")},
@@ -127,77 +162,14 @@ def _hourly(product: str, quantity: int = 1) -> Charge:
 
 
 NETWORK = (
-    of_ec2(
-        kind="NAT gateway",
-        resource_type="NatGateway",
-        arn_type="natgateway",
-        permission="DescribeNatGateways",
-        read=_nat_gateway,
-    ),
-    of_ec2(
-        kind="Elastic IP address",
-        resource_type="EIP",
-        arn_type="elastic-ip",
-        permission="DescribeAddresses",
-        read=_address,
-    ),
-    of_ec2(
-        kind="VPC endpoint",
-        resource_type="VPCEndpoint",
-        arn_type="vpc-endpoint",
-        permission="DescribeVpcEndpoints",
-        read=_endpoint,
-    ),
-    of_ec2(
-        kind="network interface",
-        resource_type="NetworkInterface",
-        arn_type="network-interface",
-        permission="DescribeNetworkInterfaces",
-        read=_interface,
-    ),
-    of_ec2(
-        kind="internet gateway",
-        resource_type="InternetGateway",
-        arn_type="internet-gateway",
-        permission="DescribeInternetGateways",
-        read=_internet_gateway,
-        in_estimates=False,
-    ),
-    of_ec2(
-        kind="security group",
-        resource_type="SecurityGroup",
-        arn_type="security-group",
-        permission="DescribeSecurityGroups",
-        read=_security_group,
-    ),
-    of_ec2(
-        kind="network ACL",
-        resource_type="NetworkAcl",
-        arn_type="network-acl",
-        permission="DescribeNetworkAcls",
-        read=_network_acl,
-        in_estimates=False,
-    ),
-    of_ec2(
-        kind="route table",
-        resource_type="RouteTable",
-        arn_type="route-table",
-        permission="DescribeRouteTables",
-        read=_route_table,
-        in_estimates=False,
-    ),
-    of_ec2(
-        kind="subnet",
-        resource_type="Subnet",
-        arn_type="subnet",
-        permission="DescribeSubnets",
-        read=_subnet,
-    ),
-    of_ec2(
-        kind="VPC",
-        resource_type="VPC",
-        arn_type="vpc",
-        permission="DescribeVpcs",
-        read=_vpc,
-    ),
+    _nat_gateways,
+    _addresses,
+    _endpoints,
+    _interfaces,
+    _internet_gateways,
+    _security_groups,
+    _network_acls,
+    _route_tables,
+    _subnets,
+    _vpcs,
 )

@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
-from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
-from trainium_core.audit.listings.listing import Entry, Location
+from trainium_core.audit.listings.ec2 import ec2_resource
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.facts import facts
 
@@ -11,7 +11,8 @@ _INCLUDED_IOPS = 3000
 """Baseline of every gp3 volume, without charge (EBS documentation, General Purpose SSD)."""
 
 
-def _volume(entry: Entry, location: Location) -> Resource:
+@Listing("EBS volume", "AWS::EC2::Volume", arn_type="ec2:volume", permission="ec2:DescribeVolumes")
+def _volumes(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
         location,
@@ -37,7 +38,14 @@ def _charge_of_volume(entry: Entry) -> Charge:
     )
 
 
-def _snapshot(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "EBS snapshot",
+    "AWS::EC2::Snapshot",
+    arn_type="ec2:snapshot",
+    permission="ec2:DescribeSnapshots",
+    arguments={"OwnerIds": ["self"]},
+)
+def _snapshots(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
         location,
@@ -51,7 +59,10 @@ def _snapshot(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _image(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "image", "AWS::EC2::Image", arn_type="ec2:image", permission="ec2:DescribeImages", arguments={"Owners": ["self"]}
+)
+def _images(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
         location,
@@ -64,28 +75,4 @@ def _image(entry: Entry, location: Location) -> Resource:
     )
 
 
-STORAGE = (
-    of_ec2(
-        kind="EBS volume",
-        resource_type="Volume",
-        arn_type="volume",
-        permission="DescribeVolumes",
-        read=_volume,
-    ),
-    of_ec2(
-        kind="EBS snapshot",
-        resource_type="Snapshot",
-        arn_type="snapshot",
-        permission="DescribeSnapshots",
-        read=_snapshot,
-        arguments={"OwnerIds": ["self"]},
-    ),
-    of_ec2(
-        kind="image",
-        resource_type="Image",
-        arn_type="image",
-        permission="DescribeImages",
-        read=_image,
-        arguments={"Owners": ["self"]},
-    ),
-)
+STORAGE = (_volumes, _snapshots, _images)

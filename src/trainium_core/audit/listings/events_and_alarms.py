@@ -12,14 +12,24 @@ _SHORTEST_USUAL_PERIOD = 60
 """Seconds. An alarm with a shorter period has high resolution, and another price (CloudWatch pricing)."""
 
 
-def _rule(entry: Entry, _location: Location) -> Resource | None:
+@Listing(
+    "EventBridge rule", "AWS::Events::Rule", arn_type="events:rule", permission="events:ListRules", in_estimates=False
+)
+def _rules(entry: Entry, _location: Location) -> Resource | None:
     if entry.get("ManagedBy"):  # managed by a service, cannot be deleted
         return None
     name, arn = entry["Name"], entry["Arn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=entry.get("State", ""), charge=BY_USE)
 
 
-def _schedule(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "schedule",
+    "AWS::Scheduler::Schedule",
+    arn_type="scheduler:schedule",
+    permission="scheduler:ListSchedules",
+    in_estimates=False,
+)
+def _schedules(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["Name"], entry["Arn"]
     return Resource(
         name=name,
@@ -31,12 +41,20 @@ def _schedule(entry: Entry, _location: Location) -> Resource:
     )
 
 
-def _topic(entry: Entry, _location: Location) -> Resource:
+@Listing("SNS topic", "AWS::SNS::Topic", arn_type="sns", permission="sns:ListTopics", in_estimates=False)
+def _topics(entry: Entry, _location: Location) -> Resource:
     arn = entry["TopicArn"]
     return Resource(name=arn.rpartition(":")[2], arn=arn, ids=frozenset([arn]), charge=BY_USE)
 
 
-def _alarm(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "CloudWatch alarm",
+    "AWS::CloudWatch::Alarm",
+    arn_type="cloudwatch:alarm",
+    permission="cloudwatch:DescribeAlarms",
+    entries="MetricAlarms[]",
+)
+def _alarms(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["AlarmName"], entry["AlarmArn"]
     ids = frozenset([name, arn])
     return Resource(name=name, arn=arn, ids=ids, state=entry.get("StateValue", ""), charge=_alarm_charge(entry))
@@ -48,7 +66,18 @@ def _alarm_charge(entry: Entry) -> Charge:
     return Charge(unpriced="an alarm on several metrics, or of high resolution")
 
 
-def _budget(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "budget",
+    "AWS::Budgets::Budget",
+    arn_type="budgets:budget",
+    permission="budgets:ViewBudget",
+    entries="Budgets[]",
+    operation="describe_budgets",
+    arguments={"AccountId": "{account}"},
+    endpoint_region=BUDGETS_REGION,
+    in_estimates=False,
+)
+def _budgets(entry: Entry, location: Location) -> Resource:
     name = entry["BudgetName"]
     return Resource(
         name=name,
@@ -58,57 +87,4 @@ def _budget(entry: Entry, location: Location) -> Resource:
     )
 
 
-EVENTS_AND_ALARMS = (
-    Listing(
-        kind="EventBridge rule",
-        resource_type="AWS::Events::Rule",
-        arn_type="events:rule",
-        service="events",
-        permission="events:ListRules",
-        entries="Rules[]",
-        read=_rule,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="schedule",
-        resource_type="AWS::Scheduler::Schedule",
-        arn_type="scheduler:schedule",
-        service="scheduler",
-        permission="scheduler:ListSchedules",
-        entries="Schedules[]",
-        read=_schedule,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="SNS topic",
-        resource_type="AWS::SNS::Topic",
-        arn_type="sns",
-        service="sns",
-        permission="sns:ListTopics",
-        entries="Topics[]",
-        read=_topic,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="CloudWatch alarm",
-        resource_type="AWS::CloudWatch::Alarm",
-        arn_type="cloudwatch:alarm",
-        service="cloudwatch",
-        permission="cloudwatch:DescribeAlarms",
-        entries="MetricAlarms[]",
-        read=_alarm,
-    ),
-    Listing(
-        kind="budget",
-        resource_type="AWS::Budgets::Budget",
-        arn_type="budgets:budget",
-        service="budgets",
-        call="describe_budgets",
-        permission="budgets:ViewBudget",
-        entries="Budgets[]",
-        read=_budget,
-        arguments={"AccountId": "{account}"},
-        endpoint_region=BUDGETS_REGION,
-        in_estimates=False,
-    ),
-)
+EVENTS_AND_ALARMS = (_rules, _schedules, _topics, _alarms, _budgets)

@@ -8,7 +8,8 @@ from trainium_core.audit.resource import Charge, ChargedItem, Resource
 _BYTES_PER_GB = 2**30
 
 
-def _fsx(entry: Entry, location: Location) -> Resource:
+@Listing("FSx file system", "AWS::FSx::FileSystem", arn_type="fsx:file-system", permission="fsx:DescribeFileSystems")
+def _fsx_file_systems(entry: Entry, location: Location) -> Resource:
     file_system_id = entry["FileSystemId"]
     return Resource(
         name=file_system_id,
@@ -30,7 +31,8 @@ def _charge_of_fsx(entry: Entry) -> Charge:
     return Charge(items=(ChargedItem(product="fsx-lustre-storage", quantity=Decimal(entry["StorageCapacity"])),))
 
 
-def _backup(entry: Entry, location: Location) -> Resource:
+@Listing("FSx backup", "AWS::FSx::Backup", arn_type="fsx:backup", permission="fsx:DescribeBackups")
+def _backups(entry: Entry, location: Location) -> Resource:
     backup_id = entry["BackupId"]
     return Resource(
         name=backup_id,
@@ -45,7 +47,14 @@ def _backup(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _efs(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "EFS file system",
+    "AWS::EFS::FileSystem",
+    arn_type="elasticfilesystem:file-system",
+    permission="elasticfilesystem:DescribeFileSystems",
+    service="efs",
+)
+def _efs_file_systems(entry: Entry, location: Location) -> Resource:
     file_system_id, size = entry["FileSystemId"], entry["SizeInBytes"]
     elsewhere = size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
     stored = Decimal(size["Value"] - elsewhere) / _BYTES_PER_GB
@@ -64,32 +73,4 @@ def _efs(entry: Entry, location: Location) -> Resource:
     )
 
 
-FILE_SYSTEMS = (
-    Listing(
-        kind="FSx file system",
-        resource_type="AWS::FSx::FileSystem",
-        arn_type="fsx:file-system",
-        service="fsx",
-        permission="fsx:DescribeFileSystems",
-        entries="FileSystems[]",
-        read=_fsx,
-    ),
-    Listing(
-        kind="FSx backup",
-        resource_type="AWS::FSx::Backup",
-        arn_type="fsx:backup",
-        service="fsx",
-        permission="fsx:DescribeBackups",
-        entries="Backups[]",
-        read=_backup,
-    ),
-    Listing(
-        kind="EFS file system",
-        resource_type="AWS::EFS::FileSystem",
-        arn_type="elasticfilesystem:file-system",
-        service="efs",
-        permission="elasticfilesystem:DescribeFileSystems",
-        entries="FileSystems[]",
-        read=_efs,
-    ),
-)
+FILE_SYSTEMS = (_fsx_file_systems, _backups, _efs_file_systems)

@@ -7,7 +7,14 @@ from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
 from trainium_core.engines.registry import SERVICE_LOGS
 
 
-def _group(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "Auto Scaling group",
+    "AWS::AutoScaling::AutoScalingGroup",
+    arn_type="autoscaling:autoScalingGroup",
+    permission="autoscaling:DescribeAutoScalingGroups",
+    in_estimates=False,
+)
+def _groups(entry: Entry, _location: Location) -> Resource:
     name = entry["AutoScalingGroupName"]
     return Resource(
         name=name,
@@ -20,12 +27,27 @@ def _group(entry: Entry, _location: Location) -> Resource:
     )
 
 
-def _function(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "Lambda function",
+    "AWS::Lambda::Function",
+    arn_type="lambda:function",
+    permission="lambda:ListFunctions",
+    in_estimates=False,
+)
+def _functions(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["FunctionName"], entry["FunctionArn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), detail=entry.get("Runtime", ""), charge=BY_USE)
 
 
-def _log_group(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "log group",
+    "AWS::Logs::LogGroup",
+    arn_type="logs:log-group",
+    permission="logs:DescribeLogGroups",
+    entries="logGroups[]",
+    in_estimates=False,
+)
+def _log_groups(entry: Entry, location: Location) -> Resource:
     name = entry["logGroupName"]
     kept = entry.get("retentionInDays")
     of_a_service = name.startswith(tuple(logs.prefix for logs in SERVICE_LOGS))
@@ -40,7 +62,14 @@ def _log_group(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _parameter(entry: Entry, location: Location) -> Resource:
+@Listing(
+    "SSM parameter",
+    "AWS::SSM::Parameter",
+    arn_type="ssm:parameter",
+    permission="ssm:DescribeParameters",
+    entries="Parameters[?!starts_with(Name, '/aws/')]",
+)
+def _parameters(entry: Entry, location: Location) -> Resource:
     name, tier = entry["Name"], entry.get("Tier", "Standard")
     return Resource(
         name=name,
@@ -52,60 +81,19 @@ def _parameter(entry: Entry, location: Location) -> Resource:
     )
 
 
-def _state_machine(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "state machine",
+    "AWS::StepFunctions::StateMachine",
+    arn_type="states:stateMachine",
+    permission="states:ListStateMachines",
+    entries="stateMachines[]",
+    service="stepfunctions",
+    in_estimates=False,
+)
+def _state_machines(entry: Entry, _location: Location) -> Resource:
     arn = entry["stateMachineArn"]
     ids = frozenset([entry["name"], arn])
     return Resource(name=entry["name"], arn=arn, ids=ids, created=entry.get("creationDate"), charge=BY_USE)
 
 
-FUNCTIONS_AND_LOGS = (
-    Listing(
-        kind="Auto Scaling group",
-        resource_type="AWS::AutoScaling::AutoScalingGroup",
-        arn_type="autoscaling:autoScalingGroup",
-        service="autoscaling",
-        permission="autoscaling:DescribeAutoScalingGroups",
-        entries="AutoScalingGroups[]",
-        read=_group,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="Lambda function",
-        resource_type="AWS::Lambda::Function",
-        arn_type="lambda:function",
-        service="lambda",
-        permission="lambda:ListFunctions",
-        entries="Functions[]",
-        read=_function,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="log group",
-        resource_type="AWS::Logs::LogGroup",
-        arn_type="logs:log-group",
-        service="logs",
-        permission="logs:DescribeLogGroups",
-        entries="logGroups[]",
-        read=_log_group,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="SSM parameter",
-        resource_type="AWS::SSM::Parameter",
-        arn_type="ssm:parameter",
-        service="ssm",
-        permission="ssm:DescribeParameters",
-        entries="Parameters[?!starts_with(Name, '/aws/')]",
-        read=_parameter,
-    ),
-    Listing(
-        kind="state machine",
-        resource_type="AWS::StepFunctions::StateMachine",
-        arn_type="states:stateMachine",
-        service="stepfunctions",
-        permission="states:ListStateMachines",
-        entries="stateMachines[]",
-        read=_state_machine,
-        in_estimates=False,
-    ),
-)
+FUNCTIONS_AND_LOGS = (_groups, _functions, _log_groups, _parameters, _state_machines)

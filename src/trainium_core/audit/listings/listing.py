@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import jmespath
@@ -36,17 +36,26 @@ def unmeasured(_client_of: ClientFactory, resource: Resource) -> Resource | None
     return resource
 
 
-@dataclass(frozen=True, kw_only=True)
+Reader = Callable[[Entry, Location], Resource | None]
+"""Reads an entry of a response; None if it is deleted, or part of another resource."""
+
+
+@dataclass
 class Listing:
-    """One kind of resource.
+    """One kind of resource. Decorates the function that reads an entry of the response.
 
     Attributes:
+        kind: The kind in plain words, in the singular.
+        resource_type: Its CloudFormation type.
+        arn_type: The type in its ARNs, as returned by `resource.arn_type`.
         permission: The action that lists it.
-        call: Method of boto3's client, if it is not named after the permission.
-        entries: JMESPath of the list in the response.
-        read: Reads an entry; None if it is deleted, or part of another resource.
+        entries: JMESPath of the list in the response. Default: named after the action, such as Volumes[].
+        service: boto3's name of the service. Default: the prefix of the action.
+        operation: boto3's method. Default: named after the action.
+        arguments: Arguments of the call.
         again: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
+        measure: Adds data that needs more requests.
         handed_over: Whether users keep it when they destroy the cluster, so that it counts as kept. It is listed only
             if the tag index names one of the cluster: most accounts have none, and may not be allowed to list it.
         in_estimates: False if it and its parts cost almost nothing while unused; `trn cost` skips it.
@@ -54,23 +63,29 @@ class Listing:
 
     kind: str
     resource_type: str
+    _: KW_ONLY
     arn_type: str
-    service: str
     permission: str
-    entries: str
-    read: Callable[[Entry, Location], Resource | None]
+    entries: str = ""
+    service: str = ""
+    operation: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    call: str = ""
     again: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
     handed_over: bool = False
     in_estimates: bool = True
+    read: Reader = field(init=False)
 
-    @property
-    def operation(self) -> str:
-        """The method of boto3's client."""
-        return self.call or re.sub(r"(?<!^)(?=[A-Z])", "_", self.permission.partition(":")[2]).lower()
+    def __post_init__(self) -> None:
+        prefix, _, action = self.permission.partition(":")
+        self.service = self.service or prefix
+        self.operation = self.operation or re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
+        self.entries = self.entries or f"{re.sub('^(Describe|List)', '', action)}[]"
+
+    def __call__(self, read: Reader) -> "Listing":
+        self.read = read
+        return self
 
 
 class AwsResourceLister:

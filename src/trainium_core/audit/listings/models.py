@@ -17,28 +17,40 @@ def of_sagemaker(entry: Entry, prefix: str, *, state: str = "", charge: Charge =
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=state, created=created, charge=charge)
 
 
-def _endpoint(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "SageMaker endpoint",
+    "AWS::SageMaker::Endpoint",
+    arn_type="sagemaker:endpoint",
+    permission="sagemaker:ListEndpoints",
+)
+def _endpoints(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Endpoint", state=entry["EndpointStatus"], charge=INSTANCES)
 
 
-def _model(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "SageMaker model",
+    "AWS::SageMaker::Model",
+    arn_type="sagemaker:model",
+    permission="sagemaker:ListModels",
+    in_estimates=False,
+)
+def _models(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Model")
 
 
-def _imported(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "Bedrock imported model",
+    "AWS::Bedrock::ImportedModel",
+    arn_type=IMPORTED_MODEL,
+    permission="bedrock:ListImportedModels",
+    entries="modelSummaries[]",
+    handed_over=True,
+    in_estimates=False,
+)
+def _imported_models(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["modelName"], entry["modelArn"]
     charge = Charge(unpriced="its storage and its use")
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), created=entry.get("creationTime"), charge=charge)
-
-
-def _repository(entry: Entry, _location: Location) -> Resource:
-    return Resource(
-        name=entry["repositoryName"],
-        arn=entry["repositoryArn"],
-        ids=frozenset([entry["repositoryName"]]),
-        created=entry.get("createdAt"),
-        charge=Charge(unpriced="storage that was not counted"),
-    )
 
 
 def _measure_repository(client_of: ClientFactory, repository: Resource) -> Resource | None:
@@ -49,45 +61,22 @@ def _measure_repository(client_of: ClientFactory, repository: Resource) -> Resou
     return replace(repository, detail=f"{len(sizes)} images, {gib(sum(sizes))}", charge=charge)
 
 
-MODELS = (
-    Listing(
-        kind="SageMaker endpoint",
-        resource_type="AWS::SageMaker::Endpoint",
-        arn_type="sagemaker:endpoint",
-        service="sagemaker",
-        permission="sagemaker:ListEndpoints",
-        entries="Endpoints[]",
-        read=_endpoint,
-    ),
-    Listing(
-        kind="SageMaker model",
-        resource_type="AWS::SageMaker::Model",
-        arn_type="sagemaker:model",
-        service="sagemaker",
-        permission="sagemaker:ListModels",
-        entries="Models[]",
-        read=_model,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="Bedrock imported model",
-        resource_type="AWS::Bedrock::ImportedModel",
-        arn_type=IMPORTED_MODEL,
-        service="bedrock",
-        permission="bedrock:ListImportedModels",
-        entries="modelSummaries[]",
-        read=_imported,
-        handed_over=True,
-        in_estimates=False,
-    ),
-    Listing(
-        kind="ECR repository",
-        resource_type="AWS::ECR::Repository",
-        arn_type="ecr:repository",
-        service="ecr",
-        permission="ecr:DescribeRepositories",
-        entries="repositories[]",
-        read=_repository,
-        measure=_measure_repository,
-    ),
+@Listing(
+    "ECR repository",
+    "AWS::ECR::Repository",
+    arn_type="ecr:repository",
+    permission="ecr:DescribeRepositories",
+    entries="repositories[]",
+    measure=_measure_repository,
 )
+def _repositories(entry: Entry, _location: Location) -> Resource:
+    return Resource(
+        name=entry["repositoryName"],
+        arn=entry["repositoryArn"],
+        ids=frozenset([entry["repositoryName"]]),
+        created=entry.get("createdAt"),
+        charge=Charge(unpriced="storage that was not counted"),
+    )
+
+
+MODELS = (_endpoints, _models, _imported_models, _repositories)

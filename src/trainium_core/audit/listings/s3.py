@@ -31,7 +31,21 @@ class _Content:
         return self.sizes.total()
 
 
-def _bucket(entry: Entry, location: Location) -> Resource:
+def _measure(client_of: ClientFactory, bucket: Resource) -> Resource | None:
+    content = _content(client_of, bucket.name)
+    return replace(bucket, detail=_in_words(content), charge=_charge(content))
+
+
+@Listing(
+    "S3 bucket",
+    "AWS::S3::Bucket",
+    arn_type="s3",
+    permission="s3:ListAllMyBuckets",
+    entries="Buckets[]",
+    operation="list_buckets",
+    measure=_measure,
+)
+def _buckets(entry: Entry, location: Location) -> Resource:
     name = entry["Name"]
     return Resource(
         name=name,
@@ -40,11 +54,6 @@ def _bucket(entry: Entry, location: Location) -> Resource:
         created=entry.get("CreationDate"),
         charge=Charge(unpriced="storage that was not counted"),
     )
-
-
-def _measure(client_of: ClientFactory, bucket: Resource) -> Resource | None:
-    content = _content(client_of, bucket.name)
-    return replace(bucket, detail=_in_words(content), charge=_charge(content))
 
 
 def _content(client_of: ClientFactory, bucket: str) -> _Content:
@@ -82,16 +91,4 @@ def _charge(content: _Content) -> Charge:
     return Charge(items=items, unpriced=", ".join(unpriced))
 
 
-BUCKETS = (
-    Listing(
-        kind="S3 bucket",
-        resource_type="AWS::S3::Bucket",
-        arn_type="s3",
-        service="s3",
-        call="list_buckets",
-        permission="s3:ListAllMyBuckets",
-        entries="Buckets[]",
-        read=_bucket,
-        measure=_measure,
-    ),
-)
+BUCKETS = (_buckets,)

@@ -12,21 +12,16 @@ from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 _CLUSTER = "AWS::SageMaker::Cluster"
 
 
-def _cluster(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "HyperPod cluster",
+    _CLUSTER,
+    arn_type="sagemaker:cluster",
+    permission="sagemaker:ListClusters",
+    entries="ClusterSummaries[]",
+)
+def _clusters(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Cluster", state=entry["ClusterStatus"], charge=INSTANCES)
 
-
-LISTINGS = (
-    Listing(
-        kind="HyperPod cluster",
-        resource_type=_CLUSTER,
-        arn_type="sagemaker:cluster",
-        service="sagemaker",
-        permission="sagemaker:ListClusters",
-        entries="ClusterSummaries[]",
-        read=_cluster,
-    ),
-)
 
 HYPERPOD = Engine(
     key="hyperpod",
@@ -34,7 +29,7 @@ HYPERPOD = Engine(
     cost_notes=cost_notes,
     warnings=hyperpod_warnings,
     checks={"hyperpod": check_hyperpod},
-    listings=LISTINGS,
+    listings=(_clusters,),
     service_logs=ServiceLogs(prefix="/aws/sagemaker/Clusters/", resource_type=_CLUSTER),
     service_nodes=ServiceNodes(resource_type=_CLUSTER, called="HyperPod cluster", running=running_nodes),
     nodes_are_ec2_instances=False,

@@ -11,7 +11,10 @@ from trainium_core.engines.pcs.deployed_groups import RESOURCE_TYPE, fleets_in
 from trainium_core.engines.pcs.warnings import pcs_warnings
 
 
-def _cluster(entry: Entry, _location: Location) -> Resource:
+@Listing(
+    "AWS PCS cluster", "AWS::PCS::Cluster", arn_type="pcs:cluster", permission="pcs:ListClusters", entries="clusters[]"
+)
+def _clusters(entry: Entry, _location: Location) -> Resource:
     return Resource(
         name=entry["name"],
         arn=entry["arn"],
@@ -22,18 +25,6 @@ def _cluster(entry: Entry, _location: Location) -> Resource:
     )
 
 
-LISTINGS = (
-    Listing(
-        kind="AWS PCS cluster",
-        resource_type="AWS::PCS::Cluster",
-        arn_type="pcs:cluster",
-        service="pcs",
-        permission="pcs:ListClusters",
-        entries="clusters[]",
-        read=_cluster,
-    ),
-)
-
 PCS = Engine(
     key="pcs",
     cost_items=cost_items,
@@ -41,7 +32,7 @@ PCS = Engine(
     warnings=pcs_warnings,
     checks={"pcs": check_pcs},
     shared_checks=("quota", "offering", "reservation", "placement", "lustre", "efs"),
-    listings=LISTINGS,
+    listings=(_clusters,),
     workloads=WORKLOADS,
     service_nodes=ServiceNodes(
         resource_type=RESOURCE_TYPE,

@@ -17,27 +17,22 @@ def _needs_vpc(plan: Plan) -> bool:
     return plan.sagemaker.vpc
 
 
-def _job(entry: Entry, _location: Location) -> Resource | None:
+@Listing(
+    "SageMaker training job",
+    "AWS::SageMaker::TrainingJob",
+    arn_type="sagemaker:training-job",
+    permission="sagemaker:ListTrainingJobs",
+    entries="TrainingJobSummaries[]",
+    arguments={"StatusEquals": "InProgress"},
+    again=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
+)
+def _jobs(entry: Entry, _location: Location) -> Resource | None:
     """None for a job that has ended and keeps no instances: it is history, and not billed."""
     state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
     if state not in _RUNNING and not warm:
         return None
     return of_sagemaker(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=INSTANCES)
 
-
-LISTINGS = (
-    Listing(
-        kind="SageMaker training job",
-        resource_type="AWS::SageMaker::TrainingJob",
-        arn_type="sagemaker:training-job",
-        service="sagemaker",
-        permission="sagemaker:ListTrainingJobs",
-        entries="TrainingJobSummaries[]",
-        read=_job,
-        arguments={"StatusEquals": "InProgress"},
-        again=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
-    ),
-)
 
 SAGEMAKER = Engine(
     key="sagemaker",
@@ -46,7 +41,7 @@ SAGEMAKER = Engine(
     warnings=training_warnings,
     needs_vpc=_needs_vpc,
     checks={"training": check_training_quota},
-    listings=LISTINGS,
+    listings=(_jobs,),
     workloads=WORKLOADS,
     ends_with_pilot=False,
 )
