@@ -39,6 +39,7 @@ class Resource:
     """One resource.
 
     Attributes:
+        arn: A listing fills in an ARN that its service does not return.
         ids: Every identifier that CloudFormation may use for it.
         tags: None if its listing does not contain them.
         parents: IDs of what it is part of, such as the VPC.
@@ -46,7 +47,7 @@ class Resource:
     """
 
     name: str
-    arn: str
+    arn: str = ""
     ids: frozenset[str]
     tags: dict[str, str] | None = None
     parents: frozenset[str] = frozenset()

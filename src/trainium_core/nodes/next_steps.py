@@ -9,27 +9,22 @@ from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
 
 
-def torchrun_command(plan: Plan, script: str = "train.py") -> str:
+def torchrun_command(plan: Plan) -> str:
     """The torchrun line that every node of the plan runs."""
-    return torchrun_line(plan.nodes, plan.processes_per_node, script)
+    return _torchrun_line(plan.nodes, plan.processes_per_node)
 
 
-def torchrun_line(nodes: int, processes: int, script: str = "train.py") -> str:
+def _torchrun_line(nodes: int, processes: int) -> str:
     """The torchrun line that every node runs: one process for each logical NeuronCore or GPU.
 
     A login shell puts the framework's programs on PATH, and sets the node's rank and the address of the first node from
     the membership. The line starts one, so that it works in a shell, a session and a service. Ranks are static: the
     c10d rendezvous would rank nodes by host name, and rank 0 must be at the address that all nodes receive.
-
-    Args:
-        nodes: Number of nodes.
-        processes: Processes of each node.
-        script: Path of the training script.
     """
     return (
         f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node={processes} "
         f"--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
-        f"--master_port={facts()['rendezvous']['port']} {script}'"
+        f"--master_port={facts()['rendezvous']['port']} train.py'"
     )
 
 
@@ -113,7 +108,7 @@ def next_steps(
         meaning="Shows whether each node is proven, and if not, why",
         value=f"trn nodes{of_cluster}",
     )
-    train = torchrun_line(nodes, processes)
+    train = _torchrun_line(nodes, processes)
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
     yield NextStep(name="CompileCache", meaning="The folder of compiled graphs", value=cache_url)
     yield NextStep(

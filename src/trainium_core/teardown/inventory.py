@@ -1,15 +1,15 @@
 """What a teardown would delete and retain, for the confirmation."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
 from trainium_core.plan import Plan
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
-from trainium_core.stacks.description import MadeResource
+from trainium_core.stacks.description import MadeResource, StackDescription
 from trainium_core.teardown.account import StoredBytes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, count, ours
@@ -21,7 +21,7 @@ _PRODUCTS = {
     "AWS::FSx::FileSystem": "fsx-lustre-storage",
     "AWS::EFS::FileSystem": "efs-storage",
 }
-_DATA = ("AWS::FSx::FileSystem", "AWS::EFS::FileSystem")
+_DATA = {BUCKET: "bucket", "AWS::FSx::FileSystem": "file system", "AWS::EFS::FileSystem": "file system"}
 _HIDDEN = "AWS::CDK::Metadata"
 
 
@@ -56,9 +56,9 @@ class Inventory:
 def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
     """List what is deleted and what is retained. What cannot be read is listed too."""
     survey = _Survey(account, scope)
-    going = survey.going()
+    going = tuple(survey.going())
     retained = (*kept(account, scope, plan, prices=prices), *_handed_over(account, scope.cluster))
-    return Inventory(going=tuple(going), kept=retained, unknown=tuple(survey.unknown))
+    return Inventory(going=going, kept=retained, unknown=tuple(survey.unknown))
 
 
 def _handed_over(account: TeardownAccount, cluster: str) -> Iterator[RetainedResource]:
@@ -106,77 +106,57 @@ class _Survey:
         self._account, self._scope = account, scope
         self.unknown: list[str] = []
 
-    def going(self) -> list[DeletedItem]:
-        return [*self._work(), *self._nodes(), *self._stacks(), *self._left_buckets(), *self._leftovers()]
-
-    def _work(self) -> Sequence[DeletedItem]:
-        engines = self._scope.engines_with_workloads
-        if not engines:
-            return []
-        try:
-            work = self._account.running_workloads(
-                engines=engines, cluster=self._scope.cluster, state_machines=self._scope.state_machines
-            )
-        except UnavailableError as error:
-            return self._not_known("jobs", error)
-        return [DeletedItem(what=each.kind, name=each.work_id.rpartition(":")[2], detail="is stopped") for each in work]
-
-    def _nodes(self) -> Sequence[DeletedItem]:
-        try:
-            groups = self._account.node_groups(self._scope.groups)
-        except UnavailableError as error:
-            return self._not_known("nodes", error)
-        return [
-            DeletedItem(
-                what="nodes", name=group.name, detail=", ".join(f"{n} {state}" for state, n in group.instances.items())
-            )
-            for group in groups
-            if group.instances
-        ]
-
-    def _stacks(self) -> Sequence[DeletedItem]:
-        going: list[DeletedItem] = []
+    def going(self) -> Iterator[DeletedItem]:
+        yield from self._work()
+        yield from self._nodes()
         for stack in self._scope.going:
-            kinds = Counter(
-                made.kind for made in stack.resources if not (made.kept or made.gone or made.kind == _HIDDEN)
-            )
-            going.append(
-                DeletedItem(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
-            )
-            if stack.others:
-                lost = f"{count(len(stack.others), 'resource')} that are not the cluster's"
-                going.append(DeletedItem(what="of stack", name=stack.name, detail=lost))
-            lost = "with everything in it"
-            going += [DeletedItem(what="bucket", name=name, detail=lost) for name in stack.ids(BUCKET)]
-            going += [
-                DeletedItem(what="file system", name=name, detail=lost) for kind in _DATA for name in stack.ids(kind)
-            ]
-        return going
-
-    def _left_buckets(self) -> Sequence[DeletedItem]:
-        going: list[DeletedItem] = []
-        for name in set(self._scope.buckets) - set(self._scope.buckets_in_stacks):
-            try:
-                tags = self._account.bucket_tags(name)
-            except UnavailableError as error:
-                self._not_known(f"bucket {name}", error)
-                continue
-            if self._scope.may_empty(tags):
-                going.append(DeletedItem(what="bucket", name=name, detail="left by an earlier stack"))
-        return going
-
-    def _leftovers(self) -> Sequence[DeletedItem]:
-        going: list[DeletedItem] = []
-        # Resources outside every stack are deleted last.
+            yield from _in_stack(stack)
+        yield from self._left_buckets()
+        # Resources outside every stack are deleted last, and only if no stack stays.
         for kind in () if self._scope.shared else LEFTOVER_KINDS:
-            try:
-                found = ours(self._account, self._scope, kind)
-            except UnavailableError as error:
-                self._not_known(f"{kind}s", error)
-                continue
-            going += [DeletedItem(what=kind, name=each.resource_id, detail="outside every stack") for each in found]
-        return going
+            with self._noting(f"{kind}s"):
+                for leftover in ours(self._account, self._scope, kind):
+                    yield DeletedItem(what=kind, name=leftover.resource_id, detail="outside every stack")
 
-    def _not_known(self, what: str, error: UnavailableError) -> Sequence[DeletedItem]:
-        self.unknown.append(f"{what}: {error}")
-        return []
+    def _work(self) -> Iterator[DeletedItem]:
+        engines, machines = self._scope.engines_with_workloads, self._scope.state_machines
+        if not engines:
+            return
+        with self._noting("jobs"):
+            for work in self._account.running_workloads(
+                engines=engines, cluster=self._scope.cluster, state_machines=machines
+            ):
+                yield DeletedItem(what=work.kind, name=work.work_id.rpartition(":")[2], detail="is stopped")
+
+    def _nodes(self) -> Iterator[DeletedItem]:
+        with self._noting("nodes"):
+            for group in self._account.node_groups(self._scope.groups):
+                if group.instances:
+                    detail = ", ".join(f"{number} {state}" for state, number in group.instances.items())
+                    yield DeletedItem(what="nodes", name=group.name, detail=detail)
+
+    def _left_buckets(self) -> Iterator[DeletedItem]:
+        for name in set(self._scope.buckets) - set(self._scope.buckets_in_stacks):
+            with self._noting(f"bucket {name}"):
+                if self._scope.may_empty(self._account.bucket_tags(name)):
+                    yield DeletedItem(what="bucket", name=name, detail="left by an earlier stack")
+
+    @contextmanager
+    def _noting(self, what: str) -> Generator[None]:
+        """Note what could not be read."""
+        try:
+            yield
+        except UnavailableError as error:
+            self.unknown.append(f"{what}: {error}")
+
+
+def _in_stack(stack: StackDescription) -> Iterator[DeletedItem]:
+    """A stack, and what is lost with it."""
+    kinds = Counter(made.kind for made in stack.resources if not (made.kept or made.gone or made.kind == _HIDDEN))
+    yield DeletedItem(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
+    if stack.others:
+        lost = f"{count(len(stack.others), 'resource')} that are not the cluster's"
+        yield DeletedItem(what="of stack", name=stack.name, detail=lost)
+    for kind, what in _DATA.items():
+        for name in stack.ids(kind):
+            yield DeletedItem(what=what, name=name, detail="with everything in it")

@@ -19,15 +19,13 @@ _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pend
     permission="ec2:DescribeInstances",
     entries="Reservations[].Instances[]",
 )
-def _instances(entry: Entry, location: Location) -> Resource | None:
+def _instances(entry: Entry, _location: Location) -> Resource | None:
     state = entry["State"]["Name"]
     if state == "terminated":  # EC2 lists it for another hour, but does not bill it
         return None
     return ec2_resource(
         entry,
-        location,
-        arn_type="instance",
-        resource_id=entry["InstanceId"],
+        entry["InstanceId"],
         parents=(entry.get("VpcId"),),
         state=state,
         detail=entry["InstanceType"],
@@ -50,15 +48,13 @@ def _charge_of_instance(entry: Entry) -> Charge:
     arn_type="ec2:capacity-reservation",
     permission="ec2:DescribeCapacityReservations",
 )
-def _reservations(entry: Entry, location: Location) -> Resource | None:
+def _reservations(entry: Entry, _location: Location) -> Resource | None:
     if entry["State"] not in _RESERVED_STATES:
         return None
     free = entry.get("AvailableInstanceCount", 0)
     return ec2_resource(
         entry,
-        location,
-        arn_type="capacity-reservation",
-        resource_id=entry["CapacityReservationId"],
+        entry["CapacityReservationId"],
         state=entry["State"],
         detail=f"{entry['TotalInstanceCount']} x {entry['InstanceType']}, {free} unused",
         created=entry.get("CreateDate"),
@@ -83,13 +79,11 @@ def _charge_of_reservation(entry: Entry, free: int) -> Charge:
     permission="ec2:DescribePlacementGroups",
     in_estimates=False,
 )
-def _placement_groups(entry: Entry, location: Location) -> Resource:
+def _placement_groups(entry: Entry, _location: Location) -> Resource:
     ids = (entry["GroupId"],) if "GroupId" in entry else ()
     return ec2_resource(
         entry,
-        location,
-        arn_type="placement-group",
-        resource_id=entry["GroupName"],
+        entry["GroupName"],
         other_ids=ids,
         state=entry["State"],
         detail=entry.get("Strategy", ""),
@@ -103,12 +97,10 @@ def _placement_groups(entry: Entry, location: Location) -> Resource:
     permission="ec2:DescribeLaunchTemplates",
     in_estimates=False,
 )
-def _launch_templates(entry: Entry, location: Location) -> Resource:
+def _launch_templates(entry: Entry, _location: Location) -> Resource:
     return ec2_resource(
         entry,
-        location,
-        arn_type="launch-template",
-        resource_id=entry["LaunchTemplateId"],
+        entry["LaunchTemplateId"],
         other_ids=(entry["LaunchTemplateName"],),
         detail=entry["LaunchTemplateName"],
         created=entry.get("CreateTime"),
@@ -118,11 +110,9 @@ def _launch_templates(entry: Entry, location: Location) -> Resource:
 @Listing(
     "key pair", "AWS::EC2::KeyPair", arn_type="ec2:key-pair", permission="ec2:DescribeKeyPairs", in_estimates=False
 )
-def _key_pairs(entry: Entry, location: Location) -> Resource:
+def _key_pairs(entry: Entry, _location: Location) -> Resource:
     ids = (entry["KeyName"],)
-    return ec2_resource(
-        entry, location, arn_type="key-pair", resource_id=entry["KeyPairId"], other_ids=ids, detail=entry["KeyName"]
-    )
+    return ec2_resource(entry, entry["KeyPairId"], other_ids=ids, detail=entry["KeyName"])
 
 
 COMPUTE = (_instances, _reservations, _placement_groups, _launch_templates, _key_pairs)

@@ -8,22 +8,18 @@ from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
 
 
 @Listing("VPC", "AWS::EC2::VPC", arn_type="ec2:vpc", permission="ec2:DescribeVpcs")
-def _vpcs(entry: Entry, location: Location) -> Resource | None:
+def _vpcs(entry: Entry, _location: Location) -> Resource | None:
     if entry.get("IsDefault"):
         return None
-    return ec2_resource(
-        entry, location, arn_type="vpc", resource_id=entry["VpcId"], state=entry["State"], detail=entry["CidrBlock"]
-    )
+    return ec2_resource(entry, entry["VpcId"], state=entry["State"], detail=entry["CidrBlock"])
 
 
 @Listing("subnet", "AWS::EC2::Subnet", arn_type="ec2:subnet", permission="ec2:DescribeSubnets")
-def _subnets(entry: Entry, location: Location) -> Resource:
+def _subnets(entry: Entry, _location: Location) -> Resource:
     parents = (entry["VpcId"],)
     return ec2_resource(
         entry,
-        location,
-        arn_type="subnet",
-        resource_id=entry["SubnetId"],
+        entry["SubnetId"],
         parents=parents,
         state=entry["State"],
         detail=entry["CidrBlock"],
@@ -37,11 +33,10 @@ def _subnets(entry: Entry, location: Location) -> Resource:
     permission="ec2:DescribeRouteTables",
     in_estimates=False,
 )
-def _route_tables(entry: Entry, location: Location) -> Resource | None:
+def _route_tables(entry: Entry, _location: Location) -> Resource | None:
     if any(association.get("Main") for association in entry.get("Associations", ())):
         return None
-    parents = (entry["VpcId"],)
-    return ec2_resource(entry, location, arn_type="route-table", resource_id=entry["RouteTableId"], parents=parents)
+    return ec2_resource(entry, entry["RouteTableId"], parents=(entry["VpcId"],))
 
 
 @Listing(
@@ -51,24 +46,21 @@ def _route_tables(entry: Entry, location: Location) -> Resource | None:
     permission="ec2:DescribeNetworkAcls",
     in_estimates=False,
 )
-def _network_acls(entry: Entry, location: Location) -> Resource | None:
+def _network_acls(entry: Entry, _location: Location) -> Resource | None:
     if entry.get("IsDefault"):
         return None
-    parents = (entry["VpcId"],)
-    return ec2_resource(entry, location, arn_type="network-acl", resource_id=entry["NetworkAclId"], parents=parents)
+    return ec2_resource(entry, entry["NetworkAclId"], parents=(entry["VpcId"],))
 
 
 @Listing(
     "security group", "AWS::EC2::SecurityGroup", arn_type="ec2:security-group", permission="ec2:DescribeSecurityGroups"
 )
-def _security_groups(entry: Entry, location: Location) -> Resource | None:
+def _security_groups(entry: Entry, _location: Location) -> Resource | None:
     if entry["GroupName"] == "default":
         return None
     return ec2_resource(
         entry,
-        location,
-        arn_type="security-group",
-        resource_id=entry["GroupId"],
+        entry["GroupId"],
         other_ids=(entry["GroupName"],),
         parents=(entry.get("VpcId"),),
         detail=entry["GroupName"],
@@ -82,22 +74,18 @@ def _security_groups(entry: Entry, location: Location) -> Resource | None:
     permission="ec2:DescribeInternetGateways",
     in_estimates=False,
 )
-def _internet_gateways(entry: Entry, location: Location) -> Resource:
+def _internet_gateways(entry: Entry, _location: Location) -> Resource:
     parents = tuple(attachment["VpcId"] for attachment in entry.get("Attachments", ()))
-    return ec2_resource(
-        entry, location, arn_type="internet-gateway", resource_id=entry["InternetGatewayId"], parents=parents
-    )
+    return ec2_resource(entry, entry["InternetGatewayId"], parents=parents)
 
 
 @Listing("NAT gateway", "AWS::EC2::NatGateway", arn_type="ec2:natgateway", permission="ec2:DescribeNatGateways")
-def _nat_gateways(entry: Entry, location: Location) -> Resource | None:
+def _nat_gateways(entry: Entry, _location: Location) -> Resource | None:
     if entry["State"] in ("deleted", "failed"):
         return None
     return ec2_resource(
         entry,
-        location,
-        arn_type="natgateway",
-        resource_id=entry["NatGatewayId"],
+        entry["NatGatewayId"],
         parents=(entry["VpcId"],),
         state=entry["State"],
         created=entry.get("CreateTime"),
@@ -106,12 +94,10 @@ def _nat_gateways(entry: Entry, location: Location) -> Resource | None:
 
 
 @Listing("Elastic IP address", "AWS::EC2::EIP", arn_type="ec2:elastic-ip", permission="ec2:DescribeAddresses")
-def _addresses(entry: Entry, location: Location) -> Resource:
+def _addresses(entry: Entry, _location: Location) -> Resource:
     return ec2_resource(
         entry,
-        location,
-        arn_type="elastic-ip",
-        resource_id=entry["AllocationId"],
+        entry["AllocationId"],
         other_ids=(entry["PublicIp"],),
         parents=(entry.get("NetworkInterfaceId"), entry.get("InstanceId")),
         detail=entry["PublicIp"],
@@ -120,16 +106,14 @@ def _addresses(entry: Entry, location: Location) -> Resource:
 
 
 @Listing("VPC endpoint", "AWS::EC2::VPCEndpoint", arn_type="ec2:vpc-endpoint", permission="ec2:DescribeVpcEndpoints")
-def _endpoints(entry: Entry, location: Location) -> Resource | None:
+def _endpoints(entry: Entry, _location: Location) -> Resource | None:
     state = entry["State"].lower()
     if state == "deleted":
         return None
     billed = entry["VpcEndpointType"] == "Interface"
     return ec2_resource(
         entry,
-        location,
-        arn_type="vpc-endpoint",
-        resource_id=entry["VpcEndpointId"],
+        entry["VpcEndpointId"],
         parents=(entry["VpcId"],),
         state=state,
         detail=f"{entry['VpcEndpointType'].lower()} endpoint of {entry['ServiceName']}",
@@ -144,13 +128,11 @@ def _endpoints(entry: Entry, location: Location) -> Resource | None:
     arn_type="ec2:network-interface",
     permission="ec2:DescribeNetworkInterfaces",
 )
-def _interfaces(entry: Entry, location: Location) -> Resource:
+def _interfaces(entry: Entry, _location: Location) -> Resource:
     groups = tuple(group["GroupId"] for group in entry.get("Groups", ()))
     return ec2_resource(
         {"Tags": entry.get("TagSet") or entry.get("Tags")},
-        location,
-        arn_type="network-interface",
-        resource_id=entry["NetworkInterfaceId"],
+        entry["NetworkInterfaceId"],
         parents=(entry.get("VpcId"), *groups, entry.get("Attachment", {}).get("InstanceId")),
         state=entry.get("Status", ""),
         detail=entry.get("Description", ""),

@@ -12,12 +12,10 @@ _INCLUDED_IOPS = 3000
 
 
 @Listing("EBS volume", "AWS::EC2::Volume", arn_type="ec2:volume", permission="ec2:DescribeVolumes")
-def _volumes(entry: Entry, location: Location) -> Resource:
+def _volumes(entry: Entry, _location: Location) -> Resource:
     return ec2_resource(
         entry,
-        location,
-        arn_type="volume",
-        resource_id=entry["VolumeId"],
+        entry["VolumeId"],
         parents=tuple(attachment.get("InstanceId") for attachment in entry.get("Attachments", ())),
         state=entry["State"],
         detail=f"{entry['Size']} GiB {entry['VolumeType']}",
@@ -45,12 +43,10 @@ def _charge_of_volume(entry: Entry) -> Charge:
     permission="ec2:DescribeSnapshots",
     arguments={"OwnerIds": ["self"]},
 )
-def _snapshots(entry: Entry, location: Location) -> Resource:
+def _snapshots(entry: Entry, _location: Location) -> Resource:
     return ec2_resource(
         entry,
-        location,
-        arn_type="snapshot",
-        resource_id=entry["SnapshotId"],
+        entry["SnapshotId"],
         parents=(entry.get("VolumeId"),),
         state=entry.get("State", ""),
         detail=f"of a volume of {entry['VolumeSize']} GiB",
@@ -62,12 +58,10 @@ def _snapshots(entry: Entry, location: Location) -> Resource:
 @Listing(
     "image", "AWS::EC2::Image", arn_type="ec2:image", permission="ec2:DescribeImages", arguments={"Owners": ["self"]}
 )
-def _images(entry: Entry, location: Location) -> Resource:
+def _images(entry: Entry, _location: Location) -> Resource:
     return ec2_resource(
         entry,
-        location,
-        arn_type="image",
-        resource_id=entry["ImageId"],
+        entry["ImageId"],
         other_ids=(entry["Name"],) if entry.get("Name") else (),
         state=entry.get("State", ""),
         detail=entry.get("Name", ""),

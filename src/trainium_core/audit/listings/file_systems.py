@@ -9,11 +9,11 @@ _BYTES_PER_GB = 2**30
 
 
 @Listing("FSx file system", "AWS::FSx::FileSystem", arn_type="fsx:file-system", permission="fsx:DescribeFileSystems")
-def _fsx_file_systems(entry: Entry, location: Location) -> Resource:
+def _fsx_file_systems(entry: Entry, _location: Location) -> Resource:
     file_system_id = entry["FileSystemId"]
     return Resource(
         name=file_system_id,
-        arn=entry.get("ResourceARN") or location.arn("fsx", f"file-system/{file_system_id}"),
+        arn=entry.get("ResourceARN", ""),
         ids=frozenset([file_system_id]),
         tags=tags_of(entry),
         state=entry.get("Lifecycle", ""),
@@ -32,11 +32,11 @@ def _charge_of_fsx(entry: Entry) -> Charge:
 
 
 @Listing("FSx backup", "AWS::FSx::Backup", arn_type="fsx:backup", permission="fsx:DescribeBackups")
-def _backups(entry: Entry, location: Location) -> Resource:
+def _backups(entry: Entry, _location: Location) -> Resource:
     backup_id = entry["BackupId"]
     return Resource(
         name=backup_id,
-        arn=entry.get("ResourceARN") or location.arn("fsx", f"backup/{backup_id}"),
+        arn=entry.get("ResourceARN", ""),
         ids=frozenset([backup_id]),
         tags=tags_of(entry),
         parents=frozenset([one for one in (entry.get("FileSystem", {}).get("FileSystemId"),) if one]),
@@ -54,13 +54,13 @@ def _backups(entry: Entry, location: Location) -> Resource:
     permission="elasticfilesystem:DescribeFileSystems",
     service="efs",
 )
-def _efs_file_systems(entry: Entry, location: Location) -> Resource:
+def _efs_file_systems(entry: Entry, _location: Location) -> Resource:
     file_system_id, size = entry["FileSystemId"], entry["SizeInBytes"]
     elsewhere = size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
     stored = Decimal(size["Value"] - elsewhere) / _BYTES_PER_GB
     return Resource(
         name=file_system_id,
-        arn=entry.get("FileSystemArn") or location.arn("elasticfilesystem", f"file-system/{file_system_id}"),
+        arn=entry.get("FileSystemArn", ""),
         ids=frozenset([file_system_id]),
         tags=tags_of(entry),
         state=entry["LifeCycleState"],

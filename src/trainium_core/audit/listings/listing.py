@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import jmespath
@@ -101,7 +101,10 @@ class AwsResourceLister:
         with read_errors(self._listing.permission):
             entries = list(self._entries())
             read = (self._listing.read(entry, self._location) for entry in entries)
-            yield from (resource for resource in read if resource is not None)
+            service, _, arn_type = self.arn_type.partition(":")
+            for resource in (resource for resource in read if resource is not None):
+                arn = resource.arn or self._location.arn(service, f"{arn_type}/{resource.name}")
+                yield replace(resource, arn=arn)
 
     def measured(self, resource: Resource) -> Resource | None:
         return self._listing.measure(self._client, resource)
