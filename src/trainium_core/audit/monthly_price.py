@@ -31,11 +31,6 @@ def per_month(charge: Charge, found: Quotes, region: str) -> Decimal | None:
     return sum(known, Decimal(0)) if len(known) == len(amounts) else None
 
 
-def per_hour(charge: Charge, found: Quotes, region: str) -> Decimal | None:
-    monthly = per_month(charge, found, region)
-    return None if monthly is None else monthly / hours_per_month()
-
-
 def _per_month(item: ChargedItem, found: Quotes, region: str) -> Decimal | None:
     price = found.prices.get(priced_item(item, region))
     if price is None or price.usd is None:

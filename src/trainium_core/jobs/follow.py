@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from trainium_core.jobs.progress import ENDING, JobState
+from trainium_core.jobs.progress import JobState
 from trainium_core.polling import poll_values
 from trainium_runtime.errors import UnavailableError
 
-POLL_SECONDS, SOON_SECONDS, ENDING_SECONDS = 3, 1, 0.5
-"""Seconds between polls: normally, soon after a change, and while the job ends."""
-SOON_POLLS = 60
+POLL_SECONDS, RETRY_SECONDS = 1, 3
+"""Seconds between polls, and after a failed poll."""
 UNANSWERED = 20
 """The number of consecutive failed polls after which following ends."""
 
@@ -87,7 +86,6 @@ class JobFollower:
         self._jobs = jobs
         self._pause = pause or time.sleep
         self._shown: JobState | None = None
-        self._unchanged = 0
         self._log = jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
@@ -98,8 +96,7 @@ class JobFollower:
 
         Raises:
             UnavailableError: AWS did not answer UNANSWERED times in a row, or the job does not exist; if to_the_end is
-                false,
-            also if the log cannot be read.
+                false, also if the log cannot be read.
         """
         for state in self._states():
             if state.is_over and self._shown is not None and self._jobs.log_delay:
@@ -114,25 +111,17 @@ class JobFollower:
                 yield from self._log.last_line()
                 yield state
                 return
-            self._unchanged += 1
             if self._shown is None or _shown_state(state) != _shown_state(self._shown):
-                self._unchanged = 0
                 yield state
             self._shown = state
-            self._pause(max(self._seconds(state), self._jobs.shortest_poll))
-
-    def _seconds(self, state: JobState) -> float:
-        """Until the next poll."""
-        if state.status == ENDING:
-            return ENDING_SECONDS
-        return SOON_SECONDS if self._unchanged < SOON_POLLS else POLL_SECONDS
+            self._pause(max(POLL_SECONDS, self._jobs.shortest_poll))
 
     def _states(self) -> Iterator[JobState]:
         return poll_values(
             lambda: self._jobs.state(self.job_id),
             absent=f"there is no job {self.job_id}",
             pause=self._pause,
-            seconds=max(POLL_SECONDS, self._jobs.shortest_poll),
+            seconds=max(RETRY_SECONDS, self._jobs.shortest_poll),
             unanswered=UNANSWERED,
         )
 

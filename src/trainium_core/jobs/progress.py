@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from trainium_wire.job import Job, Outcome
 from trainium_wire.job_progress import Attempt
 
-ENDING = "ending"
-"""The status of a job whose last attempt has ended before the job."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class JobState:
@@ -51,7 +48,7 @@ class JobState:
             return "waiting for the nodes"
         last = self.attempts[-1]
         if last.outcome is not None:
-            return f"{last.outcome.result}, waiting for the nodes" if self._is_retried else ENDING
+            return f"{last.outcome.result}, waiting for the nodes" if self._is_retried else "ending"
         states = {node.state for node in last.nodes}
         if states == {"results"}:
             return "storing results"

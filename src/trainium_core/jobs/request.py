@@ -9,12 +9,12 @@ from typing import Any
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.problems import JobError, JobProblem
-from trainium_core.jobs.request_forms import S3_URL, Inputs, SecretArns, Text, Texts, Variables, WholeNumbers, YesNo
+from trainium_core.jobs.request_forms import S3_URL, Inputs, SecretArns, Text, Texts, Variables, YesNo
 from trainium_core.naming import CONSTRUCT_IDS, SLURM
 from trainium_core.plan.settings.jobs import S3_FOLDER
 from trainium_core.plan.settings.pcs import QUEUE_NAME
 from trainium_core.problems import nearest
-from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
+from trainium_core.setting_schema.forms import Choice, FilePath, Form, ListOf, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
 from trainium_wire.job import ALL_FILES, CHECKPOINT_SECONDS, OWN_FILES
 
@@ -131,7 +131,7 @@ class JobRequest:
     )
     retry_on_exit_codes: tuple[int, ...] = setting(
         "retry_on_exit_codes",
-        WholeNumbers(WholeNumber(1, 255), "a list of exit codes from 1 to 255, such as [75, 137]"),
+        ListOf(WholeNumber(1, 255), "a list of exit codes from 1 to 255, such as [75, 137]"),
         meaning="Exit codes of the script that also cause a restart.",
         default=(),
         left_out="none",
@@ -185,7 +185,7 @@ class JobRequest:
     )
     profile: tuple[int, ...] = setting(
         "profile",
-        WholeNumbers(WholeNumber(0), "a list of ranks, such as [0, 32]"),
+        ListOf(WholeNumber(0), "a list of ranks, such as [0, 32]"),
         meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, the nodes. Not for "
         "timing.",
         default=(),

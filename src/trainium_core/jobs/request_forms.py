@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trainium_core.plan.settings.jobs import S3_FOLDER, SECRET_ARN
-from trainium_core.setting_schema.forms import UnreadableError, WholeNumber
+from trainium_core.setting_schema.forms import UnreadableError
 
 S3_URL = "s3://"
 
@@ -29,33 +29,17 @@ class Texts:
         return tuple(cast("list[str]", texts))
 
 
-@dataclass(frozen=True)
-class WholeNumbers:
-    """A list of numbers, without duplicates. In a text, commas separate them."""
-
-    number: WholeNumber
-    allowed: str
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> tuple[int, ...]:
-        if not isinstance(raw, list | tuple | str):
-            raise UnreadableError(f"give {self.allowed}")
-        numbers = raw.split(",") if isinstance(raw, str) else cast("list[object] | tuple[object, ...]", raw)
-        return tuple(dict.fromkeys(self.number.read(number) for number in numbers))
-
-
 def _table(raw: Any, allowed: str) -> Mapping[object, object]:
     if not isinstance(raw, Mapping):
         raise UnreadableError(f"give {allowed}")
     return cast(Mapping[object, object], raw)
 
 
-@dataclass(frozen=True)
 class Variables:
     """Environment variables by name. Names that the nodes set are refused."""
 
-    allowed: str = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and what begins with TRN_'
-    choices: tuple[str, ...] = ()
+    allowed = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and what begins with TRN_'
+    choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
         given = _table(raw, self.allowed)
@@ -69,15 +53,14 @@ class Variables:
         return dict(cast(Mapping[str, str], given))
 
 
-@dataclass(frozen=True)
 class SecretArns:
     """Environment variables with the ARNs of their secret values."""
 
-    allowed: str = (
+    allowed = (
         'a table such as { HF_TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/hf-token" }: ARNs of SecureString '
         "parameters or of secrets of Secrets Manager"
     )
-    choices: tuple[str, ...] = ()
+    choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
         given = Variables().read(raw)
@@ -88,15 +71,14 @@ class SecretArns:
         return given
 
 
-@dataclass(frozen=True)
 class Inputs:
     """Inputs by name: each an S3 URL, or a local file or directory."""
 
-    allowed: str = (
+    allowed = (
         'a table such as { tokens = "s3://my-data/tokens/", words = "words.json" }: S3 URLs (that of a folder ends '
         "with /), files and directories"
     )
-    choices: tuple[str, ...] = ()
+    choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
         given = _table(raw, self.allowed)
@@ -113,12 +95,11 @@ class Inputs:
         return dict(cast(Mapping[str, str], given))
 
 
-@dataclass(frozen=True)
 class YesNo:
     """TOML's true or false."""
 
-    allowed: str = "true or false"
-    choices: tuple[str, ...] = ()
+    allowed = "true or false"
+    choices = ()
 
     def read(self, raw: Any) -> bool:
         if not isinstance(raw, bool):

@@ -44,8 +44,7 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
 
     Raises:
         JobError: The script or the directory does not exist, the script is not packed, or the files cannot be read or
-            are
-        too large.
+            are too large.
     """
     if source and (source / script).is_file():
         script = source / script

@@ -136,14 +136,8 @@ class NodesReport:
         return self.asleep or self.verdict.state != "waiting"
 
 
-def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | None = None) -> NodesReport:
-    """Judge the nodes.
-
-    Args:
-        deployed: The observed nodes.
-        replacements: Failed nodes that may be replaced within 24 hours.
-        now: Default: the current time.
-    """
+def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
+    """Judge the nodes. replacements: failed nodes that may be replaced within 24 hours."""
     instances = tuple(node.instance_id for node in deployed.instances)
     leaving = frozenset(node.instance_id for node in deployed.instances if node.leaving)
     recovery = plan_recovery(
@@ -175,7 +169,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
         key=lambda node: (node.since, node.instance_id),
         reverse=True,
     )
-    since = (now or datetime.now(UTC)) - WINDOW
+    since = datetime.now(UTC) - WINDOW
     return NodesReport(
         nodes=nodes,
         verdict=verdict,
