@@ -29,7 +29,7 @@ case $what in
   lab)
     pytest --quiet -p no:cacheprovider tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples ||
       fail "$name: a test with real PyTorch failed, see above"
-    python -m tools.lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes"
+    python -m tools.lab || fail "$name: a test failed, see above; each node's console is below .lab/run"
     ;;
   lab-bench)
     for bench in tools.lab.bench tools.lab.job_bench tools.lab.slurm.bench; do
@@ -37,7 +37,7 @@ case $what in
     done
     ;;
   pilot)
-    python -u -m tools.lab tools.pilot || fail "$name: failed, see above; each node's console is in .lab/run/nodes"
+    python -u -m tools.lab tools.pilot || fail "$name: failed, see above; each node's console is below .lab/run"
     ;;
 esac
-finish "$name: $(<.lab/run/shown)"
+finish "$name: $(cat .lab/run/*/shown | paste -sd ,)"

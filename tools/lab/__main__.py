@@ -1,16 +1,21 @@
 """python -m tools.lab [MODULE ARGUMENT...]: run a Python module in the lab's namespaces, by default its tests."""
 
 import fcntl
+import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from tools.lab.machine import CANNOT_RUN, NAMESPACES
-from tools.lab.paths import FOLDER, REPOSITORY
+from tools.lab.paths import FOLDER, PART, REPOSITORY, RUNS
 from tools.lab.sweep import join, leave, sweep
 
-TESTS = ("pytest", "-p", "no:cacheprovider", "--quiet", "-rs", "--durations=5", str(Path("tools", "lab", "tests")))
+PYTEST = ("pytest", "-p", "no:cacheprovider", "--quiet", "-rs", "--durations=5")
 
 
 def main() -> int:
@@ -25,15 +30,41 @@ def main() -> int:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         sweep()
+        shutil.rmtree(RUNS, ignore_errors=True)
         join()
         try:
-            command = [*NAMESPACES, sys.executable, "-m", *(sys.argv[1:] or TESTS)]
-            return subprocess.run(command, cwd=REPOSITORY, check=False).returncode
+            if module := sys.argv[1:]:
+                return subprocess.run(_command(*module), cwd=REPOSITORY, check=False).returncode
+            return _run_tests()
         except KeyboardInterrupt:
             return 130
         finally:
             leave()
             sweep()
+
+
+def _run_tests() -> int:
+    """All tests, in two labs at once, because most of their time they wait for nodes."""
+    tests = Path(__file__).parent / "tests"
+    cluster = {tests / "test_jobs.py", tests / "test_whole_loop.py"}  # They share a deployed cluster.
+    others = sorted(set(tests.glob("test_*.py")) - cluster)
+    with TemporaryFile("w+") as output:
+        with _start("nodes", others, output) as background, _start("cluster", sorted(cluster)) as foreground:
+            codes = (foreground.wait(), background.wait())
+        output.seek(0)
+        print(output.read(), end="")
+    return max(map(abs, codes))
+
+
+def _start(part: str, tests: Iterable[Path], output: IO[str] | None = None) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, PART: part}
+    return subprocess.Popen(
+        _command(*PYTEST, *map(str, tests)), cwd=REPOSITORY, env=environment, stdout=output, stderr=output
+    )
+
+
+def _command(*module: str) -> list[str]:
+    return [*NAMESPACES, sys.executable, "-m", *module]
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

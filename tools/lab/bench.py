@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tools.lab.laboratory import Laboratory, laboratory
 from tools.lab.node import Node
-from tools.lab.paths import RUN
+from tools.lab.paths import SHOWN
 from tools.lab.plans import lab_plan
 from tools.lab.site import Site
 from tools.lab.waiting import wait_for
@@ -116,7 +116,7 @@ def main() -> None:
         show(found)
         worst = max(one.ratio for one in found)
         downloads = max(one.downloads for one in found)
-        (RUN / "shown").write_text(f"proven in at most {worst:.2f} x (aim {AIM}) an empty boot, downloads: {downloads}")
+        SHOWN.write_text(f"proven in at most {worst:.2f} x (aim {AIM}) an empty boot, downloads: {downloads}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tools.lab.deployment import bootstrap, deploy, destroy
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import laboratory
 from tools.lab.node import Node
-from tools.lab.paths import REPOSITORY, RUN
+from tools.lab.paths import REPOSITORY, RUN, SHOWN
 from tools.lab.plans import MAX_NODES
 from tools.lab.pytorch import with_torchrun
 from tools.lab.stored_jobs import first_steps
@@ -121,7 +121,7 @@ def main() -> None:
             assert run.code == 0, run.errors
             shown = measure(ClusterJobs(lab, hypervisor, settings))
             destroy()
-    (RUN / "shown").write_text(shown)
+    SHOWN.write_text(shown)
     print(shown)
 
 

@@ -16,7 +16,7 @@ from tools.lab.certificates import Certificates
 from tools.lab.hardware import Hardware
 from tools.lab.instance import Instance
 from tools.lab.machine import hierarchies
-from tools.lab.paths import PREFIX
+from tools.lab.paths import PREFIX, RUN
 from tools.lab.shell import CommandError, run
 
 DISK_SIZE = "512m"
@@ -33,7 +33,7 @@ class Node:
     def __init__(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path], folder: Path) -> None:
         """layers: read-only folders that form its disk as delivered, the uppermost first."""
         self.instance = instance
-        self.name = PREFIX + instance.instance_id
+        self.name = f"{PREFIX}{RUN.name}-{instance.instance_id}"
         self.folder = folder / instance.instance_id
         self.root = self.folder / "root"
         self.console = self.folder / "console"

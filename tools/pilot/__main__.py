@@ -13,7 +13,7 @@ from tools.demo.commands import CommandFailedError, Commands
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import REGION, laboratory
 from tools.lab.machine import may_raise_limits
-from tools.lab.paths import REPOSITORY, RUN
+from tools.lab.paths import REPOSITORY, SHOWN
 from tools.lab.plans import LIMITS
 from tools.lab.pytorch import with_torchrun
 from trainium_cli.exit_codes import ExitCode
@@ -46,7 +46,7 @@ def main() -> int:
     except CommandFailedError as error:
         return _failed(str(error))
     shown = f"{nodes} nodes booted; {PLACE}/pilot/report.html has the report, with numbers of CPUs only,"
-    (RUN / "shown").write_text(shown)
+    SHOWN.write_text(shown)
     return 0
 
 

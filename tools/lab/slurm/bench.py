@@ -4,12 +4,11 @@ Each time is from the submission by sbatch to the end of the job. The nodes alre
 """
 
 import time
-from pathlib import Path
 from statistics import median
 
 from tools.lab.cluster_jobs import torchrun
 from tools.lab.laboratory import laboratory
-from tools.lab.paths import RUN
+from tools.lab.paths import SHOWN
 from tools.lab.plans import lab_plan
 from tools.lab.pytorch import with_torchrun
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
@@ -60,7 +59,7 @@ def main() -> None:
         one, other = (median(times) for times in zip(*pairs, strict=True))
     more = f"{one - other:.1f} s more (aim {AIM_SECONDS} s)"
     shown = f"an empty job on {NODES} Slurm nodes: {one:.1f} s, with sbatch {other:.1f} s: {more}"
-    Path(RUN / "shown").write_text(shown)
+    SHOWN.write_text(shown)
     print(shown)
 
 

@@ -11,7 +11,7 @@ from tools.lab.hardware import hardware_of
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import Laboratory, laboratory
 from tools.lab.node import Node
-from tools.lab.paths import RUN
+from tools.lab.paths import RUN, SHOWN
 from tools.lab.plans import MAX_NODES, lab_plan
 from tools.lab.pytorch import with_torchrun
 from tools.lab.site import lose_a_device
@@ -20,11 +20,10 @@ from tools.lab.slurm.cluster import SlurmCluster
 
 @pytest.fixture(scope="session")
 def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
-    """At its end, the closing sentence of `make lab` is in .lab/run/shown."""
+    """The nodes and tests of this part are named in the closing sentence of `make lab`."""
     with laboratory() as on:
         yield on
-        shown = f"{on.delivered} nodes booted for real, {request.session.testscollected} tests of them"
-        (RUN / "shown").write_text(shown)
+        SHOWN.write_text(f"{RUN.name}: {on.delivered} nodes booted for real, {request.session.testscollected} tests\n")
 
 
 @pytest.fixture(scope="session")
