@@ -34,7 +34,8 @@ PEOPLE = [role for role in roles() if role != "cloudformation"]
 
 WITHOUT_A_LABEL = {
     "sts:AssumeRole": "the CDK CLI takes the roles of its bootstrap",
-    "iam:PassRole": "of CreateTrainingJob, whose role is passed to the service",
+    "iam:PassRole": "of CreateTrainingJob and CreateModelImportJob, whose role is passed to the service",
+    "bedrock:TagResource": "of CreateModelImportJob, which gives tags",
     "sagemaker:AddTags": "of CreateTrainingJob, which gives tags",
     "ssm:StartSession": "of the AWS CLI, which starts a session",
     "ssmmessages:OpenDataChannel": "of its Session Manager plug-in",

@@ -75,8 +75,8 @@ def evidence(*records: Record, **files: bytes) -> Evidence:
     return read_evidence({**files_of(*records), **{name.replace("_", "."): content for name, content in files.items()}})
 
 
-def page(files: Evidence) -> str:
-    return as_html(arrange(files), version="1", made="2026-11-24")
+def page(files: Evidence, other: Evidence | None = None) -> str:
+    return as_html(arrange(files, other), version="1", made="2026-11-24", digest="ab" * 32)
 
 
 def assessed(**more: Any) -> bytes:
@@ -227,7 +227,7 @@ class Parsed(HTMLParser):
         self._row.append(data)
 
 
-PLAIN = Parsed(page(WHOLE))
+PLAIN = Parsed(page(WHOLE, WHOLE))
 
 
 @settings(max_examples=40)
@@ -242,7 +242,7 @@ def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
         runs=(Run(job=text, phases={text: 1.0}, excluded=text), Run(phases={text: 1.0}, loss=((1.0, 2.0),))),
         warnings=(text,),
     )
-    marked = Parsed(page(evidence(nasty, GPU, assess_json=assessed())))
+    marked = Parsed(page(evidence(nasty, GPU, assess_json=assessed()), evidence(nasty)))
     assert marked.tags <= PLAIN.tags | {"h3", "br", "strong"}
     assert marked.attributes <= PLAIN.attributes
 
@@ -255,7 +255,7 @@ def test_markup_in_names_is_shown_as_text() -> None:
 
 
 def test_page_loads_nothing() -> None:
-    shown = page(WHOLE)
+    shown = page(WHOLE, WHOLE)
     assert not PLAIN.tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
     assert not PLAIN.attributes & {"src", "onload", "style", "srcset"}
     assert "url(" not in shown
@@ -288,7 +288,7 @@ def varied(rows: Sequence[tuple[Record, float, bool, int]]) -> Sequence[Record]:
 def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> None:
     records = varied(rows)
     found = evidence(*records)
-    for of_side, words in Parsed(page(found)).figures:
+    for of_side, words in Parsed(page(found, found)).figures:
         assert (of_side == LAB) == (" lab " in f" {words.split(':')[0]} ")
     lab_ids = {f"({record.id})" for record in records if record.side == LAB}
     for charts in arrange(found).charts.values():
@@ -334,6 +334,15 @@ def test_observed_job_without_a_side_is_not_read() -> None:
     assert "assess.json" in found.not_read
 
 
+def test_other_pilot_has_a_ratio_only_if_it_is_comparable() -> None:
+    slower = with_metric(replace(GOOD, id="other"), value=5.0, low=4.0, high=6.0)
+    (same,) = arrange(evidence(GOOD), evidence(slower)).other.figures  # pyright: ignore[reportOptionalMemberAccess]
+    assert same.ratio == "2"
+    longer = with_workload(slower, seq=256)
+    shown = page(evidence(GOOD), evidence(longer))
+    assert "not comparable: seq (128 against 256)" in shown
+
+
 def test_ratio_of_a_record_is_shown_with_its_interval_or_its_reason() -> None:
     ratio = Metric(value=0.85, unit="ratio", low=0.8, high=0.9, level=0.95, method="bootstrap", origin="derived")
     none = unknown("ratio", "not comparable: price basis (on-demand against spot)")
@@ -355,7 +364,7 @@ def test_answers_about_the_contract_are_shown() -> None:
 def test_every_reason_and_warning_is_on_the_page() -> None:
     record = replace(GOOD, metrics={**GOOD.metrics, "p99": unknown("s", "300 samples")}, warnings=("clocks differ",))
     shown = page(evidence(record, LAB_RECORD))
-    for text in ("300 samples", "clocks differ", "1 of 2 records are from the lab"):
+    for text in ("300 samples", "clocks differ", "1 of 2 records are from the lab", "abab"):
         assert text in shown
 
 

@@ -69,14 +69,14 @@ def code_bases() -> Iterator[CodeBase]:
         yield CodeBase(name=file.stem, places=places, **document)
 
 
-def checked_out(one: CodeBase, folder: Path) -> Path:
+def checked_out(base: CodeBase, folder: Path) -> Path:
     """The folder of a code base at its commit, cloned if it does not exist."""
-    place = folder / one.name
+    place = folder / base.name
     if not place.exists():
         place.mkdir(parents=True)
         for command in (
             ("init", "--quiet"),
-            ("fetch", "--quiet", "--depth", "1", one.repository, one.commit),
+            ("fetch", "--quiet", "--depth", "1", base.repository, base.commit),
             ("checkout", "--quiet", "FETCH_HEAD"),
         ):
             subprocess.run(["git", *command], cwd=place, check=True)
@@ -84,9 +84,9 @@ def checked_out(one: CodeBase, folder: Path) -> Path:
 
 
 def found_in(place: Path, paths: Sequence[str]) -> frozenset[Place]:
-    found = assess([place / path for path in paths]).counted()
-    relative = [(Path(one.path).relative_to(place).as_posix(), one.line, one.rule) for one in found]
-    return frozenset(one for one in relative if one[0].endswith(".py"))
+    findings = assess([place / path for path in paths]).counted()
+    relative = ((Path(row.path).relative_to(place).as_posix(), row.line, row.rule) for row in findings)
+    return frozenset(row for row in relative if row[0].endswith(".py"))
 
 
 def score(found: frozenset[Place], labelled: frozenset[Place]) -> Score:
@@ -100,12 +100,12 @@ def score(found: frozenset[Place], labelled: frozenset[Place]) -> Score:
 def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
     """The tables for the page."""
     total = Score()
-    for _, one in scores:
-        total.add(one)
+    for _, result in scores:
+        total.add(result)
     by_base = [
         f"| [{base.name}]({base.repository}/tree/{base.commit}){' (held out)' if base.held_out else ''} "
-        f"| {base.license} | {_figures(one)} |"
-        for base, one in scores
+        f"| {base.license} | {_figures(result)} |"
+        for base, result in scores
     ]
     names = sorted({*total.right, *total.wrong, *total.missed})
     by_rule = [f"| `{name}` | {rules()[name].title} | {_figures_of(total, (name,))} |" for name in names]
@@ -129,12 +129,14 @@ def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
     )
 
 
-def _figures(one: Score) -> str:
-    return _figures_of(one, sorted({*one.right, *one.wrong, *one.missed}))
+def _figures(result: Score) -> str:
+    return _figures_of(result, sorted({*result.right, *result.wrong, *result.missed}))
 
 
-def _figures_of(one: Score, names: Sequence[str]) -> str:
-    right, wrong, missed = (sum(counts[name] for name in names) for counts in (one.right, one.wrong, one.missed))
+def _figures_of(result: Score, names: Sequence[str]) -> str:
+    right, wrong, missed = (
+        sum(counts[name] for name in names) for counts in (result.right, result.wrong, result.missed)
+    )
     return f"{right} | {wrong} | {missed} | {_percent(right, wrong)} | {_percent(right, missed)}"
 
 

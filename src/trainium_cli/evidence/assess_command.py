@@ -96,7 +96,7 @@ def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequen
     counted = [node.observed for node in nodes if node.observed]
     if not counted:
         raise CliError(f"{job} has no counters: start it with `trn run --observe`.", ExitCode.BAD_INPUT)
-    if not any(one.processes or one.errors for one in counted):
+    if not any(counters.processes or counters.errors for counters in counted):
         raise CliError(
             f"{job} has no counters: its processes did not load PyTorch/XLA or TorchNeuron, or have not ended.",
             ExitCode.BAD_INPUT,
@@ -109,5 +109,5 @@ def _refuse_nothing(found: Assessment, paths: tuple[Path, ...]) -> None:
     if found.files:
         return
     named = ", ".join(map(str, paths))
-    reasons = "".join(f"\n  {one}" for one in found.unreadable) or ": no file of a supported kind"
+    reasons = "".join(f"\n  {problem}" for problem in found.unreadable) or ": no file of a supported kind"
     raise CliError(f"Nothing could be read in {named}{reasons}", ExitCode.BAD_INPUT)

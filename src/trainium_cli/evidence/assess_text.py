@@ -39,8 +39,8 @@ def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
         out.print(Pairs(rows=[(Text(label), Text(value)) for label, value in _details(rule, shown)]))
     if by_rule:
         out.print()
-    for one in found.counted(shown):
-        say(f"{one.place}: {one.rule} {one.code}")
+    for finding in found.counted(shown):
+        say(f"{finding.place}: {finding.rule} {finding.code}")
     _show_rest(found)
     out.print()
     effort = ", ".join(f"{letter} {meaning}" for letter, meaning in EFFORT.items())
@@ -74,12 +74,12 @@ def _titled(rule: str) -> str:
 
 def _show_rest(found: Assessment) -> None:
     unknown = [f"{name} ({place})" for name, place in found.unknown.items()]
-    ignored = [f"{one.place}: {one.rule} {one.reason}" for one in found.ignored]
+    ignored = [f"{finding.place}: {finding.rule} {finding.reason}" for finding in found.ignored]
     for title, rows in (
         ("Unknown libraries; check each:", unknown),
-        ("Not read:", [str(one) for one in found.unreadable]),
+        ("Not read:", [str(problem) for problem in found.unreadable]),
         ("Ignored by comments:", ignored),
-        ("Comments:", [str(one) for one in found.comments]),
+        ("Comments:", [str(comment) for comment in found.comments]),
         ("Not detectable by reading; compile and run a few steps to find it:", CANNOT_SEE),
     ):
         if rows:

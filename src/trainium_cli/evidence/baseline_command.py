@@ -56,7 +56,9 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     except BaselineError as error:
         raise CliError(f"No baseline: {error}.", ExitCode.NOT_READY) from error
     written = None if output is None else _write(found, file, output)
-    hourly = {name: _hourly(one, offline=offline) for name, one in (("trainium", plan), ("gpu", found.plan))}
+    hourly = {
+        name: _hourly(side_plan, offline=offline) for name, side_plan in (("trainium", plan), ("gpu", found.plan))
+    }
     where = _options(found, file, output)
     steps = _steps(where)
     if invocation.as_json:
@@ -89,8 +91,8 @@ def _hourly(plan: Plan, *, offline: bool) -> str:
 def _show(plan: Plan, found: Baseline, hourly: Mapping[str, str]) -> None:
     out = console()
     rows = [
-        (title, f"{one.nodes} x {one.instance_type}", _devices(one), one.capacity, hourly[key])
-        for title, key, one in (("Trainium", "trainium", plan), ("GPU", "gpu", found.plan))
+        (title, f"{side_plan.nodes} x {side_plan.instance_type}", _devices(side_plan), side_plan.capacity, hourly[key])
+        for title, key, side_plan in (("Trainium", "trainium", plan), ("GPU", "gpu", found.plan))
     ]
     out.print(table(["", "Nodes", "Each node", "Bought as", "Running, per hour"], rows, right=["Running, per hour"]))
     details = [("why", found.why)]

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,21 +12,22 @@ from tempfile import TemporaryDirectory
 import click
 
 from trainium_cli.evidence.bench_runs import Journal, Side, measure, measure_recovery
-from trainium_cli.evidence.bench_text import show_records
 from trainium_cli.evidence.file_mistakes import mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.jobs.job_engines import asking, read_engine
-from trainium_cli.terminal import echo, print_json, question
-from trainium_core.evidence.bench import RecoveredJob, SidePrices, side_record, with_ratios
+from trainium_cli.jobs.job_engines import read_engine
+from trainium_cli.terminal import console, echo, print_json, question, say, table
+from trainium_core.evidence.bench import SidePrices, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
 from trainium_core.evidence.fidelity import loss_fidelity
+from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import (
     LAB,
     LAB_PREFIX,
     NOT_MEASURED,
     NOT_MET,
     Hardware,
+    Metric,
     Record,
     Software,
     Tool,
@@ -52,17 +53,10 @@ _NO_PRICE_OF_LAB = "the lab's machines have no price"
     default=Path("evidence"),
     help="Folder of the records. Default: evidence.",
 )
-@click.option(
-    "--recovery",
-    "recovered",
-    multiple=True,
-    metavar="SIDE=JOB",
-    help="A job of this side that lost a node: its restarts measure the recovery time. Can be repeated.",
-)
 @click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs and terminating nodes.")
 @plan_options
 @pass_invocation
-def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str, ...], yes: bool) -> ExitCode:
+def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCode:
     """Measure the same workload on each side, and write a record of each.
 
     FILE.toml names a job file per side, the seeds of the runs, and gates, which are limits of metrics. The gates are
@@ -77,30 +71,30 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
     Exit code 0: every gate is met. 1: a gate is not met, or a job failed. 3: a gate was not measured.
     """
     spec, requests = _read(file)
-    sides = [_side(invocation, one, requests[one.name]) for one in spec.sides]
-    if invocation.as_json and not yes and any(one.engine.bills_jobs or one.side.recovery for one in sides):
+    sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
+    if invocation.as_json and not yes and any(side.engine.bills_jobs or side.config.recovery for side in sides):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     if not yes:
         _confirm_losses(sides)
-    for given in recovered:
-        _add_recovered(sides, given)
     journal = Journal.open(output, spec, file)
     with TemporaryDirectory() as scratch:
         for side in sides:
             for seed in spec.seeds:
                 measure(side, spec, seed, journal, Path(scratch), yes=yes)
         _compare_losses(sides, spec)
-    not_recovered = [code for side in sides if side.side.recovery and (code := _recover(side, spec, journal, yes=yes))]
+    not_recovered = [
+        code for side in sides if side.config.recovery and (code := _recover(side, spec, journal, yes=yes))
+    ]
     records = with_ratios(
         [_record(side, spec) for side in sides],
-        {f"{spec.name}-{side.side.name}": side.runs for side in sides},
+        {f"{spec.name}-{side.config.name}": side.runs for side in sides},
     )
     for record in records:
         (output / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
     if invocation.as_json:
         print_json({"records": [json.loads(record_text(record)) for record in records]})
     else:
-        show_records(records, output)
+        _show_records(records, output)
     codes = {_exit_code(records), *not_recovered}
     return ExitCode.NOT_READY if ExitCode.NOT_READY in codes else max(codes)
 
@@ -127,25 +121,12 @@ def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> Side:
     own = replace(invocation, cdk_json=side.plan) if side.plan else invocation
     plan, engine = read_engine(own, request.on, None)
     check_keys(engine, {"recovery": side.recovery}, {"recovery": f"sides.{side.name}.recovery"})
-    return Side(side=side, plan=plan, engine=engine, invocation=own)
-
-
-def _add_recovered(sides: Sequence[Side], given: str) -> None:
-    name, _, job_id = given.partition("=")
-    side = next((one for one in sides if one.side.name == name), None)
-    if side is None or not job_id:
-        names = ", ".join(one.side.name for one in sides)
-        raise click.UsageError(f"--recovery {given}: use SIDE=JOB with a side of the file: {names}")
-    with asking(side.invocation, side.plan, "Asking AWS for the job that lost a node ..."):
-        state = side.engine.state(job_id, every_node=True)
-    if state is None or len(state.attempts) < 2:
-        raise CliError(f"{job_id} is not a job of {name} that was restarted.", ExitCode.NOT_READY)
-    side.recovered.append(RecoveredJob(state=state))
+    return Side(config=side, plan=plan, engine=engine, invocation=own)
 
 
 def _confirm_losses(sides: Sequence[Side]) -> None:
     """Raises click.Abort if the user declines."""
-    clusters = " and of ".join(one.plan.cluster_name for one in sides if one.side.recovery)
+    clusters = " and of ".join(side.plan.cluster_name for side in sides if side.config.recovery)
     if clusters:
         text = f"After the runs, a node of {clusters} is terminated while one more job runs. Continue?"
         click.confirm(question(text), abort=True)
@@ -154,20 +135,20 @@ def _confirm_losses(sides: Sequence[Side]) -> None:
 def _compare_losses(sides: Sequence[Side], spec: BenchFile) -> None:
     if spec.fidelity is None or spec.fidelity.reference is None:
         return
-    reference = next(one for one in sides if one.side.name == spec.fidelity.reference)
+    reference = next(side for side in sides if side.config.name == spec.fidelity.reference)
     for side in sides:
         if side is not reference:
             curves, references = _curves(side), _curves(reference)
-            found, warnings = loss_fidelity(curves, references, reference.side.name, spec.fidelity.loss_limit)
+            found, warnings = loss_fidelity(curves, references, reference.config.name, spec.fidelity.loss_limit)
             side.fidelity.append(found)
             side.warnings += warnings
 
 
 def _curves(side: Side) -> Mapping[int, Sequence[tuple[int, float]]]:
     return {
-        one.run.seed or 0: [(int(step), loss) for step, loss in one.run.loss]
-        for one in side.runs
-        if one.run.excluded is None
+        measured.run.seed or 0: [(int(step), loss) for step, loss in measured.run.loss]
+        for measured in side.runs
+        if measured.run.excluded is None
     }
 
 
@@ -176,12 +157,12 @@ def _record(side: Side, spec: BenchFile) -> Record:
     made = datetime.now(UTC)
     prices = _prices(side, of_side, made)
     accelerators = 0 if of_side == LAB else plan.type.devices * state.job.nodes
-    used = accelerators if state.job.has_ranks else side.side.used
+    used = accelerators if state.job.has_ranks else side.config.used
     hardware = Hardware(
         type=f"{LAB_PREFIX}{plan.instance_type}" if of_side == LAB else plan.instance_type,
         nodes=state.job.nodes,
         accelerators=accelerators,
-        used=used if side.side.used is None else side.side.used,
+        used=used if side.config.used is None else side.config.used,
         region=plan.region,
         purchase=None if of_side == LAB else plan.capacity,
         usd_hour=prices.paid,
@@ -190,7 +171,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
     )
     return side_record(
         spec,
-        side.side,
+        side.config,
         side.runs,
         of_side=of_side,
         hardware=hardware,
@@ -225,7 +206,7 @@ def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
 
 def _software(side: Side) -> Software:
     """Outside of git, the commit and whether files differ from it are None."""
-    folder = side.side.job.parent
+    folder = side.config.job.parent
     try:
         commit = _git_output(folder, "rev-parse", "HEAD")
         is_dirty = bool(_git_output(folder, "status", "--porcelain", "--", "."))
@@ -244,7 +225,60 @@ def _git_output(folder: Path, *arguments: str) -> str:
 
 
 def _exit_code(records: Sequence[Record]) -> ExitCode:
-    states = {one.state for record in records[:1] for one in (*record.gates, *record.fidelity)}
+    states = {check.state for record in records[:1] for check in (*record.gates, *record.fidelity)}
     if NOT_MET in states:
         return ExitCode.NOT_READY
     return ExitCode.UNKNOWN if NOT_MEASURED in states else ExitCode.OK
+
+
+def _show_records(records: Sequence[Record], folder: Path) -> None:
+    out = console()
+    for record in records:
+        counted = sum(run.excluded is None for run in record.runs)
+        out.print(
+            f"{record.id}: side {record.side}, {record.hardware.machines}, {counted} of {len(record.runs)} runs count",
+            style="bold",
+        )
+        say("")
+        rows = [(name, *_shown(metric)) for name, metric in record.metrics.items()]
+        out.print(table(["Metric", "Value", "95% interval", "n"], rows, right=["Value", "n"], wrapping=["Value"]))
+        gates = [*_gate_rows(record)]
+        if gates:
+            say("")
+            out.print(table(["Gate", "Limit", "Value", "State"], gates, right=["Value"], wrapping=["Gate"]))
+        for warning in record.warnings:
+            out.print(f"warning: {warning}", style="yellow")
+        say("")
+    for line in _ratio_lines(records):
+        say(line)
+    say(f"Written: {', '.join(str(folder / f'{record.id}.json') for record in records)}")
+
+
+def _shown(metric: Metric) -> tuple[str, str, str]:
+    n = "" if metric.n is None else str(metric.n)
+    if metric.value is None:
+        return f"null: {metric.why_null}", "", n
+    interval = "" if metric.low is None or metric.high is None else f"{number(metric.low)} to {number(metric.high)}"
+    return f"{number(metric.value)} {metric.unit}", interval, n
+
+
+def _gate_rows(record: Record) -> Iterator[Sequence[str]]:
+    for gate in record.gates:
+        yield gate.name, gate.limit, "" if gate.value is None else number(gate.value), gate.state
+    for check in record.fidelity:
+        limit = "" if check.limit is None else f"<= {number(check.limit)}"
+        yield (
+            f"{check.method}, against {check.reference}",
+            limit,
+            "" if check.value is None else number(check.value),
+            check.state,
+        )
+
+
+def _ratio_lines(records: Sequence[Record]) -> Iterator[str]:
+    """The ratios of the first side to the others."""
+    for compared in records[0].comparable if records else ():
+        for name, ratio in compared.ratios.items():
+            value, interval, _ = _shown(ratio)
+            shown = ratio.why_null if ratio.value is None else f"{value} ({interval})" if interval else value
+            yield f"{name}, {records[0].id} / {compared.against}: {shown}"

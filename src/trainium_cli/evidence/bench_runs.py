@@ -34,13 +34,13 @@ from trainium_wire.formats import moment
 class Side:
     """A side with the engine that runs its jobs, and its runs so far."""
 
-    side: BenchSide
+    config: BenchSide
     plan: Plan
     engine: JobEngine
     invocation: Invocation
     states: list[JobState] = field(default_factory=list[JobState])
     runs: list[MeasuredRun] = field(default_factory=list[MeasuredRun])
-    recovered: list[RecoveredJob] = field(default_factory=list[RecoveredJob])
+    recovered: RecoveredJob | None = None
     fidelity: list[Fidelity] = field(default_factory=list[Fidelity])
     warnings: list[str] = field(default_factory=list[str])
 
@@ -77,6 +77,8 @@ class Journal:
                 found.jobs = {str(name): str(job) for name, job in content["jobs"].items()}
                 found.lost = {str(job): str(at) for job, at in content["lost"].items()}
                 earlier = content["sha256"]
+                if None in map(moment, found.lost.values()):
+                    raise ValueError("a time in lost is not valid")
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise CliError(f"{path} is not a list of runs: {error!r}.", ExitCode.BAD_INPUT) from error
             if earlier != found.digest:
@@ -124,7 +126,7 @@ class _Loss:
 
 def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: Path, *, yes: bool) -> None:
     """One run: the job of an earlier call that succeeded, else a new one. Raises CliError if it fails."""
-    key = f"{side.side.name} {seed}"
+    key = f"{side.config.name} {seed}"
     state = _earlier(side, journal.jobs.get(key))
     if state is None:
         state = _started(side, seed, journal, key, yes=yes)
@@ -149,19 +151,19 @@ def _earlier(side: Side, job_id: str | None) -> JobState | None:
 
 
 def _started(side: Side, seed: int, journal: Journal, key: str, *, yes: bool, loss: _Loss | None = None) -> JobState:
-    request = job_request(seeded(read_job_file(side.side.job), seed))
+    request = job_request(seeded(read_job_file(side.config.job), seed))
     with asking(side.invocation, side.plan, "Packing the source ..."):
         job = side.engine.prepare(request, packed_source(request), datetime.now(UTC))
     submit(side.invocation, side.plan, side.engine, job, yes=yes, show=False)
     journal.jobs[key] = job.job_id
     journal.write()
-    echo(f"Started {job.job_id}: {side.side.name}, seed {seed}.", err=True)
+    echo(f"Started {job.job_id}: {side.config.name}, seed {seed}.", err=True)
     return _followed(side, job.job_id, loss)
 
 
 def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> None:
     """One more job, of which a node is terminated. Raises CliError if it fails, or loses no node."""
-    key = f"{side.side.name} recovery"
+    key = f"{side.config.name} recovery"
     job_id = journal.jobs.get(key)
     state = None
     if job_id is not None:
@@ -174,7 +176,9 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
     if not _has_recovered(state, journal):
         message = f"{state.job.id} did not lose the node that was to be terminated: run the command again to repeat it."
         raise CliError(message, ExitCode.NOT_READY)
-    side.recovered.append(RecoveredJob(state=state, gone_at=moment(journal.lost[state.job.id])))
+    gone_at = moment(journal.lost[state.job.id])
+    assert gone_at is not None, "the journal was validated"
+    side.recovered = RecoveredJob(state=state, gone_at=gone_at)
 
 
 def _has_recovered(state: JobState, journal: Journal) -> bool:
@@ -211,14 +215,14 @@ def _results(side: Side, state: JobState, place: Path) -> Sequence[Imported]:
 
     Raises CliError for a file that is missing or unknown.
     """
-    found: list[Imported] = []
-    for name in side.side.results:
+    results: list[Imported] = []
+    for name in side.config.results:
         try:
-            one = read_results(_fetched(side.engine, state, name, place).read_text(encoding="utf-8"))
-            found.append(one if len(side.side.results) == 1 else one.with_prefix(Path(name).stem))
+            result = read_results(_fetched(side.engine, state, name, place).read_text(encoding="utf-8"))
+            results.append(result if len(side.config.results) == 1 else result.with_prefix(Path(name).stem))
         except (ImportFileError, UnicodeDecodeError) as error:
             raise CliError(f"{name} of {state.job.id}: {error}.", ExitCode.NOT_READY) from error
-    return found
+    return results
 
 
 def _fetched(engine: JobEngine, state: JobState, name: str, place: Path) -> Path:

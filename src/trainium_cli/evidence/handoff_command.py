@@ -2,19 +2,20 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 
 import click
 
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.invocation import Invocation, json_option, pass_invocation
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.lazy_group import CommandGroup
-from trainium_cli.terminal import console, echo, print_json, say, shell_lines, table
+from trainium_cli.terminal import console, echo, print_json, question, say, shell_lines, table
 from trainium_cli.waiting import waiting
-from trainium_core.evidence.aws_bedrock import CheckpointInS3
+from trainium_core.evidence.aws_bedrock import FAILED, AwsModelImport, CheckpointInS3, ImportJob
 from trainium_core.evidence.bedrock import (
     CheckpointFinding,
     CheckpointFolder,
@@ -23,25 +24,47 @@ from trainium_core.evidence.bedrock import (
     role_policy,
     trust_policy,
 )
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_core.plan import Plan
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _S3_URI = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<prefix>[^\s*?]+)")
+_MODEL_NAME = re.compile(r"(?=.{1,63}$)([0-9a-zA-Z][_-]?)+")
+_ROLE = re.compile(r"arn:aws(-[^:]+)?:iam::[0-9]{12}:role/.+")
+_DEFAULT_REGION = "us-east-1"
+_LONGEST_JOB_NAME = 63
+_BILLED = "A model is billed per custom model unit, from its first call on."
+_EXAMPLE_ACCOUNT = "111122223333"
 
 
 def _location(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, str]:
+    return _of_uri(value)
+
+
+def _of_uri(value: str) -> tuple[str, str]:
     """Bucket and prefix, which ends with a slash."""
-    uri = _S3_URI.fullmatch(value)
-    if uri is None:
+    found = _S3_URI.fullmatch(value)
+    if found is None:
         raise click.BadParameter(f"{value!r} is not of the form s3://BUCKET/PREFIX")
-    return uri["bucket"], uri["prefix"].rstrip("/") + "/"
+    return found["bucket"], found["prefix"].rstrip("/") + "/"
 
 
-def _checkpoint(context: click.Context, parameter: click.Parameter, value: str) -> Path | tuple[str, str]:
+def _checkpoint(_ctx: click.Context, _param: click.Parameter, value: str) -> Path | tuple[str, str]:
     if value.startswith("s3://"):
-        return _location(context, parameter, value)
+        return _of_uri(value)
     if not Path(value).is_dir():
         raise click.BadParameter(f"{value!r} is not a folder, and not of the form s3://BUCKET/PREFIX")
     return Path(value)
+
+
+def _matching(
+    form: re.Pattern[str], allowed: str
+) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    def check(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+        if value is not None and not form.fullmatch(value):
+            raise click.BadParameter(f"{value!r} is not {allowed}")
+        return value
+
+    return check
 
 
 def _account(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -54,13 +77,13 @@ def _account(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
 def handoff() -> None:
     """Check what a pilot hands over.
 
-    `bedrock` checks a checkpoint for Amazon Bedrock's model import.
+    `bedrock` checks a checkpoint, and has Amazon Bedrock import it.
     """
 
 
 @handoff.command()
 @click.argument("checkpoint", metavar="DIR|s3://BUCKET/PREFIX", callback=_checkpoint)
-@click.option("--region", default="us-east-1", show_default=True, help="Region of the import.")
+@click.option("--region", help=f"Region of the import. Default: that of the plan with --go, else {_DEFAULT_REGION}.")
 @click.option(
     "--s3",
     "location",
@@ -73,67 +96,143 @@ def handoff() -> None:
     "--account",
     metavar="ACCOUNT",
     callback=_account,
-    default="111122223333",
+    default=_EXAMPLE_ACCOUNT,
     help="Your account ID, for the policies.",
 )
-@json_option
+@click.option("--go", is_flag=True, help="Start the import of a checkpoint in S3, after confirmation.")
+@click.option(
+    "--role",
+    metavar="ARN",
+    callback=_matching(_ROLE, "the ARN of an IAM role"),
+    help="With --go: the role that the import assumes.",
+)
+@click.option(
+    "--name",
+    callback=_matching(_MODEL_NAME, "up to 63 letters and digits, with single hyphens or underscores between them"),
+    help="With --go: the name of the imported model.",
+)
+@click.option("--yes", is_flag=True, help="With --go: do not ask for confirmation, for scripts.")
+@plan_options
 @pass_invocation
 def bedrock(
     invocation: Invocation,
     checkpoint: Path | tuple[str, str],
-    region: str,
+    region: str | None,
     location: tuple[str, str],
     account: str,
+    go: bool,
+    role: str | None,
+    name: str | None,
+    yes: bool,
 ) -> ExitCode:
     """Check a checkpoint against the requirements of Bedrock's model import.
 
     Reads the files in DIR, or in S3: configuration, and the headers of the weights. Shows the policies of the role that
-    the import needs, and the commands of the AWS CLI that start it. Nothing is imported.
+    the import needs, and the commands of the AWS CLI that start it. Without --go, nothing is imported.
 
-    Exit code 0: nothing found. 1: the import does not support it. 3: no source says whether it does.
+    --go starts the import in the region of the plan. The model gets the tag trn:cluster, so that `trn audit` and
+    `trn destroy` list it. They keep it: delete it yourself.
+
+    Exit code 0: nothing found, or the import was started. 1: the import does not support it. 3: no source says whether
+    it does.
     """
+    plan = _import_plan(invocation, checkpoint, region, role, name, yes=yes) if go else None
+    region = plan.region if plan else region or _DEFAULT_REGION
     if isinstance(checkpoint, tuple):
         location = checkpoint
         with waiting("Reading the checkpoint in S3 ..."):
-            findings = check_checkpoint(CheckpointInS3(region, *location, invocation.clients), region)
+            found = check_checkpoint(CheckpointInS3(region, *location, invocation.clients), region)
     else:
-        findings = check_checkpoint(CheckpointFolder(checkpoint), region)
+        found = check_checkpoint(CheckpointFolder(checkpoint), region)
+    uri = f"s3://{location[0]}/{location[1]}"
+    statuses = {one.status for one in found}
+    started = None
+    if not invocation.as_json:
+        _show(found)
+    if plan is not None and role is not None and name is not None and "fail" not in statuses:
+        if not yes:
+            click.confirm(question(f"\nImport {uri} into Bedrock in {region} as {name}?"), abort=True)
+        started = _start(AwsModelImport(region, clients=invocation.clients), plan, name, role, uri)
     trust, policy = trust_policy(account, region), role_policy(*location, account)
     if invocation.as_json:
         source = {"source": import_facts()["source"], "date": str(import_facts()["date"])}
-        rows = [asdict(finding) for finding in findings]
-        print_json({"findings": rows, "trust_policy": trust, "role_policy": policy, **source})
+        findings = [asdict(one) for one in found]
+        job = None if started is None else asdict(started)
+        print_json({"findings": findings, "trust_policy": trust, "role_policy": policy, "job": job, **source})
+    elif started is not None:
+        _show_started(started, name or "", region)
     else:
-        _show_findings(findings)
-        folder = checkpoint if isinstance(checkpoint, Path) else None
-        _show_role(trust, policy, f"s3://{location[0]}/{location[1]}", folder, region)
-    statuses = {finding.status for finding in findings}
+        _show_role(trust, policy, uri, checkpoint if isinstance(checkpoint, Path) else None, region)
     if "fail" in statuses:
         return ExitCode.NOT_READY
+    if started is not None:
+        return ExitCode.NOT_READY if started.status == FAILED else ExitCode.OK
     return ExitCode.UNKNOWN if "look" in statuses else ExitCode.OK
 
 
-def _show_findings(findings: Sequence[CheckpointFinding]) -> None:
-    rows = [(finding.check, finding.status, finding.message) for finding in findings]
-    console().print(table(["Check", "Status", "Found"], rows, wrapping=["Found"]))
+def _import_plan(
+    invocation: Invocation,
+    checkpoint: Path | tuple[str, str],
+    region: str | None,
+    role: str | None,
+    name: str | None,
+    *,
+    yes: bool,
+) -> Plan:
+    """The plan of an import. Raises click.UsageError for options that do not start one, and PlanError."""
+    if isinstance(checkpoint, Path):
+        raise click.UsageError("--go needs a checkpoint in S3: upload it, and give s3://BUCKET/PREFIX")
+    missing = [option for option, value in (("--role", role), ("--name", name)) if value is None]
+    if missing:
+        raise click.UsageError(f"--go needs {' and '.join(missing)}")
+    if invocation.as_json and not yes:
+        raise click.UsageError("--json does not prompt: pass --yes as well")
+    plan = invocation.plan()
+    if region not in (None, plan.region):
+        raise click.UsageError(f"--region {region}: with --go it is that of the plan, {plan.region}")
+    return plan
+
+
+def _start(bedrock: AwsModelImport, plan: Plan, name: str, role: str, uri: str) -> ImportJob:
+    """Raises CliError if Bedrock does not start it."""
+    job_name = f"{name}-{datetime.now(UTC):%Y%m%d%H%M%S}"[-_LONGEST_JOB_NAME:].lstrip("-_").replace("_", "-")
+    try:
+        arn = bedrock.start(name=name, job_name=job_name, role=role, location=uri, cluster=plan.cluster_name)
+    except RequestRefusedError as error:
+        message = f"Not imported: {error}. `aws bedrock list-model-import-jobs` shows whether a job exists."
+        raise CliError(message, ExitCode.NOT_READY) from error
+    try:
+        return bedrock.job(arn)
+    except UnavailableError:
+        return ImportJob(arn=arn, status="unknown")
+
+
+def _show(found: Sequence[CheckpointFinding]) -> None:
+    out = console()
+    rows = [(one.check, one.status, one.message) for one in found]
+    out.print(table(["Check", "Status", "Found"], rows, wrapping=["Found"]))
     say(f"\n{import_facts()['source']}, read {import_facts()['date']}.")
 
 
 def _show_role(trust: object, role: object, location: str, folder: Path | None, region: str) -> None:
-    say(f"\nThe role of the import, according to {import_facts()['role_guide']}\n\nTrust policy:")
+    say(f"\nNothing was imported. The role of the import, according to {import_facts()['role_guide']}\n\nTrust policy:")
     echo(json.dumps(trust, indent=2))
     say("\nPolicy:")
     echo(json.dumps(role, indent=2))
-    say("\nTo import it:\n")
+    say("\nTo import it, with --go or:\n")
     for command in (
         *([f"aws s3 sync {quote(str(folder))} {location}"] if folder else []),
         f"aws bedrock create-model-import-job --region {region} --job-name NAME --imported-model-name NAME "
-        f"--role-arn ROLE_ARN --model-data-source 's3DataSource={{s3Uri={location}}}' "
-        f"--imported-model-tags key={CLUSTER_TAG},value=CLUSTER",
+        f"--role-arn ROLE_ARN --model-data-source 's3DataSource={{s3Uri={location}}}'",
         f"aws bedrock delete-imported-model --region {region} --model-identifier NAME",
     ):
         echo(shell_lines(command))
-    say(
-        "\nA model is billed per custom model unit, from its first call on. The last command deletes it. With the tag, "
-        "`trn audit` and `trn destroy` list it."
-    )
+    say(f"\n{_BILLED} The last command deletes it.")
+
+
+def _show_started(job: ImportJob, name: str, region: str) -> None:
+    failure = f": {job.failure}" if job.failure else ""
+    say(f"\nStarted {job.arn}: {job.status}{failure}. Whether the import succeeds is not known yet. To see it:\n")
+    echo(shell_lines(f"aws bedrock get-model-import-job --region {region} --job-identifier {job.arn}"))
+    say(f"\n{_BILLED} To delete it:\n")
+    echo(shell_lines(f"aws bedrock delete-imported-model --region {region} --model-identifier {name}"))

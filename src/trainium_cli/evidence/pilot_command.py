@@ -191,7 +191,7 @@ def _options(pilot: PilotFile, side: str, folder: Path) -> tuple[str, ...]:
     if plan.type.is_gpu != (side == GPU):
         raise CliError(f"The plan of the {side} side has {plan.instance_type}.", ExitCode.BAD_INPUT)
     if side == GPU:
-        other = next(_plan(pilot, one, folder) for one in pilot.sides if one != GPU)
+        other = next(_plan(pilot, side, folder) for side in pilot.sides if side != GPU)
         if (plan.cluster_name, plan.region) == (other.cluster_name, other.region):
             raise CliError(
                 f"Both sides are the cluster {plan.cluster_name}: name them differently.", ExitCode.BAD_INPUT
@@ -210,7 +210,7 @@ def digest_of(pilot: PilotFile, file: Path) -> str:
     """Of the pilot's file, its plans, and its job and bench files."""
     found = sha256()
     named = (*pilot.sides.values(), pilot.job, pilot.bench, pilot.observe)
-    for path in (file, *(file.parent / one for one in named if one)):
+    for path in (file, *(file.parent / name for name in named if name)):
         found.update(sha256(path.read_bytes()).digest())
     return found.hexdigest()
 

@@ -12,7 +12,16 @@ from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, print_json, say
 from trainium_core.evidence.decision import GO, NO
 from trainium_core.evidence.folder import read_evidence
-from trainium_core.evidence.pack import EVIDENCE_FOLDER, REPORT, STATEMENT, digest, pack_problems, statement_of
+from trainium_core.evidence.pack import (
+    EVIDENCE_FOLDER,
+    MANIFEST,
+    REPORT,
+    STATEMENT,
+    digest,
+    manifest_of,
+    pack_problems,
+    statement_of,
+)
 from trainium_core.evidence.report import PilotReport, arrange, as_html
 
 _LARGEST_MIB = 64
@@ -23,13 +32,16 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=_FOLDER)
 @click.option(
+    "--compare", type=_FOLDER, metavar="DIR", help="Compare with the records of another pilot in this folder."
+)
+@click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page to write. Default: report.html."
 )
 @click.option(
     "--pack",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a new folder with the page, copies of all files, and an in-toto statement with their digests.",
+    help="Write a new folder with the page, copies of all files, a manifest of their digests and an in-toto statement.",
 )
 @click.option("--verify", is_flag=True, help="Verify that the files of a pack, DIR, are unchanged.")
 @json_option
@@ -37,6 +49,7 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 def report(
     invocation: Invocation,
     folders: tuple[Path, ...],
+    compare: Path | None,
     output: Path | None,
     pack: Path | None,
     verify: bool,
@@ -49,16 +62,16 @@ def report(
     Exit code 0: go, or the pack is unchanged. 1: no, or the pack was changed. 3: not yet, something is not measured.
     """
     if verify:
-        if output or pack or len(folders) > 1:
+        if compare or output or pack or len(folders) > 1:
             raise click.UsageError("--verify takes one DIR and no other option")
         return _verify(*folders, as_json=invocation.as_json)
     made = datetime.now(UTC)
-    arranged = arrange(read_evidence(_files(folders)))
-    page = as_html(arranged, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC")
-    written = [] if pack is None else [_write_pack(pack, arranged, page, made)]
+    other = read_evidence(_files([compare])) if compare else None
+    arranged = arrange(read_evidence(_files(folders)), other)
+    written = [] if pack is None else [_write_pack(pack, arranged, made)]
     if not written or output is not None:
         file = output or Path(REPORT)
-        file.write_text(page, encoding="utf-8")
+        file.write_text(_page(arranged, made, None), encoding="utf-8")
         written.append(str(file))
     if invocation.as_json:
         print_json(_as_json(arranged))
@@ -90,10 +103,15 @@ def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
     return contents
 
 
-def _write_pack(folder: Path, arranged: PilotReport, page: str, made: datetime) -> str:
+def _page(arranged: PilotReport, made: datetime, manifest_digest: str | None) -> str:
+    return as_html(arranged, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC", digest=manifest_digest)
+
+
+def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
     """Write the pack and return the message about it. Raises CliError if the folder exists."""
     files = {f"{EVIDENCE_FOLDER}{path}": content for path, content in arranged.evidence.files.items()}
-    files[REPORT] = page.encode()
+    manifest = manifest_of(files)
+    files |= {MANIFEST: manifest, REPORT: _page(arranged, made, digest(manifest)).encode()}
     statement = statement_of(
         files,
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",

@@ -107,9 +107,9 @@ def _estimated(folder: Path, side: SideFile, record: Record, *, offline: bool) -
 def _show(found: Tco) -> None:
     out = console()
     for side in found.sides:
-        hardware = side.record.hardware
-        machines = f"{hardware.nodes} x {hardware.type}" if hardware.nodes else hardware.type
-        out.print(f"{side.name}: {side.record.workload.name} on {machines}, side {side.record.side}", style="bold")
+        record = side.record
+        title = f"{side.name}: {record.workload.name} on {record.hardware.machines}, side {record.side}"
+        out.print(title, style="bold")
         out.print("US dollars for twelve months, before tax.\n")
         out.print(table(["Line", "USD", "How"], _line_rows(side), right=["USD"], wrapping=["How"]))
         say("")
@@ -120,7 +120,10 @@ def _show(found: Tco) -> None:
     if swings:
         say(f"Sensitivity of the {found.result_name} of {found.sides[0].name}, the largest first:\n")
         columns = ["Driver", "Low", "High", "USD at low", "USD at high"]
-        rows = [(one.driver.label, *_range(one.driver), _dollars(one.at_low), _dollars(one.at_high)) for one in swings]
+        rows = [
+            (swing.driver.label, *_range(swing.driver), _dollars(swing.at_low), _dollars(swing.at_high))
+            for swing in swings
+        ]
         out.print(table(columns, rows, right=columns[1:], wrapping=["Driver"]))
         say("")
     known = [driver for driver in found.drivers.values() if driver.value is not None]

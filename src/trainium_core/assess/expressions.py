@@ -39,7 +39,7 @@ class Expressions:
             )
         }  # fmt: skip
 
-    def read_function(self, one: Function, arguments: Sequence[str]) -> str:
+    def read_function(self, function: Function, arguments: Sequence[str]) -> str:
         """The value that the function returns. Reads its body if it was not read yet."""
         raise NotImplementedError
 
@@ -73,8 +73,8 @@ class Expressions:
                 if value == INTS
                 else UNKNOWN
             )
-            for one in target.elts:
-                self.bind(one.value if isinstance(one, ast.Starred) else one, part)
+            for elt in target.elts:
+                self.bind(elt.value if isinstance(elt, ast.Starred) else elt, part)
         else:
             self.value(target)
 
@@ -138,9 +138,9 @@ class Expressions:
             path = self.value(node.func)
         compares = method in ("startswith", "endswith")
         self.place.compared += compares
-        arguments = [self.value(one) for one in node.args]
+        arguments = [self.value(arg) for arg in node.args]
         self.place.compared -= compares
-        keywords = {one.arg or "**": self.value(one.value) for one in node.keywords}
+        keywords = {keyword.arg or "**": self.value(keyword.value) for keyword in node.keywords}
         site = CallSite(node=node, path=path, receiver=receiver, method=method, arguments=arguments, keywords=keywords)
         self.listener.call(site)
         return self._result(site)
@@ -170,7 +170,7 @@ class Expressions:
             has_device = "device" in site.keywords or "**" in site.keywords or self.place.in_forward
             if path in kinds.MAKERS:
                 return made if has_device or self.has_default_device else kinds.on_host(made)
-            tensors = [one for one in site.arguments if one in kinds.TENSORS]
+            tensors = [argument for argument in site.arguments if argument in kinds.TENSORS]
             on_host = site.arguments and site.arguments[0] in kinds.ARRAYS and not tensors
             return kinds.on_host(made) if on_host else made
         if path in self.functions:
@@ -211,8 +211,8 @@ class Expressions:
         self.place.compared += 1
         values = [self.value(node.left), *map(self.value, node.comparators)]
         self.place.compared -= 1
-        by_identity = any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in node.ops)
-        if any(isinstance(one, ast.Eq) for one in node.ops) and any(map(_is_cuda, (node.left, *node.comparators))):
+        by_identity = any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
+        if any(isinstance(op, ast.Eq) for op in node.ops) and any(map(_is_cuda, (node.left, *node.comparators))):
             return GUARD
         return PYTHON if by_identity else kinds.compared(values)
 
@@ -224,9 +224,9 @@ class Expressions:
         return PYTHON
 
     def _boolop(self, node: ast.BoolOp) -> str:
-        values = [self.value(one) for one in node.values]
-        for one, value in zip(node.values[:-1], values, strict=False):
-            self.listener.branch(one, value)
+        values = [self.value(value) for value in node.values]
+        for operand, value in zip(node.values[:-1], values, strict=False):
+            self.listener.branch(operand, value)
         if isinstance(node.op, ast.And):
             return GUARD if GUARD in values else next((value for value in values if value in kinds.TENSORS), UNKNOWN)
         return next(filter(None, values), UNKNOWN)
@@ -237,7 +237,7 @@ class Expressions:
         return body or other
 
     def _tuple(self, node: ast.Tuple | ast.List) -> str:
-        values = [self.value(one) for one in node.elts]
+        values = [self.value(elt) for elt in node.elts]
         return INTS if values and all(value == INT for value in values) else UNKNOWN
 
     _list = _tuple
@@ -252,20 +252,22 @@ class Expressions:
 
     def _comprehension(self, generators: Sequence[ast.comprehension], made: Sequence[ast.expr]) -> str:
         self.scopes.append({})
-        for one in generators:
-            self.bind(one.target, element_of(self.value(one.iter), one.iter))
-            for condition in one.ifs:
+        for generator in generators:
+            self.bind(generator.target, element_of(self.value(generator.iter), generator.iter))
+            for condition in generator.ifs:
                 self.listener.branch(condition, self.value(condition))
         self.place.loops += 1
-        for each in made:
-            self.value(each)
+        for element in made:
+            self.value(element)
         self.place.loops -= 1
         self.scopes.pop()
         return UNKNOWN
 
     def _lambda(self, node: ast.Lambda) -> str:
         given = node.args
-        self.scopes.append({one.arg: UNKNOWN for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)})
+        self.scopes.append(
+            {parameter.arg: UNKNOWN for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+        )
         self.value(node.body)
         self.scopes.pop()
         return UNKNOWN

@@ -76,17 +76,21 @@ class Assessment:
 
     def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[Finding]:
         """Findings that matter for one of the stacks and that no comment ignores."""
-        return [one for one in self.findings if not one.reason and rules()[one.rule].worst_of(stacks) > Severity.none]
+        return [
+            finding
+            for finding in self.findings
+            if not finding.reason and rules()[finding.rule].worst_of(stacks) > Severity.none
+        ]
 
     @property
     def ignored(self) -> Sequence[Finding]:
-        return [one for one in self.findings if one.reason]
+        return [finding for finding in self.findings if finding.reason]
 
     def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[Rule, Sequence[Finding]]:
         """Counted findings by rule, the worst first; rules of equal severity by number of findings."""
         found = dict[str, list[Finding]]()
-        for one in self.counted(stacks):
-            found.setdefault(one.rule, []).append(one)
+        for finding in self.counted(stacks):
+            found.setdefault(finding.rule, []).append(finding)
         ordered = sorted(found, key=lambda name: (-rules()[name].worst_of(stacks), -len(found[name]), name))
         return {rules()[name]: found[name] for name in ordered}
 
@@ -96,7 +100,7 @@ class Assessment:
         return {severity: found.count(severity) for severity in sorted(set(found), reverse=True)}
 
     def worst(self, stacks: Sequence[str] = STACKS) -> Severity:
-        return max((rules()[one.rule].worst_of(stacks) for one in self.counted(stacks)), default=Severity.none)
+        return max((rules()[finding.rule].worst_of(stacks) for finding in self.counted(stacks)), default=Severity.none)
 
     def verdict(self, stack: str) -> str:
         """The verdict on the code for a stack, as a sentence."""
@@ -132,5 +136,5 @@ _COUNTED = {
 }
 
 
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
+def _counted(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"

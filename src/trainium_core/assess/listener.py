@@ -81,9 +81,9 @@ class Function:
 
 def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
     """Whether the code continues if an import in it fails."""
-    continuing = (one for one in node.handlers if not isinstance(one.body[-1], ast.Raise))
-    caught = (ast.unparse(one.type) if one.type else "Exception" for one in continuing)
-    return any(re.search(r"ImportError|ModuleNotFoundError|Exception", one) for one in caught)
+    continuing = (handler for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise))
+    caught = (ast.unparse(handler.type) if handler.type else "Exception" for handler in continuing)
+    return any(re.search(r"ImportError|ModuleNotFoundError|Exception", name) for name in caught)
 
 
 @dataclass

@@ -8,39 +8,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trainium_core.assess.sources import UnreadableError
+from trainium_core.assess.sources import FILES, UnreadableError
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
 _PIP = re.compile(r"(?:\bpip[\d.]*|\buv (?:pip|add)|-m pip|\bconda|\bmamba)\s+(?:install|add)\s+(.*)")
-_OPTIONS_WITH_VALUE = frozenset(
-    [
-        "-r",
-        "-c",
-        "-i",
-        "-f",
-        "-t",
-        "--requirement",
-        "--constraint",
-        "--index-url",
-        "--extra-index-url",
-        "--find-links",
-        "--target",
-        "--channel",
-        "-n",
-        "--name",
-        "--prefix",
-        "--root",
-        "--trusted-host",
-        "--python",
-        "--platform",
-    ]
-)
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A library by its distribution name. line and column count from 1. is_direct: false in a lock file."""
+    """A library by its distribution name.
+
+    Attributes:
+        line: Line of the name, from 1.
+        column: Column of the name, from 1.
+        is_direct: Whether the project itself names it; not in a lock file.
+    """
 
     name: str
     line: int
@@ -49,7 +32,11 @@ class Requirement:
 
 
 def requirements(text: str, kind: str) -> Iterator[Requirement]:
-    """The libraries that a file of some kind names. Raises UnreadableError."""
+    """The libraries that a file of some kind names.
+
+    Raises:
+        UnreadableError: The file is not of this kind.
+    """
     if kind == "requirements":
         for number, line in enumerate(text.splitlines(), 1):
             if found := _of_line(line):
@@ -77,7 +64,9 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
     skips = False
     for word in words:
         if skips or word[0].startswith("-"):
-            skips = not skips and (word[0] in _OPTIONS_WITH_VALUE or re.fullmatch(r"-\w*r", word[0]) is not None)
+            skips = not skips and (
+                word[0] in FILES["options_with_value"] or re.fullmatch(r"-\w*r", word[0]) is not None
+            )
             continue
         if (found := _of_line(word[0])) and "$" not in word[0] and not word[0].startswith("."):
             yield found, command.start(1) + word.start()

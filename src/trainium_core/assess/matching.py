@@ -140,9 +140,9 @@ class Matcher:
         self._reader = reader
 
     def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None:
-        for one in (name, *(f"{name}.{part}" for part in parts)):
-            self.imports.append((one, node, bool(self.reader.place.optional)))
-            above = one
+        for imported in (name, *(f"{name}.{part}" for part in parts)):
+            self.imports.append((imported, node, bool(self.reader.place.optional)))
+            above = imported
             while above:
                 for row in self.index.imports.get(above, ()):
                     self._report(row, node)
@@ -278,7 +278,7 @@ def _text(node: ast.expr, value: str) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
     if isinstance(node, ast.Tuple | ast.List):
-        return ",".join(_text(one, "") for one in node.elts)
+        return ",".join(_text(elt, "") for elt in node.elts)
     return value
 
 

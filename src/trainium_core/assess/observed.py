@@ -41,7 +41,7 @@ class Comparison:
 def compared(found: Assessment, observed: Sequence[Observed], stacks: Sequence[str]) -> Comparison:
     """Compare the findings for the stacks with the counters of all nodes of a job."""
     predicted = [rule.id for rule in found.by_rule(stacks)]
-    events = list(dict.fromkeys(event for one in observed for event in _events(one)))
+    events = list(dict.fromkeys(event for counters in observed for event in _events(counters)))
     seen = {rule: texts for rule in predicted if (texts := [event.text for event in events if rule in event.rules])}
     countable = countable_rules()
     return Comparison(
@@ -73,7 +73,7 @@ def _rules_of_operator(name: str) -> tuple[str, ...]:
 def countable_rules() -> frozenset[str]:
     """Rules whose effect a job counts."""
     table = _table()
-    of_errors = (rule for one in known_errors() for rule in one.rules if "NCC_" in one.pattern)
+    of_errors = (rule for error in known_errors() for rule in error.rules if "NCC_" in error.pattern)
     of_operators = (rule for found in table["operators"].values() for rule in found)
     return frozenset((*table["recompilations"], *of_operators, *of_errors))
 

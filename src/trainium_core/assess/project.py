@@ -15,8 +15,8 @@ class Summary:
     """
 
     def __init__(self, reader: Resolver) -> None:
-        self.results = {path: one.result for path, one in reader.functions.items()}
-        self.classes = {path: one.is_module for path, one in reader.classes.items()}
+        self.results = {path: function.result for path, function in reader.functions.items()}
+        self.classes = {path: cls.is_module for path, cls in reader.classes.items()}
         self.names = dict(reader.globals)
 
 

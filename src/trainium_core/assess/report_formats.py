@@ -1,6 +1,7 @@
 """An assessment as JSON, as SARIF 2.1.0 for code scanning, and as a self-contained HTML page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def as_json(found: Assessment, shown: Sequence[str], version: str) -> Mapping[st
         "version": version,
         "files": found.files,
         "lines": found.lines,
-        "stacks": {key: {**_stack(key), "verdict": found.verdict(key), "kinds": _kinds(found, key)} for key in shown},
+        "stacks": {key: _stack(found, key) for key in shown},
         "rules": {name: _rule(rules()[name]) for name in sorted(used)},
         "findings": [_finding(one) for one in found.counted(shown)],
         "ignored": [{**_finding(one), "reason": one.reason} for one in found.ignored],
@@ -40,51 +41,25 @@ def as_json(found: Assessment, shown: Sequence[str], version: str) -> Mapping[st
     }
 
 
-def _stack(key: str) -> Mapping[str, str]:
-    stack = stacks()[key]
-    return {
-        "title": stack.title,
-        "support": stack.support,
-        "source": stack.source,
-        "url": stack.url,
-        "date": str(stack.date),
-    }
-
-
-def _kinds(found: Assessment, key: str) -> Mapping[str, int]:
-    return {severity.name: count for severity, count in found.kinds(key).items()}
+def _stack(found: Assessment, key: str) -> Mapping[str, Any]:
+    stack = asdict(stacks()[key])
+    del stack["key"]
+    kinds = {severity.name: count for severity, count in found.kinds(key).items()}
+    return stack | {"date": str(stack["date"]), "verdict": found.verdict(key), "kinds": kinds}
 
 
 def _rule(rule: Rule) -> Mapping[str, Any]:
-    return {
-        "title": rule.title,
-        "kind": rule.kind,
-        "severity": {stack: severity.name for stack, severity in rule.severity.items()},
-        "why": rule.why,
-        "fix": rule.fix,
-        "effort": rule.effort,
-        "doubt": rule.doubt,
-        "source": rule.source,
-        "url": rule.url,
-        "date": str(rule.date),
-    }
+    fields = ("title", "kind", "why", "fix", "effort", "doubt", "source", "url")
+    severity = {stack: severity.name for stack, severity in rule.severity.items()}
+    return {**{name: getattr(rule, name) for name in fields}, "severity": severity, "date": str(rule.date)}
 
 
-def _finding(one: Finding) -> dict[str, Any]:
-    return {
-        "rule": one.rule,
-        "path": one.path,
-        "cell": one.cell or None,
-        "line": one.line,
-        "column": one.column,
-        "end_line": one.end_line,
-        "end_column": one.end_column,
-        "code": one.code,
-    }
+def _finding(finding: Finding) -> Mapping[str, Any]:
+    return {name: value for name, value in asdict(finding).items() if name != "reason"} | {"cell": finding.cell or None}
 
 
-def _problem(one: Problem) -> Mapping[str, Any]:
-    return {"path": one.path, "line": one.line or None, "message": one.message}
+def _problem(problem: Problem) -> Mapping[str, Any]:
+    return asdict(problem) | {"line": problem.line or None}
 
 
 def as_sarif(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:

@@ -53,19 +53,19 @@ class Resolver(Expressions):
         """Read the module, then each function that nothing in it has called."""
         self._bind_ahead(tree.body)
         self.block(tree.body)
-        for one in self._unread():
-            self.read_function(one, ())
+        for function in self._unread():
+            self.read_function(function, ())
 
     def _unread(self) -> Iterable[Function]:
         """Functions that were not read yet, including those found meanwhile: __init__ first, then uncalled ones."""
         while True:
-            waiting = [one for one in self.functions.values() if not one.is_read]
+            waiting = [function for function in self.functions.values() if not function.is_read]
             if not waiting:
                 return
             yield from sorted(waiting, key=self._order) if len(waiting) > 1 else waiting
 
-    def _order(self, one: Function) -> int:
-        name = one.node.name
+    def _order(self, function: Function) -> int:
+        name = function.node.name
         if name == "__init__":
             return 0
         return 1 if _PER_STEP.search(name) or self._followed_by_parenthesis[name] < 2 else 2
@@ -136,7 +136,9 @@ class Resolver(Expressions):
         for keyword in node.keywords:
             self.value(keyword.value)
         path = f"{self.module}.{node.name}"
-        methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+        methods = {
+            statement.name for statement in node.body if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
         is_module = any(self.is_module_class(base) for base in bases) or (
             "forward" in methods
             and any(base.rpartition(".")[2].endswith(("Module", "Layer", "Model")) for base in bases)
@@ -159,9 +161,9 @@ class Resolver(Expressions):
         if isinstance(value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
             targets = node.targets[0].elts
             if len(node.targets) == 1 and len(targets) == len(value.elts):
-                found = [self.value(one) for one in value.elts]
-                for target, one in zip(targets, found, strict=True):
-                    self.bind(target, one)
+                found = [self.value(elt) for elt in value.elts]
+                for target, item in zip(targets, found, strict=True):
+                    self.bind(target, item)
                 return
         found = self.value(value)
         is_none = isinstance(value, ast.Constant) and value.value is None
@@ -248,35 +250,43 @@ class Resolver(Expressions):
 
     # Functions.
 
-    def read_function(self, one: Function, arguments: Sequence[str]) -> str:
+    def read_function(self, function: Function, arguments: Sequence[str]) -> str:
         """The value that the function returns. Reads its body if it was not read yet."""
-        if one.is_read or self._depth > DEEPEST_CALLS:
-            return one.result
-        one.is_read = True
-        node = one.node
+        if function.is_read or self._depth > DEEPEST_CALLS:
+            return function.result
+        function.is_read = True
+        node = function.node
         saved = self.scopes, self.place, self.results
         per_step = bool(_PER_STEP.search(node.name)) or bool(saved[1].loops and saved[1].function)
         sets_up = node.name in SET_UP or saved[1].sets_up
         self.place = Place(
-            loops=int(per_step), function=node.name, sets_up=sets_up, moved=saved[1].moved, owner=one.owner
+            loops=int(per_step), function=node.name, sets_up=sets_up, moved=saved[1].moved, owner=function.owner
         )
-        self.scopes, self.results = [*one.scopes, self._parameters(one, arguments)], []
+        self.scopes, self.results = [*function.scopes, self._parameters(function, arguments)], []
         self._depth += 1
         self.block(node.body)
         self._depth -= 1
-        one.result = next((value for value in self.results if value and value != PYTHON), UNKNOWN)
+        function.result = next((value for value in self.results if value and value != PYTHON), UNKNOWN)
         self.scopes, self.place, self.results = saved
-        return one.result
+        return function.result
 
-    def _parameters(self, one: Function, arguments: Sequence[str]) -> Scope:
-        given = one.node.args
+    def _parameters(self, function: Function, arguments: Sequence[str]) -> Scope:
+        given = function.node.args
         parameters = [*given.posonlyargs, *given.args]
         scope = Scope()
-        is_static = any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in one.node.decorator_list)
-        if one.is_method and parameters and not is_static:
+        is_static = any(
+            isinstance(decorator, ast.Name) and decorator.id == "staticmethod"
+            for decorator in function.node.decorator_list
+        )
+        if function.is_method and parameters and not is_static:
             scope[parameters[0].arg] = SELF
             parameters = parameters[1:]
-        computes = one.is_method and one.node.name == "forward" and one.owner is not None and one.owner.is_module
+        computes = (
+            function.is_method
+            and function.node.name == "forward"
+            and function.owner is not None
+            and function.owner.is_module
+        )
         without_default = len(parameters) - len(given.defaults)
         for at, parameter in enumerate([*parameters, *given.kwonlyargs]):
             declared = self._annotated(parameter.annotation)

@@ -39,7 +39,7 @@ _MEANING = {
     Severity.none: "nothing to do",
 }
 
-FAIL_ON = (*(one.name for one in sorted(Severity, reverse=True)[:-1]), "never")
+FAIL_ON = (*(severity.name for severity in sorted(Severity, reverse=True)[:-1]), "never")
 """The least severities at which `trn assess` fails."""
 
 
@@ -181,14 +181,14 @@ def rules() -> Mapping[str, Rule]:
 def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> Rule:
     given = dict(row)
     severity = {stack: Severity[given.pop(stack)] for stack in STACKS}
-    matches = [_match(one) for one in given.pop("match")]
+    matches = [_match(match) for match in given.pop("match")]
     source = sources[given.pop("source")]
     return Rule(**given, **source, kind=kind, severity=severity, matches=matches)
 
 
 def _match(row: dict[str, Any]) -> Match:
     given = dict(row)
-    arguments = [Argument(**one) for one in given.pop("arguments", ())]
+    arguments = [Argument(**argument) for argument in given.pop("arguments", ())]
     return Match(**given, arguments=arguments)
 
 

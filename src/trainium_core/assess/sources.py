@@ -5,49 +5,22 @@ import json
 import os
 import re
 import tokenize
+import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from trainium_core.facts import DATA
+
 LARGEST_BYTES = 16_000_000
 """A larger file is reported and not read."""
 
-SKIPPED_FOLDERS = frozenset(
-    [
-        "__pycache__",
-        "node_modules",
-        "site-packages",
-        "venv",
-        "env",
-        "virtualenv",
-        "build",
-        "dist",
-        "_build",
-        "__pypackages__",
-        "wandb",
-        "mlruns",
-    ]
-)
-"""Folders without source code of the project, in addition to hidden ones."""
-
-KINDS = (
-    ("python", ("*.py",)),
-    ("notebook", ("*.ipynb",)),
-    ("lock", ("poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock")),
-    ("pyproject", ("pyproject.toml", "Pipfile")),
-    ("setup.cfg", ("setup.cfg",)),
-    ("requirements", ("*requirements*.txt", "*requirements*.in", "constraints*.txt", "requirements/*.txt")),
-    ("conda", ("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml")),
-    ("docker", ("Dockerfile*", "*.Dockerfile", "*.dockerfile", "Containerfile*")),
-    ("shell", ("*.sh", "*.bash", "*.sbatch", "*.slurm", ".env", "Makefile")),
-    ("cuda", ("*.cu", "*.cuh")),
-    ("weights", ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.safetensors")),
-)
-"""Kinds of files by their names; the first match counts."""
+FILES: Mapping[str, Any] = tomllib.loads((DATA / "assess" / "files.toml").read_text(encoding="utf-8"))
+"""Kinds of files by their names, and folders that are skipped."""
 
 _LFS = b"version https://git-lfs"
 _LARGEST_POINTER = 1024
@@ -55,7 +28,7 @@ _LARGEST_POINTER = 1024
 
 def kind_of(path: Path) -> str:
     """The kind of a file; empty for one that is not read."""
-    for kind, patterns in KINDS:
+    for kind, patterns in FILES["kinds"].items():
         for pattern in patterns:
             name = f"{path.parent.name}/{path.name}" if "/" in pattern else path.name
             if fnmatchcase(name, pattern):
@@ -66,7 +39,8 @@ def kind_of(path: Path) -> str:
 def files_of(given: Path) -> Iterator[Path]:
     """The files of a path that are read, in order. A file that is named directly is read whatever its name.
 
-    Raises OSError for a path that does not exist or a folder that cannot be listed.
+    Raises:
+        OSError: The path does not exist, or a folder cannot be listed.
     """
     if not given.is_dir():
         given.stat()
@@ -78,7 +52,7 @@ def files_of(given: Path) -> Iterator[Path]:
 
     for folder, below, names in os.walk(given, onerror=fail):
         below[:] = sorted(
-            name for name in below if not name.startswith(".") and name not in SKIPPED_FOLDERS
+            name for name in below if not name.startswith(".") and name not in FILES["skipped_folders"]
             and not os.path.lexists(Path(folder, name, "pyvenv.cfg"))
         )  # fmt: skip
         for name in sorted(names):
@@ -96,7 +70,11 @@ class UnreadableError(Exception):
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file. Raises UnreadableError."""
+    """The content of a file.
+
+    Raises:
+        UnreadableError: It cannot be read, or is too large.
+    """
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
@@ -112,7 +90,11 @@ def is_lfs_pointer(path: Path) -> bool:
 
 
 def decoded(content: bytes) -> str:
-    """The text of a file, by its coding comment. Raises UnreadableError if it is not text."""
+    """The text of a file, by its coding comment.
+
+    Raises:
+        UnreadableError: It is not text.
+    """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
         text = content.decode(encoding)
@@ -125,7 +107,13 @@ def decoded(content: bytes) -> str:
 
 @dataclass
 class PythonSource:
-    """Code to read at once. cells: of a notebook, the first line of each code cell, with its number from 1."""
+    """Code to read at once.
+
+    Attributes:
+        cells: Of a notebook, the first line of each code cell, with its number from 1.
+        shell_lines: Of a notebook, the shell commands with their lines.
+        unreadable: Of a notebook, why a cell cannot be read, and the line.
+    """
 
     text: str
     tree: ast.Module
@@ -135,18 +123,26 @@ class PythonSource:
 
     def place(self, line: int) -> tuple[int, int]:
         """The cell, 0 outside of notebooks, and the line in it."""
-        found = max((one for one in self.cells if one[0] <= line), default=None)
+        found = max((cell for cell in self.cells if cell[0] <= line), default=None)
         return (found[1], line - found[0] + 1) if found else (0, line)
 
 
 def python_source(content: bytes) -> PythonSource:
-    """A file of Python code. Raises UnreadableError."""
+    """A file of Python code.
+
+    Raises:
+        UnreadableError: It cannot be parsed.
+    """
     text = decoded(content)
     return PythonSource(text, parsed(text))
 
 
 def parsed(text: str) -> ast.Module:
-    """Raises UnreadableError."""
+    """The syntax tree of a text.
+
+    Raises:
+        UnreadableError: It cannot be parsed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -158,10 +154,14 @@ def parsed(text: str) -> ast.Module:
 
 
 def notebook_source(content: bytes) -> PythonSource:
-    """The code cells of a notebook. Raises UnreadableError for another file."""
+    """The code cells of a notebook.
+
+    Raises:
+        UnreadableError: The file is not a notebook.
+    """
     try:
         cells: list[Any] = json.loads(decoded(content))["cells"]
-        sources = [_cell_text(one["source"]) for one in cells if one.get("cell_type") == "code"]
+        sources = [_cell_text(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnreadableError("is not a notebook of format 4") from error
     lines, places = list[str](), list[tuple[int, int]]()

@@ -1,9 +1,11 @@
-"""A checkpoint in S3."""
+"""A checkpoint in S3, and its import into Amazon Bedrock."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 class CheckpointInS3(AwsService):
@@ -33,3 +35,40 @@ class CheckpointInS3(AwsService):
         part = {} if length is None else {"Range": f"bytes={start}-{start + length - 1}"}
         with read_errors("s3:GetObject"):
             return self.client("s3").get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}", **part)["Body"].read()
+
+
+FAILED = "Failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportJob:
+    """A model import job. status: InProgress, Completed or Failed. failure: Bedrock's message."""
+
+    arn: str
+    status: str
+    failure: str = ""
+
+
+class AwsModelImport(AwsService):
+    """Starts and reads model import jobs."""
+
+    def start(self, *, name: str, job_name: str, role: str, location: str, cluster: str) -> str:
+        """The ARN of the job. Raises RequestRefusedError.
+
+        Only the model gets the cluster's tag: a job that has ended is history, and not billed.
+        """
+        with write_errors("bedrock:CreateModelImportJob"):
+            answer = self.client("bedrock").create_model_import_job(
+                jobName=job_name,
+                importedModelName=name,
+                roleArn=role,
+                modelDataSource={"s3DataSource": {"s3Uri": location}},
+                importedModelTags=[{"key": CLUSTER_TAG, "value": cluster}],
+            )
+            return answer["jobArn"]
+
+    def job(self, arn: str) -> ImportJob:
+        """Raises UnavailableError."""
+        with read_errors("bedrock:GetModelImportJob"):
+            found = self.client("bedrock").get_model_import_job(jobIdentifier=arn)
+            return ImportJob(arn=arn, status=found["status"], failure=found.get("failureMessage", ""))

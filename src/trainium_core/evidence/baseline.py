@@ -123,7 +123,7 @@ def _preferred_type(plan: Plan) -> tuple[str, str, Mapping[str, str]]:
 
 
 def _given_type(plan: Plan, name: str) -> tuple[str, str, Mapping[str, str]]:
-    gpus = [one.name for one in plan.catalog.values() if one.is_gpu]
+    gpus = [kind.name for kind in plan.catalog.values() if kind.is_gpu]
     if name not in gpus:
         close = nearest(name, gpus)
         raise BaselineError(f"{name} is not a GPU type of the catalogue{f'; did you mean {close}?' if close else ''}")

@@ -48,7 +48,7 @@ class CheckpointFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.sizes: Mapping[str, int] = {one.name: one.stat().st_size for one in folder.iterdir() if one.is_file()}
+        self.sizes: Mapping[str, int] = {file.name: file.stat().st_size for file in folder.iterdir() if file.is_file()}
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
         with (self._folder / name).open("rb") as file:
@@ -193,7 +193,7 @@ def _adapter(checkpoint: Checkpoint) -> Iterator[CheckpointFinding]:
 def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:
     """Whether the weight files are complete: all files that the index names, and no others."""
     if not weights:
-        others = sorted(one for one in checkpoint.sizes if one.endswith((".bin", ".pt", ".pth", ".gguf")))
+        others = sorted(name for name in checkpoint.sizes if name.endswith((".bin", ".pt", ".pth", ".gguf")))
         found = f"; found {', '.join(others[:4])}: save with safe_serialization=True" if others else ""
         yield _failed("weights", f"no *.safetensors{found}")
         return

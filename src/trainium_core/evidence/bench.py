@@ -39,7 +39,12 @@ _COST_FORMULA = "USD per hour / 3600 / tokens per second x 1,000,000"
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRun:
-    """One run. samples: seconds per step. rates: what it did per second, by metric, also as other tools measured it."""
+    """One run.
+
+    Attributes:
+        samples: Seconds per step.
+        rates: Work per second by metric, also as measured by other tools.
+    """
 
     run: Run
     samples: tuple[float, ...] = ()
@@ -50,10 +55,10 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveredJob:
-    """A job that lost a node. gone_at: when its node was terminated, in the first attempt. None: unknown."""
+    """A job that lost a node in its first attempt. gone_at: when the node was terminated."""
 
     state: JobState
-    gone_at: datetime | None = None
+    gone_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +75,7 @@ class SidePrices:
 def measured_run(
     state: JobState, steps: Sequence[Step], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
 ) -> MeasuredRun:
-    """What a job measured. The job has ended, and every node of it was read."""
+    """The measurements of a job that has ended."""
     if state.outcome is None or not state.outcome.is_success:
         reason = state.outcome.reason if state.outcome else "it has not ended"
         return MeasuredRun(run=_run(state, (), seed, f"the job did not succeed: {reason}"))
@@ -78,8 +83,8 @@ def measured_run(
         return MeasuredRun(run=_run(state, (), seed, f"it was restarted: it has {len(state.attempts)} attempts"))
     rates = {
         name: metric.value
-        for one in imported
-        for name, metric in one.metrics.items()
+        for result in imported
+        for name, metric in result.metrics.items()
         if name.endswith(_RATE) and metric.value is not None
     }
     if not steps and imported:
@@ -118,7 +123,7 @@ def _run(state: JobState, found: Sequence[Step], seed: int, excluded: str | None
         seed=seed,
         phases=_phases(state, found),
         steps=sum(step.steps for step in found) if found else None,
-        tokens=round(sum(one or 0.0 for one in tokens)) if tokens and None not in tokens else None,
+        tokens=round(sum(token or 0.0 for token in tokens)) if tokens and None not in tokens else None,
         fallback_ops=sum(observed.fallbacks.values()) if observed else None,
         recompiles=sum(recompiled) if recompiled else None,
         loss=tuple((float(step.number), step.loss) for step in losses if step.loss is not None),
@@ -132,15 +137,15 @@ def _phases(state: JobState, found: Sequence[Step]) -> Mapping[str, float | None
     phases: Mapping[str, float] = node.phases if node else {}
     compiled = graphs_of(node).get("compiled") if node else None
     first = phases.get("first_step")
-    restarts = [one.seconds for one in restarts_of(state)]
+    restarts = [restart.seconds for restart in restarts_of(state)]
     seconds = [step.seconds for step in found]
     return {
         "compile_cold": first if compiled else None,
         "compile_warm": first if compiled == 0 else None,
         "data": phases.get("inputs"),
-        "step": sum(one or 0.0 for one in seconds) if seconds and None not in seconds else None,
+        "step": sum(value or 0.0 for value in seconds) if seconds and None not in seconds else None,
         "checkpoint": phases.get("checkpoints"),
-        "restart": sum(one or 0.0 for one in restarts) if restarts and None not in restarts else None,
+        "restart": sum(restart or 0.0 for restart in restarts) if restarts and None not in restarts else None,
     }
 
 
@@ -156,11 +161,27 @@ def side_record(
     command: str,
     made: str,
     tool: Tool,
-    recovered: Sequence[RecoveredJob] = (),
+    recovered: RecoveredJob | None = None,
     fidelity: tuple[Fidelity, ...] = (),
     warnings: tuple[str, ...] = (),
 ) -> Record:
-    """of_side: trainium, gpu, cpu or lab. recovered: jobs that lost a node."""
+    """The record of a side.
+
+    Args:
+        file: The file of `trn bench`.
+        side: The side in it.
+        runs: Its runs, also those that do not count.
+        of_side: The hardware: TRAINIUM, GPU, CPU or LAB.
+        hardware: The machines.
+        software: The versions on them.
+        prices: Their prices.
+        command: The command of the jobs.
+        made: The time, in ISO format.
+        tool: The version of this package.
+        recovered: A job that lost a node.
+        fidelity: Comparisons with a reference.
+        warnings: Warnings about the measurement.
+    """
     metrics = {**dict(_metrics(runs, prices)), **dict(_recovery(recovered))}
     workload = replace(
         file.workload,
@@ -170,8 +191,10 @@ def side_record(
         tuned=side.tuned,
         parallelism=side.parallelism,
     )
-    imported = [note for one in runs for result in one.imported for note in result.warnings]
-    excluded = [f"run {one.run.job} is excluded: {one.run.excluded}" for one in runs if one.run.excluded]
+    imported = [note for run in runs for result in run.imported for note in result.warnings]
+    excluded = [
+        f"run {run.job} is excluded: {run.excluded}" for run in (measured.run for measured in runs) if run.excluded
+    ]
     return Record(
         kind="bench",
         id=f"{file.name}-{side.name}",
@@ -181,7 +204,7 @@ def side_record(
         workload=workload,
         hardware=hardware,
         software=software,
-        runs=tuple(one.run for one in runs),
+        runs=tuple(measured.run for measured in runs),
         metrics=metrics,
         gates=tuple(gate_of(name, limit, metrics.get(name)) for name, limit in file.gates.items()),
         fidelity=fidelity,
@@ -191,22 +214,22 @@ def side_record(
 
 
 def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[str, Metric]]:
-    used = [one for one in runs if one.run.excluded is None]
+    used = [measured for measured in runs if measured.run.excluded is None]
     few = f"{len(used)} of {len(runs)} runs count: at least {FEWEST_RUNS} are needed"
-    why = next((one.why_no_rates for one in used if one.why_no_rates), few)
-    has_steps = any(one.run.steps for one in used) or not any(one.imported for one in used)
+    why = next((run.why_no_rates for run in used if run.why_no_rates), few)
+    has_steps = any(measured.run.steps for measured in used) or not any(run.imported for run in used)
     if has_steps:
         for name, unit in ((TOKENS_PER_SECOND, "tokens/s"), (STEPS_PER_SECOND, "steps/s")):
-            values = [one.rates[name] for one in used if name in one.rates]
+            values = [run.rates[name] for run in used if name in run.rates]
             yield name, mean_of_runs(values, unit) if len(values) == len(used) and used else unknown(unit, why)
-        samples = [sample for one in used for sample in one.samples]
+        samples = [sample for run in used for sample in run.samples]
         for quantile in PERCENTILES:
             name = f"step_seconds_p{100 * quantile:g}"
             no_samples = why if why != few else "the progress lines report several steps each"
             yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)
         yield from _costs(TOKENS_PER_SECOND, used, prices, why)
     yield from _imported(used)
-    for rate in sorted({name for one in used for name in one.rates if name.endswith(_OUTPUT_TOKENS)}):
+    for rate in sorted({name for run in used for name in run.rates if name.endswith(_OUTPUT_TOKENS)}):
         yield from _costs(rate, used, prices, "not all runs have it")
 
 
@@ -220,89 +243,72 @@ def _cost_names(rate: str) -> tuple[str, str]:
 
 def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str) -> Iterator[tuple[str, Metric]]:
     unit = "USD per million tokens" if rate == TOKENS_PER_SECOND else "USD per million output tokens"
-    rates = [one.rates[rate] for one in runs if one.rates.get(rate)]
+    rates = [run.rates[rate] for run in runs if run.rates.get(rate)]
     for name, usd in zip(_cost_names(rate), (prices.paid, prices.list), strict=True):
         if usd is None:
             yield name, unknown(unit, prices.why_unknown or "the price is unknown")
         elif len(rates) < len(runs) or not rates:
             yield name, unknown(unit, why)
         else:
-            metric = mean_of_runs([usd / _HOUR / one * _MILLION for one in rates], unit)
+            metric = mean_of_runs([usd / _HOUR / value * _MILLION for value in rates], unit)
             of_price = {"source": prices.source, "date": prices.date}
             known = replace(metric, origin=DERIVED, method=f"{_COST_FORMULA}; {metric.method}", **of_price)
             yield name, metric if metric.value is None else known
 
 
-_RECOVERY_PARTS = ("detected", "waited", "begun")
-"""The parts of the time from the loss of a node to the first step after it."""
-
-
-def _recovery(jobs: Sequence[RecoveredJob]) -> Iterator[tuple[str, Metric]]:
-    """What the restarts of jobs that lost a node took, in all and by part."""
-    restarts = [restart for job in jobs for restart in _restarts(job)]
-    if not restarts:
+def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
+    """The duration of the first restart of a job that lost a node, in all and by part."""
+    restart = next(iter(restarts_of(job.state)), None) if job else None
+    if job is None or restart is None:
         yield "recovery_seconds", unknown("s", "no job that lost a node was measured")
         return
-    for name in (
-        "recovery_seconds",
-        "recovery_lost_seconds",
-        *(f"recovery_{part}_seconds" for part in _RECOVERY_PARTS),
-    ):
-        known = [one[name] for one in restarts if name in one]
-        n = len(restarts)
-        if len(known) < n:
-            is_of_moment = name in ("recovery_seconds", "recovery_detected_seconds")
-            why = "it is unknown when the node was lost" if is_of_moment else "the job's record does not have it"
-            yield name, unknown("s", why, n=n)
-        elif n < FEWEST_RUNS:
-            why = f"too few for an interval: {n} of at least {FEWEST_RUNS} restarts"
-            yield name, Metric(value=fmean(known), unit="s", n=n, origin=MEASURED, method="mean", why_null=why)
+    outcome = job.state.attempts[0].outcome
+    detected = seconds_between(job.gone_at, outcome.at) if outcome else None
+    parts = {"detected": detected, "waited": restart.waited, "begun": restart.begun}
+    known = [seconds for seconds in parts.values() if seconds is not None]
+    durations = {
+        "recovery_seconds": sum(known) if len(known) == len(parts) else None,
+        # Work after the loss is not lost with the node, but part of its detection.
+        "recovery_lost_seconds": None if restart.lost is None else max(0.0, restart.lost - (detected or 0)),
+        **{f"recovery_{part}_seconds": seconds for part, seconds in parts.items()},
+    }
+    for name, seconds in durations.items():
+        if seconds is None:
+            yield name, unknown("s", "the job's record does not have it", n=1)
         else:
-            yield name, mean_of_runs(known, "s")
-
-
-def _restarts(job: RecoveredJob) -> Iterator[Mapping[str, float]]:
-    """The known durations of each restart, by metric; of the first restart alone if its moment is known."""
-    restarts = list(restarts_of(job.state))
-    for one in restarts if job.gone_at is None else restarts[:1]:
-        detected = None
-        if job.gone_at is not None and (outcome := job.state.attempts[0].outcome):
-            detected = seconds_between(job.gone_at, outcome.at)
-        parts = {"detected": detected, "waited": one.waited, "begun": one.begun}
-        known = {part: seconds for part, seconds in parts.items() if seconds is not None}
-        found = {f"recovery_{part}_seconds": seconds for part, seconds in known.items()}
-        if one.lost is not None:
-            # Work after the loss is not lost with the node, but part of its detection.
-            found["recovery_lost_seconds"] = max(0.0, one.lost - (detected or 0))
-        if len(known) == len(parts):
-            found["recovery_seconds"] = sum(known.values())
-        yield found
+            why = f"too few for an interval: 1 of at least {FEWEST_RUNS} restarts"
+            yield name, Metric(value=seconds, unit="s", n=1, origin=MEASURED, why_null=why)
 
 
 def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
     """The mean of the runs' values, of each metric that other tools measured."""
-    by_run = [{name: metric for one in run.imported for name, metric in one.metrics.items()} for run in runs]
+    by_run = [{name: metric for result in run.imported for name, metric in result.metrics.items()} for run in runs]
     for name in dict.fromkeys(name for metrics in by_run for name in metrics):
         metrics = [found[name] for found in by_run if name in found]
         first = metrics[0]
-        lacking = next((one.why_null for one in metrics if one.value is None), None)
+        lacking = next((metric.why_null for metric in metrics if metric.value is None), None)
         if lacking or len(metrics) < len(by_run):
             yield name, unknown(first.unit, lacking or f"{len(metrics)} of {len(by_run)} runs have it", n=first.n)
             continue
-        mean = mean_of_runs([one.value or 0.0 for one in metrics], first.unit)
+        mean = mean_of_runs([metric.value or 0.0 for metric in metrics], first.unit)
         yield name, mean if mean.value is None else replace(mean, origin=IMPORTED, source=first.source)
 
 
 def with_ratios(records: Sequence[Record], runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple[Record, ...]:
-    """The records, each with its comparison with every other. runs: by the ID of the record."""
+    """The records, each compared with every other.
+
+    Args:
+        records: A record of each side.
+        runs: The runs by the ID of the record.
+    """
     return tuple(
         replace(
-            one,
+            record,
             comparable=tuple(
-                _compared(one, other, runs[one.id], runs[other.id]) for other in records if other is not one
+                _compared(record, other, runs[record.id], runs[other.id]) for other in records if other is not record
             ),
         )
-        for one in records
+        for record in records
     )
 
 
@@ -315,24 +321,24 @@ def _compared(
     costs = {name: rate for rate in rates if rate.endswith("tokens_per_second") for name in _cost_names(rate)}
     ratios: dict[str, Metric] = {}
     for name, rate in sorted(({rate: rate for rate in rates} | costs).items()):
-        metrics = [one.metrics[name] for one in (record, other) if name in one.metrics]
-        null = next((one.why_null for one in metrics if one.value is None), None)
+        metrics = [side.metrics[name] for side in (record, other) if name in side.metrics]
+        null = next((metric.why_null for metric in metrics if metric.value is None), None)
         verdict = of_cost if name.endswith("_paid") else found.verdict
         if len(metrics) < 2:
             continue
         if verdict != COMPARABLE or null is not None:
             ratios[name] = unknown("ratio", verdict if verdict != COMPARABLE else null or "a side has no value")
             continue
-        ours, theirs = (_values(one, name, rate, its) for one, its in ((record, runs), (other, others)))
+        ours, theirs = (_values(side, name, rate, its) for side, its in ((record, runs), (other, others)))
         ratios[name] = ratio_of_runs(ours, theirs, f"{name} of {record.id} / {name} of {other.id}")
     return replace(found, ratios=ratios)
 
 
 def _values(record: Record, name: str, rate: str, runs: Sequence[MeasuredRun]) -> list[float]:
     """One value per run. A cost is in proportion to the seconds per token."""
-    rates = [one.rates[rate] for one in runs if one.run.excluded is None]
+    rates = [measured.rates[rate] for measured in runs if measured.run.excluded is None]
     if rate == name:
         return rates
     mean = record.metrics[name].value or 0.0
-    inverse = [1 / one for one in rates]
-    return [mean * one / fmean(inverse) for one in inverse]
+    inverse = [1 / value for value in rates]
+    return [mean * seconds / fmean(inverse) for seconds in inverse]

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, Gate, Input, Metric, Workload
 from trainium_core.evidence.statistics import FEWEST_RUNS
-from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
 _KEYS = ("name", "steps", "warmup_steps", "seeds", "workload", "sides", "gates", "fidelity")
 _SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results", "recovery")
 _FIDELITY_KEYS = ("reference", "loss_limit", "logits", "fp32", "bf16", "logits_limit")
 _WORKLOAD_KEYS = tuple(
-    one.name
-    for one in fields(Workload)
-    if one.name not in ("name", "command", "parallelism", "steps", "warmup", "tuned")
+    field.name
+    for field in fields(Workload)
+    if field.name not in ("name", "command", "parallelism", "steps", "warmup", "tuned")
 )
 _LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -72,7 +72,14 @@ class FidelityFile:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchFile:
-    """steps: how many of each run are counted. warmup_steps: how many are warm-up at least."""
+    """The file.
+
+    Attributes:
+        steps: How many steps of each run are counted.
+        warmup_steps: How many are warm-up at least.
+        gates: Limits by metric.
+        source: The file itself.
+    """
 
     name: str
     steps: int
@@ -86,7 +93,11 @@ class BenchFile:
 
 
 def read_bench_file(content: bytes, path: Path) -> BenchFile:
-    """Raises TomlFileError with all mistakes."""
+    """Read the content of the file at a path.
+
+    Raises:
+        TomlFileError: The file has mistakes. The error has all of them.
+    """
     try:
         document = parse_toml(content.decode())
     except UnicodeDecodeError as error:
@@ -118,44 +129,43 @@ class _Reading(TomlReader):
 
     def file(self, document: Mapping[str, Any], source: Input) -> BenchFile:
         self.only(document, _KEYS, "")
-        name = self._text(document, "name", "") or ""
+        name = self.text(document, "name", "", required=True) or ""
         if name and not _NAME.fullmatch(name):
             self.problems.append(f"name is {name!r}; use up to 40 small letters, digits and hyphens")
-        seeds = document.get("seeds", list(range(1, FEWEST_RUNS + 1)))
-        if not isinstance(seeds, list) or not all(type(one) is int for one in cast("list[Any]", seeds)):
-            self.problems.append(f"seeds is {seeds!r}; it must be a list of whole numbers, one for each run")
-            seeds = []
-        elif len(set(cast("list[int]", seeds))) < max(FEWEST_RUNS, len(cast("list[int]", seeds))):
-            self.problems.append(f"seeds: must have at least {FEWEST_RUNS} different numbers, one for each run")
-        sides = {one: self.table(table, f"sides.{one}") for one, table in self._tables(document, "sides").items()}
+        seeds = self.value(
+            {"seeds": list(range(1, FEWEST_RUNS + 1)), **document},
+            "seeds",
+            "",
+            lambda value: _is_list_of(int, value) and len({*value}) == len(value) >= FEWEST_RUNS,
+            f"a list of at least {FEWEST_RUNS} different whole numbers, one for each run",
+        )
+        sides = self.table(document, "sides", "")
         if not sides:
             self.problems.append("sides: has no tables; it needs one, or two to compare")
-        gates = self._tables(document, "gates")
+        gates = self.table(document, "gates", "")
         for metric, limit in gates.items():
             if not isinstance(limit, str) or not _LIMIT.fullmatch(limit):
                 self.problems.append(f'gates.{metric} is {limit!r}; use a limit such as "<= 0.5" or ">= 1000"')
-        found = tuple(self._side(one, table) for one, table in sides.items())
         return BenchFile(
             name=name,
-            steps=self._whole(document, "steps", "", least=1) or 1,
+            steps=self._whole(document, "steps", "", least=1, required=True) or 1,
             warmup_steps=self._whole({"warmup_steps": 1, **document}, "warmup_steps", "", least=1) or 1,
-            seeds=tuple(cast("list[int]", seeds)),
-            workload=self._workload(name, self._tables(document, "workload")),
-            sides=found,
-            gates=cast("Mapping[str, str]", gates),
-            fidelity=self._fidelity(document, [one.name for one in found]),
+            seeds=tuple(seeds or ()),
+            workload=self._workload(name, self.table(document, "workload", "")),
+            sides=tuple(self._side(side, self.table(sides, side, "sides.")) for side in sides),
+            gates=gates,
+            fidelity=self._fidelity(document, list(sides)),
             source=source,
         )
 
     def _workload(self, name: str, table: Mapping[str, Any]) -> Workload:
         self.only(table, _WORKLOAD_KEYS, "workload.")
-        whole = ("seq", "global_batch")
-        for key, value in table.items():
-            if key in _WORKLOAD_KEYS and type(value) is not (int if key in whole else str):
-                self.problems.append(
-                    f"workload.{key} is {value!r}; it must be {'a whole number' if key in whole else 'text'}"
-                )
-        known = {key: value for key, value in table.items() if key in _WORKLOAD_KEYS}
+        known = {
+            key: self._whole(table, key, "workload.", least=0)
+            if key in ("seq", "global_batch")
+            else self.text(table, key, "workload.")
+            for key in _WORKLOAD_KEYS
+        }
         return Workload(name=name, **known)
 
     def _side(self, name: str, table: Mapping[str, Any]) -> BenchSide:
@@ -163,30 +173,26 @@ class _Reading(TomlReader):
         self.only(table, _SIDE_KEYS, place)
         if not _NAME.fullmatch(name):
             self.problems.append(f"sides.{name}: use small letters, digits and hyphens for the name of a side")
-        job = self._path(table, "job", place)
-        if job is None and "job" not in table:
-            self.problems.append(f"{place}job is missing: it names the job file of the side")
-        results = table.get("results", [])
-        if not isinstance(results, list) or not all(isinstance(one, str) for one in cast("list[Any]", results)):
-            self.problems.append(f"{place}results is {results!r}; it must be a list of paths in the job's outputs")
-            results = []
+        results = self.value(
+            table, "results", place, lambda value: _is_list_of(str, value), "a list of paths in the job's outputs"
+        )
         return BenchSide(
             name=name,
-            job=job or self._folder,
+            job=self._path(table, "job", place, required=True) or self._folder,
             plan=self._path(table, "plan", place),
             tuned=self._yes_no(table, "tuned", place),
-            parallelism=self._text(table, "parallelism", place, needed=False),
+            parallelism=self.text(table, "parallelism", place),
             used=self._whole(table, "accelerators_used", place, least=0),
-            results=tuple(cast("list[str]", results)),
+            results=tuple(results or ()),
             recovery=self._yes_no(table, "recovery", place) or False,
         )
 
     def _fidelity(self, document: Mapping[str, Any], sides: Sequence[str]) -> FidelityFile | None:
         if "fidelity" not in document:
             return None
-        table = self._tables(document, "fidelity")
-        self.only(table, _FIDELITY_KEYS, "fidelity.")
-        reference = self._text(table, "reference", "fidelity.", needed=False)
+        table, place = self.table(document, "fidelity", ""), "fidelity."
+        self.only(table, _FIDELITY_KEYS, place)
+        reference = self.text(table, "reference", place)
         if reference is not None and reference not in sides:
             self.problems.append(f"fidelity.reference is {reference!r}; it must be a side: {', '.join(sides)}")
         of_logits = [key for key in ("logits", "fp32", "bf16") if key in table]
@@ -195,65 +201,46 @@ class _Reading(TomlReader):
         if reference is None and not of_logits:
             self.problems.append("fidelity: give reference, or logits with fp32 and bf16")
         limits = {
-            key: self._limit(table[key], f"fidelity.{key}") for key in ("loss_limit", "logits_limit") if key in table
+            key: self.value(table, key, place, lambda value: is_number(value) and value > 0, "a number above 0")
+            for key in ("loss_limit", "logits_limit")
+            if key in table
         }
         return FidelityFile(
             reference=reference,
-            logits=self._text(table, "logits", "fidelity.", needed=False),
-            fp32=self._path(table, "fp32", "fidelity."),
-            bf16=self._path(table, "bf16", "fidelity."),
+            logits=self.text(table, "logits", place),
+            fp32=self._path(table, "fp32", place),
+            bf16=self._path(table, "bf16", place),
             **limits,
         )
 
-    def _yes_no(self, table: Mapping[str, Any], key: str, place: str) -> bool | None:
-        value = table.get(key)
-        if value is None or isinstance(value, bool):
-            return value
-        self.problems.append(f"{place}{key} is {value!r}; write true or false")
-        return None
+    def _yes_no(self, table: Mapping[str, Any], key: str, place: str) -> Any:
+        return self.value(table, key, place, lambda value: isinstance(value, bool), "true or false")
 
-    def _limit(self, value: Any, place: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            self.problems.append(f"{place} is {value!r}; it must be a number above 0")
-            return 1.0
-        return float(value)
+    def _whole(self, table: Mapping[str, Any], key: str, place: str, *, least: int, required: bool = False) -> Any:
+        expected = f"a whole number of {least} or more"
+        return self.value(
+            table, key, place, lambda value: type(value) is int and value >= least, expected, required=required
+        )
 
-    def _path(self, table: Mapping[str, Any], key: str, place: str) -> Path | None:
-        text = self._text(table, key, place, needed=False)
+    def _path(self, table: Mapping[str, Any], key: str, place: str, *, required: bool = False) -> Path | None:
+        text = self.text(table, key, place, required=required)
         if text is None:
             return None
-        found = self._folder / text
-        if not found.is_file():
+        if not (self._folder / text).is_file():
             self.problems.append(f"{place}{key}: file {text} does not exist")
-        return found
+        return self._folder / text
 
-    def _text(self, table: Mapping[str, Any], key: str, place: str, *, needed: bool = True) -> str | None:
-        value = table.get(key)
-        if value is None and not needed:
-            return None
-        if not isinstance(value, str) or not value:
-            self.problems.append(f"{place}{key} is {'missing' if value is None else repr(value)}; it must be text")
-            return None
-        return value
 
-    def _whole(self, table: Mapping[str, Any], key: str, place: str, *, least: int) -> int | None:
-        value = table.get(key)
-        if value is None and place:
-            return None
-        if type(value) is not int or value < least:
-            shown = "missing" if value is None else repr(value)
-            self.problems.append(f"{place}{key} is {shown}; it must be a whole number of {least} or more")
-            return None
-        return value
-
-    def _tables(self, document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        return self.table(document.get(key, {}), key)
+def _is_list_of(kind: type[Any], value: Any) -> bool:
+    return isinstance(value, list) and all(type(item) is kind for item in cast("list[Any]", value))
 
 
 def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
     """The request of each side, by its name, for the seed 0.
 
-    Raises TomlFileError for jobs that cannot be measured, and JobError for mistakes in a job file.
+    Raises:
+        TomlFileError: Jobs cannot be measured.
+        JobError: A job file has a mistake.
     """
     requests = {side.name: job_request(seeded(read_job_file(side.job), 0)) for side in file.sides}
     problems = [
@@ -279,9 +266,9 @@ def seeded(given: Mapping[str, Any], seed: int) -> dict[str, Any]:
         if isinstance(value, str):
             return value.replace(SEED, str(seed))
         if isinstance(value, list | tuple):
-            return [put(one) for one in cast("Sequence[Any]", value)]
+            return [put(item) for item in cast("Sequence[Any]", value)]
         if isinstance(value, dict):
-            return {name: put(one) for name, one in cast("dict[str, Any]", value).items()}
+            return {name: put(item) for name, item in cast("dict[str, Any]", value).items()}
         return value
 
     return {

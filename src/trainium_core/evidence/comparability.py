@@ -41,11 +41,11 @@ def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, s
         of_a, of_b = getattr(a.workload, name), getattr(b.workload, name)
         if (of_a, of_b) != (None, None):
             yield name, _difference(of_a, of_b)
-    classes = [_precision_class(one.workload.precision) for one in (a, b)]
+    classes = [_precision_class(record.workload.precision) for record in (a, b)]
     yield "precision", _difference(*classes)
-    unstated = [one.id for one in (a, b) if one.workload.tuned is None]
+    unstated = [record.id for record in (a, b) if record.workload.tuned is None]
     yield "tuned", f"not stated by {', '.join(unstated)}" if unstated else ""
-    unstated = [one.id for one in (a, b) if one.hardware.used is None or one.hardware.accelerators is None]
+    unstated = [record.id for record in (a, b) if record.hardware.used is None or record.hardware.accelerators is None]
     yield "accelerators used", f"not stated by {', '.join(unstated)}" if unstated else ""
     if of_cost:
         yield "price basis", _difference(a.hardware.purchase, b.hardware.purchase)

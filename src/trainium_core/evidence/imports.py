@@ -6,8 +6,11 @@ has an interval only if the file contains the samples. Too few samples make it n
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from trainium_core.evidence.record import IMPORTED, Metric, unknown
@@ -52,10 +55,10 @@ def read_results(text: str) -> Imported:
     Raises:
         ImportFileError: No known tool writes such a file, or it lacks parts that the tool writes.
     """
-    try:
-        parsed: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        parsed = None
+    parsed: Any = {_NCCL_TABLE: text} if _NCCL_HEADER.search(text) else None
+    if parsed is None:
+        with suppress(ValueError, RecursionError):
+            parsed = json.loads(text)
     raw: Json = cast("Json", parsed) if isinstance(parsed, dict) else {}
     reader = next((reader for reader, recognises in _READERS.items() if recognises(raw)), None)
     if reader is None:
@@ -199,6 +202,60 @@ def _lm_eval(raw: Json) -> Imported:
     return Imported(tool=tool, metrics=metrics)
 
 
+_NCCL_TABLE = "table of nccl-tests"
+"""Key of the text of a file with the table that nccl-tests prints."""
+
+_NCCL_HEADER = re.compile(r"^# nThread +\d+ +nGpus +\d+ ", re.MULTILINE)
+_NCCL_TEST = re.compile(r"^# Collective test starting: (\w+)", re.MULTILINE)
+_NCCL_ROW = re.compile(
+    r"^ *(?P<size>\d+) +\d+ +\w+ +\w+ +-?\d+ +[\d.]+ +[\d.]+ +(?P<busbw>[\d.]+) +(?P<wrong>\d+|N/A)", re.MULTILINE
+)
+
+
+def _nccl_tests(raw: Json) -> Imported:
+    """The table that nccl-tests prints: out-of-place bus bandwidth of the largest size of each test."""
+    tool, metrics, wrong, text = "nccl-tests", dict[str, Metric](), 0, str(raw[_NCCL_TABLE])
+    parts = _NCCL_TEST.split(text)
+    tables = list(zip(parts[1::2], parts[2::2], strict=True)) or [("collective", text)]
+    for test, table in tables:
+        rows = [*_NCCL_ROW.finditer(table)]
+        wrong += sum(int(row["wrong"]) for row in rows if row["wrong"] != "N/A")
+        if rows:
+            largest = max(rows, key=lambda row: int(row["size"]))
+            name, size = test.removesuffix("_perf"), int(largest["size"])
+            metrics[f"bus_bandwidth.{name}"] = _bandwidth(tool, float(largest["busbw"]), size)
+    return Imported(tool=tool, metrics=metrics, warnings=(f"{wrong} values were wrong",) if wrong else ())
+
+
+def _nccl_tests_json(raw: Json) -> Imported:
+    """The file of nccl-tests' option -J: out-of-place bus bandwidth of the largest size, else in-place."""
+    tool = f"nccl-tests with NCCL {raw['nccl_version']}"
+    rows = [(row["size"], row.get("out_of_place") or row["in_place"]) for row in raw["results"]]
+    wrong = sum(int(numbers["nwrong"] or 0) for _, numbers in rows)
+    name = PurePosixPath(raw["args"][0]).name.removesuffix("_perf")
+    metrics = dict[str, Metric]()
+    if rows:
+        size, numbers = max(rows, key=lambda row: row[0])
+        metrics[f"bus_bandwidth.{name}"] = _bandwidth(tool, float(numbers["bus_bw"]), size)
+    return Imported(tool=tool, metrics=metrics, warnings=(f"{wrong} values were wrong",) if wrong else ())
+
+
+def _nccom_test(raw: Json) -> Imported:
+    """The file of --report-to-json-file, which does not name the operation."""
+    tool = "nccom-test"
+    largest = max(raw["results"], key=lambda row: row["size(B)"])
+    return Imported(
+        tool=tool,
+        metrics={"bus_bandwidth": _bandwidth(tool, largest["busbw(GB/s)"], largest["size(B)"])},
+        warnings=("the file does not name the collective operation",),
+    )
+
+
+def _bandwidth(tool: str, value: float, size: int) -> Metric:
+    why = "the file has only the mean of the iterations"
+    return _imported(tool, value, "GB/s", method=f"bus bandwidth at {size} bytes", why_null=why)
+
+
 def _has(*keys: str) -> Callable[[Json], bool]:
     return lambda raw: all(key in raw for key in keys)
 
@@ -208,11 +265,20 @@ def _is_guidellm(raw: Json) -> bool:
     return "benchmarks" in raw and isinstance(metadata, dict) and "guidellm_version" in metadata
 
 
+def _is_nccom_test(raw: Json) -> bool:
+    results = raw.get("results")
+    rows = cast("list[Any]", results) if isinstance(results, list) else []
+    return bool(rows) and isinstance(rows[0], dict) and "busbw(GB/s)" in rows[0]
+
+
 _READERS: Mapping[Callable[[Json], Imported], Callable[[Json], bool]] = {
+    _nccl_tests: _has(_NCCL_TABLE),
     _guidellm: _is_guidellm,
     _aiperf: _has("schema_version", "request_latency", "request_count"),
     _vllm_bench: _has("completed", "request_throughput", "model_id", "num_prompts"),
     _lm_eval: _has("results", "lm_eval_version"),
+    _nccl_tests_json: _has("nccl_version", "results"),
+    _nccom_test: _is_nccom_test,
 }
 
-KNOWN = "guidellm, aiperf, vllm bench serve or lm-eval"
+KNOWN = "guidellm, aiperf, vllm bench serve, lm-eval, nccl-tests or nccom-test"

@@ -257,7 +257,7 @@ class Pilot:
         if end.exit_code != 0:
             raise _StopError("unknown", f"unknown whether the job of the {step.side} side was started")
         begun = str(before["began"])
-        started = [one["job"] for one in json.loads(end.output) if one["job"]["submitted_at"] >= begun]
+        started = [row["job"] for row in json.loads(end.output) if row["job"]["submitted_at"] >= begun]
         if not started:
             return False
         self._state.jobs[step.job] = started[0]["id"]

@@ -14,7 +14,17 @@ from trainium_core.evidence.decision import Decision, Step, decide, steps
 from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, side_of
 from trainium_core.evidence.folder import Answer, Evidence
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import BENCH, GPU, LAB, NOT_MEASURED, TCO, TRAINIUM, Comparability, Record
+from trainium_core.evidence.record import (
+    BENCH,
+    COMPARABLE,
+    GPU,
+    LAB,
+    NOT_MEASURED,
+    TCO,
+    TRAINIUM,
+    Comparability,
+    Record,
+)
 from trainium_core.evidence.report_charts import dot_charts, loss_charts, phase_charts, year_charts
 from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TOTAL
 from trainium_core.facts import DATA
@@ -50,6 +60,30 @@ class ContractRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComparedFigure:
+    """A metric of two pilots.
+
+    Attributes:
+        ratio: Of the first to the second; empty if they cannot be compared.
+        why_none: Why there is no ratio; empty if there is one.
+    """
+
+    title: str
+    first: Figure
+    second: Figure
+    ratio: str
+    why_none: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherPilot:
+    """Another pilot to compare with this one."""
+
+    decision: Decision
+    figures: tuple[ComparedFigure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class PilotReport:
     """The contents of the page, in order."""
 
@@ -65,14 +99,15 @@ class PilotReport:
     not_measured: tuple[str, ...]
     evidence: Evidence
     digests: Mapping[str, str]
+    other: OtherPilot | None
 
     @property
     def lab_records(self) -> int:
         return sum(record.side == LAB for record in self.evidence.records.values())
 
 
-def arrange(evidence: Evidence) -> PilotReport:
-    """The report on the evidence."""
+def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
+    """The report on the evidence, compared with another pilot if there is one."""
     decision = decide(evidence)
     records = list(evidence.records.values())
     measured = [record for record in records if record.kind == BENCH]
@@ -108,11 +143,12 @@ def arrange(evidence: Evidence) -> PilotReport:
         not_measured=tuple(_not_measured(records, arranged_steps, evidence)),
         evidence=evidence,
         digests={path: sha256(content).hexdigest() for path, content in sorted(evidence.files.items())},
+        other=None if other is None else OtherPilot(decision=decide(other), figures=tuple(_compared(evidence, other))),
     )
 
 
-def as_html(report: PilotReport, *, version: str, made: str) -> str:
-    """The page."""
+def as_html(report: PilotReport, *, version: str, made: str, digest: str | None) -> str:
+    """The page. digest: of the manifest of its pack."""
     return html_page(
         "evidence/report.html.j2",
         report=report,
@@ -120,6 +156,7 @@ def as_html(report: PilotReport, *, version: str, made: str) -> str:
         sides=SIDES,
         version=version,
         made=made,
+        digest=digest,
         number=number,
         year_rows=_year_rows(report.year),
         saving=SAVING,
@@ -203,3 +240,32 @@ def _not_measured(records: Iterable[Record], arranged: Iterable[Step], evidence:
         yield "findings in the code: no assessment (trn assess --format json)"
     if not any(code.observed for code in evidence.assessed):
         yield "what the frameworks count: no job was observed (trn assess --observed JOB --format json)"
+
+
+def _compared(evidence: Evidence, other: Evidence) -> Iterator[ComparedFigure]:
+    """The metrics of the newest records with the same side and workload in both pilots."""
+    here, there = _newest(evidence), _newest(other)
+    for record in by_side(here.values()):
+        key = (record.workload.name, record.side)
+        if key not in there:
+            continue
+        for name in sorted(record.metrics.keys() & there[key].metrics.keys()):
+            first = Figure(name=name, metric=record.metrics[name], record=record)
+            second = Figure(name=name, metric=there[key].metrics[name], record=there[key])
+            yield _compared_figure(first, second)
+
+
+def _newest(evidence: Evidence) -> Mapping[tuple[str, str], Record]:
+    return {(record.workload.name, record.side): record for record in evidence.records.values() if record.kind == BENCH}
+
+
+def _compared_figure(first: Figure, second: Figure) -> ComparedFigure:
+    verdict = comparable(first.record, second.record, of_cost=first.section == COST).verdict
+    a, b = first.metric.value, second.metric.value
+    why = "" if verdict == COMPARABLE else verdict
+    if first.metric.unit != second.metric.unit:
+        why = "not comparable: the units differ"
+    elif not why and (a is None or not b):
+        why = "a value is unknown or 0"
+    ratio = "" if why or a is None or not b else number(a / b)
+    return ComparedFigure(title=first.title, first=first, second=second, ratio=ratio, why_none=why)

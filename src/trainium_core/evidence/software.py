@@ -21,17 +21,31 @@ def software_of(
     The version of PyTorch is that of the verified environment, if the job uses the environment of this stack.
     """
     attempt = state.attempts[-1] if state.attempts else None
-    used = [records[one].record for one in (attempt.instance_ids if attempt else ()) if one in records]
-    found = {name: [check.found for one in used for check in one.checks if check.name == name] for name in _CHECKS}
+    used = [
+        records[instance_id].record
+        for instance_id in (attempt.instance_ids if attempt else ())
+        if instance_id in records
+    ]
+    found = {
+        name: [check.found for record in used for check in record.checks if check.name == name] for name in _CHECKS
+    }
     environments = [match for text in found["framework"] if (match := _ENVIRONMENT.fullmatch(text))]
-    stacks = {one.environment: one.stack for one in frameworks().values() if not one.gpus}
-    same_stack = [one for one in environments if state.job.stack in (None, stacks.get(one["name"]))]
+    stacks = {framework.environment: framework.stack for framework in frameworks().values() if not framework.gpus}
+    same_stack = [
+        environment for environment in environments if state.job.stack in (None, stacks.get(environment["name"]))
+    ]
     releases = [use.place.partition("/")[0] for node in (attempt.nodes if attempt else ()) for use in node.caches]
     return Software(
         stack=state.job.stack,
-        torch=_joined(one["version"].replace("_", ".") for one in same_stack if stacks.get(one["name"]) != "jax"),
-        environment=_joined(one[0] for one in environments),
-        compiler=_joined(one.removeprefix(RELEASE_PREFIX) for one in releases if one.startswith(RELEASE_PREFIX)),
+        torch=_joined(
+            environment["version"].replace("_", ".")
+            for environment in same_stack
+            if stacks.get(environment["name"]) != "jax"
+        ),
+        environment=_joined(environment[0] for environment in environments),
+        compiler=_joined(
+            release.removeprefix(RELEASE_PREFIX) for release in releases if release.startswith(RELEASE_PREFIX)
+        ),
         driver=_joined(match[1] for text in found["driver"] if (match := _DRIVER.match(text))),
         runtime=_joined(match[1] for text in found["driver"] if (match := _RUNTIME.search(text))),
         git_commit=git_commit,

@@ -82,6 +82,6 @@ def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
             found.clear()
             continue
         found.append(step)
-        if sum(one.steps for one in found) >= wanted:
+        if sum(step.steps for step in found) >= wanted:
             return tuple(found)
     return ()

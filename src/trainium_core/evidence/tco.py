@@ -57,9 +57,10 @@ class Swing:
 
 @dataclass(frozen=True, kw_only=True)
 class Tco:
-    """The first side is the subject of the pilot.
+    """The costs of twelve months.
 
     Attributes:
+        sides: The first side is the subject of the pilot.
         comparison: Whether the records of two sides can be compared; None with one side.
         unit: The unit of the work, such as tokens.
     """
@@ -112,8 +113,8 @@ class Tco:
         if saved.value is None:
             return unknown("h", str(saved.why_null))
         first, other = self.sides
-        ported = first.once(self.values) - other.once(self.values)
-        yearly = other.recurring(self.values) - first.recurring(self.values)
+        ported = first.known(self.values, once=True) - other.known(self.values, once=True)
+        yearly = other.known(self.values, once=False) - first.known(self.values, once=False)
         hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS
         if ported <= 0 <= yearly + _CENT:
             return Metric(value=0.0, unit="h", method="the port costs no more than the other side's", origin=DERIVED)
@@ -133,7 +134,7 @@ class Tco:
     @property
     def swings(self) -> Sequence[Swing]:
         """The swing of every driver with a range, the largest first."""
-        found = list[Swing]()
+        swings = list[Swing]()
         for driver in self.drivers.values():
             if driver.value is None or (driver.low is None and driver.high is None):
                 continue
@@ -141,14 +142,20 @@ class Tco:
             low, high = (self.result({**self.values, driver.key: end}) for end in ends)
             if low is not None and high is not None:
                 ranged = replace(driver, low=ends[0], high=ends[1])
-                found.append(Swing(driver=ranged, at_low=low, at_high=high))
-        return sorted(found, key=lambda one: (-abs(one.at_high - one.at_low), one.driver.key))
+                swings.append(Swing(driver=ranged, at_low=low, at_high=high))
+        return sorted(swings, key=lambda swing: (-abs(swing.at_high - swing.at_low), swing.driver.key))
 
 
 def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate | None]) -> Tco:
-    """The twelve months in the file, with the record and the estimate of each side.
+    """The twelve months in the file.
 
-    Raises TcoError for a plan that does not describe the record's machines.
+    Args:
+        file: The statements about the work and the sides.
+        records: The bench record of each side.
+        estimates: The estimate of the plan of each side that names one.
+
+    Raises:
+        TcoError: The file contradicts a record or an estimate.
     """
     unit = _unit(file.metric, records)
     work = stated_driver(WORK, f"work in twelve months, {unit}", unit, file.work, "")
@@ -161,16 +168,16 @@ def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate |
     return Tco(sides=sides, comparison=comparison, unit=unit)
 
 
-def tco_records(found: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -> Iterator[Record]:
+def tco_records(costs: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -> Iterator[Record]:
     """A record for each side. The first one also contains the comparison with the other."""
-    for at, side in enumerate(found.sides):
+    for at, side in enumerate(costs.sides):
         metrics = {f"{LINE}{line.name}": _line_metric(side, line) for line in side.lines}
         metrics[TOTAL] = total_metric(side)
-        compared = found.comparison if at == 0 else None
+        compared = costs.comparison if at == 0 else None
         if compared is not None:
-            metrics |= {SAVING: found.saving, BREAK_EVEN: found.break_even}
+            metrics |= {SAVING: costs.saving, BREAK_EVEN: costs.break_even}
         if at == 0:
-            metrics |= dict(_swing_metrics(found))
+            metrics |= dict(_swing_metrics(costs))
         yield Record(
             kind="tco",
             id=f"tco-{side.record.id}",
@@ -183,30 +190,33 @@ def tco_records(found: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -
             metrics=metrics,
             comparable=(replace(compared, against=f"tco-{compared.against}"),) if compared else (),
             inputs=tuple(inputs),
-            warnings=tuple(warnings_of(found)),
+            warnings=tuple(warnings_of(costs)),
         )
 
 
-def warnings_of(found: Tco) -> Iterator[str]:
+def warnings_of(costs: Tco) -> Iterator[str]:
     """Warnings about the totals."""
-    for side in found.sides:
+    for side in costs.sides:
         if side.record.side == LAB:
             yield f"{side.name} was measured in the lab: it says nothing about Trainium or a GPU"
-        clusters = _clusters(side)
-        if clusters is not None and clusters > 1:
+        clusters = (side.amount(side.hours, side.values) or 0) / (facts()["billing"]["hours_per_month"] * MONTHS)
+        if clusters > 1:
             yield (
-                f"{side.name} needs {clusters:.1f} clusters at the same time: lines that do not depend on hours are of "
-                "one"
+                f"{side.name} needs {clusters:.1f} clusters at the same time: lines that do not depend on hours are "
+                "those of one cluster"
             )
-    if len({side.options for side in found.sides}) > 1:
-        bought = "; ".join(f"{side.name}: {', '.join(side.options) or 'not stated'}" for side in found.sides)
-        yield f"the sides have different purchase options:  {bought}"
+    if len({side.options for side in costs.sides}) > 1:
+        purchases = "; ".join(f"{side.name}: {', '.join(side.options)}" for side in costs.sides)
+        yield f"the sides have different purchase options: {purchases}"
 
 
 def total_metric(side: SideCost) -> Metric:
+    """The total of a side, or what is unknown of it."""
     total = side.total(side.values)
     if total is None:
-        return unknown("USD", f"at least {number(side.known)} USD; unknown: {', '.join(side.unknown_lines)}")
+        return unknown(
+            "USD", f"at least {number(side.known(side.values))} USD; unknown: {', '.join(side.unknown_lines)}"
+        )
     return Metric(value=total, unit="USD", method="sum of the lines", origin=DERIVED)
 
 
@@ -223,11 +233,11 @@ def _line_metric(side: SideCost, line: Line) -> Metric:
     )
 
 
-def _swing_metrics(found: Tco) -> Iterator[tuple[str, Metric]]:
-    for swing in found.swings:
+def _swing_metrics(costs: Tco) -> Iterator[tuple[str, Metric]]:
+    for swing in costs.swings:
         driver = swing.driver
-        for end, given, result in (("low", driver.low, swing.at_low), ("high", driver.high, swing.at_high)):
-            method = f"{found.result_name} with {number(given or 0.0)} {driver.unit}".rstrip()
+        for end, value, result in (("low", driver.low, swing.at_low), ("high", driver.high, swing.at_high)):
+            method = f"{costs.result_name} with {number(value or 0.0)} {driver.unit}".rstrip()
             yield (
                 f"{SWING}{driver.label}: {end}",
                 Metric(value=result, unit="USD", method=method, origin=DERIVED, source=driver.source),
@@ -243,13 +253,3 @@ def _unit(metric: str, records: Sequence[Record]) -> str:
     if not unit.endswith("/s"):
         raise TcoError(f"{metric} is in {unit}: the metric must count work per second, such as tokens/s")
     return unit.removesuffix("/s")
-
-
-def _clusters(side: SideCost) -> float | None:
-    """The number of concurrent clusters for the work of twelve months; None if unknown."""
-    keys = [WORK, *(side.key(name) for name in ("throughput", "compilations", "compile_seconds", "idle_share"))]
-    if any(key not in side.values for key in keys):
-        return None
-    work, throughput, compilations, seconds, idle = (side.values[key] for key in keys)
-    hours = (work / throughput + compilations * seconds) / SECONDS / (1 - idle)
-    return hours / (facts()["billing"]["hours_per_month"] * MONTHS)

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from math import isfinite
 from typing import Any, cast
 
-from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 
 _QUANTITY_KEYS = ("value", "low", "high", "source", "date")
 _SIDE_KEYS = (
@@ -20,7 +19,6 @@ _SIDE_KEYS = (
     "monthly_use",
     "lines",
 )
-_ONE = 1.0
 _ROUNDING = 1e-6
 
 
@@ -72,7 +70,7 @@ class SideFile:
 
 @dataclass(frozen=True, kw_only=True)
 class TcoFile:
-    """The work is in the unit of the metric, without its "/s"."""
+    """The file. The work is in the unit of the metric, without its "/s"."""
 
     metric: str
     work: Quantity
@@ -80,7 +78,11 @@ class TcoFile:
 
 
 def read_tco_file(text: str) -> TcoFile:
-    """Raises TomlFileError with all problems."""
+    """Read the text of the file.
+
+    Raises:
+        TomlFileError: The file has mistakes. The error has all of them.
+    """
     reading = _Reading()
     found = reading.file(parse_toml(text))
     if reading.problems:
@@ -91,74 +93,80 @@ def read_tco_file(text: str) -> TcoFile:
 class _Reading(TomlReader):
     def file(self, document: Mapping[str, Any]) -> TcoFile:
         self.only(document, ("metric", "work", "sides"), "")
-        tables = self.table(document.get("sides", {}), "sides")
-        if len(tables) not in (1, 2):
-            self.problems.append(f"sides: has {len(tables)} tables; it needs one, or two to compare")
+        sides = self.table(document, "sides", "")
+        if len(sides) not in (1, 2):
+            self.problems.append(f"sides: has {len(sides)} tables; it needs one, or two to compare")
         return TcoFile(
-            metric=self._text(document.get("metric", "tokens_per_second"), "metric"),
-            work=self._quantity(document.get("work"), "work", positive=True),
-            sides=tuple(self._side(name, self.table(table, f"sides.{name}")) for name, table in tables.items()),
+            metric=self.text({"metric": "tokens_per_second", **document}, "metric", "") or "",
+            work=self._quantity(document, "work", "", positive=True),
+            sides=tuple(self._side(name, self.table(sides, name, "sides.")) for name in sides),
         )
 
     def _side(self, name: str, table: Mapping[str, Any]) -> SideFile:
-        place = f"sides.{name}"
-        self.only(table, _SIDE_KEYS, f"{place}.")
-        if "record" not in table:
-            self.problems.append(f"{place}.record is missing: it names the record that `trn bench` wrote")
+        place = f"sides.{name}."
+        self.only(table, _SIDE_KEYS, place)
         return SideFile(
             name=name,
-            record=self._text(table.get("record", ""), f"{place}.record"),
-            plan=self._text(table["plan"], f"{place}.plan") if "plan" in table else None,
-            idle_share=self._optional(table, "idle_share", place, below=_ONE),
+            record=self.text(table, "record", place, required=True) or "",
+            plan=self.text(table, "plan", place),
+            idle_share=self._optional(table, "idle_share", place, below=1.0),
             compilations=self._optional(table, "compilations", place),
             engineering_days=self._optional(table, "engineering_days", place),
             day_usd=self._optional(table, "day_usd", place),
-            hours=self._hours(table.get("hours", []), f"{place}.hours"),
-            monthly_use=self._quantities(table.get("monthly_use", {}), f"{place}.monthly_use"),
-            lines=self._quantities(table.get("lines", {}), f"{place}.lines"),
+            hours=self._hours(table, f"{place}hours"),
+            monthly_use=self._quantities(table, "monthly_use", place),
+            lines=self._quantities(table, "lines", place),
         )
 
-    def _hours(self, rows: Any, place: str) -> tuple[PurchaseOption, ...]:
+    def _hours(self, side: Mapping[str, Any], place: str) -> tuple[PurchaseOption, ...]:
+        rows = side.get("hours", [])
         if not isinstance(rows, list):
             self.problems.append(f"{place}: is not a list of tables, [[{place}]]")
             return ()
-        found = tuple(self._option(row, f"{place}[{at}]") for at, row in enumerate(cast("list[Any]", rows)))
-        total = sum(row.share for row in found)
-        if found and abs(total - _ONE) > _ROUNDING:
+        by_place = {f"{place}[{at}]": row for at, row in enumerate(cast("list[Any]", rows))}
+        options = tuple(self._option(self.table(by_place, at, ""), f"{at}.") for at in by_place)
+        total = sum(option.share for option in options)
+        if options and abs(total - 1) > _ROUNDING:
             self.problems.append(f"{place}: the shares sum to {total:g}, not 1")
-        names = [row.option for row in found]
-        if len(set(names)) < len(names):
+        if len({option.option for option in options}) < len(options):
             self.problems.append(f"{place}: two rows have the same option")
-        return found
+        return options
 
-    def _option(self, row: Any, place: str) -> PurchaseOption:
-        table = self.table(row, place)
-        self.only(table, ("option", "share", "usd_hour"), f"{place}.")
+    def _option(self, row: Mapping[str, Any], place: str) -> PurchaseOption:
+        self.only(row, ("option", "share", "usd_hour"), place)
+        share = self.value({"share": 1.0, **row}, "share", place, _is_amount, "a number of 0 or more")
         return PurchaseOption(
-            option=self._text(table.get("option", ""), f"{place}.option"),
-            share=self._number(table.get("share", _ONE), f"{place}.share"),
-            usd_hour=self._quantity(table.get("usd_hour"), f"{place}.usd_hour"),
+            option=self.text(row, "option", place, required=True) or "",
+            share=float(share or 0.0),
+            usd_hour=self._quantity(row, "usd_hour", place),
         )
 
-    def _quantities(self, value: Any, place: str) -> Mapping[str, Quantity]:
-        return {name: self._quantity(one, f"{place}.{name}") for name, one in self.table(value, place).items()}
+    def _quantities(self, table: Mapping[str, Any], key: str, place: str) -> Mapping[str, Quantity]:
+        rows = self.table(table, key, place)
+        return {name: self._quantity(rows, name, f"{place}{key}.") for name in rows}
 
     def _optional(
         self, table: Mapping[str, Any], key: str, place: str, *, below: float | None = None
     ) -> Quantity | None:
-        return self._quantity(table[key], f"{place}.{key}", below=below) if key in table else None
+        return self._quantity(table, key, place, below=below) if key in table else None
 
-    def _quantity(self, value: Any, place: str, *, positive: bool = False, below: float | None = None) -> Quantity:
-        table = self.table(value, place)
+    def _quantity(
+        self, parent: Mapping[str, Any], key: str, prefix: str, *, positive: bool = False, below: float | None = None
+    ) -> Quantity:
+        table, place = self.table(parent, key, prefix, required=True), f"{prefix}{key}"
         self.only(table, _QUANTITY_KEYS, f"{place}.")
-        numbers = {key: self._number(table[key], f"{place}.{key}") for key in ("low", "value", "high") if key in table}
-        for key, number in numbers.items():
+        numbers = {
+            end: float(self.value(table, end, f"{place}.", _is_amount, "a number of 0 or more") or 0.0)
+            for end in ("low", "value", "high")
+            if end in table
+        }
+        for end, number in numbers.items():
             if positive and number <= 0:
-                self.problems.append(f"{place}.{key} is {number:g}; it must be more than 0")
+                self.problems.append(f"{place}.{end} is {number:g}; it must be more than 0")
             if below is not None and number >= below:
-                self.problems.append(f"{place}.{key} is {number:g}; it must be less than {below:g}")
-        for problem in _missing(table, numbers):
-            self.problems.append(f"{place} {problem}")
+                self.problems.append(f"{place}.{end} is {number:g}; it must be less than {below:g}")
+        if table:  # An empty one was already refused.
+            self.problems += [f"{place} {problem}" for problem in _missing(table, numbers)]
         return Quantity(
             value=numbers.get("value", 0.0),
             low=numbers.get("low"),
@@ -167,23 +175,13 @@ class _Reading(TomlReader):
             date=str(table.get("date", "")),
         )
 
-    def _number(self, value: Any, place: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
-            self.problems.append(f"{place} is {value!r}; it must be a number of 0 or more")
-            return 0.0
-        return float(value)
 
-    def _text(self, value: Any, place: str) -> str:
-        if not isinstance(value, str) or not value:
-            self.problems.append(f"{place} is {value!r}; it must be text")
-            return ""
-        return value
+def _is_amount(value: Any) -> bool:
+    return is_number(value) and value >= 0
 
 
 def _missing(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator[str]:
-    """The missing parts of a quantity. An empty table was already refused."""
-    if not table:
-        return
+    """The missing parts of a quantity."""
     if "value" not in table:
         yield "has no value"
     if not isinstance(table.get("source"), str) or not table["source"]:

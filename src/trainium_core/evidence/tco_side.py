@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from statistics import median
 
 from trainium_core.costs.estimate import CostLine, Estimate
@@ -32,7 +33,13 @@ class TcoError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """A number that amounts depend on. value: None if it is unknown, with the reason in why_unknown."""
+    """A number that amounts depend on.
+
+    Attributes:
+        value: None if it is unknown, for the reason in `why_unknown`.
+        low: The low end of its range, if it has one.
+        high: The high end of its range, if it has one.
+    """
 
     key: str
     label: str
@@ -47,7 +54,11 @@ class Driver:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """US dollars in twelve months. uses: the drivers that `compute` reads."""
+    """An amount in twelve months, in US dollars unless the name says otherwise.
+
+    Attributes:
+        uses: Keys of the drivers that `compute` reads.
+    """
 
     name: str
     uses: tuple[str, ...]
@@ -57,12 +68,18 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class SideCost:
-    """The lines of one side. options: how its hours are bought."""
+    """The lines of one side.
+
+    Attributes:
+        hours: All hours that the nodes run.
+        options: How they are bought.
+    """
 
     name: str
     record: Record
     drivers: Mapping[str, Driver]
     lines: tuple[Line, ...]
+    hours: Line
     options: tuple[str, ...]
 
     @cached_property
@@ -71,10 +88,11 @@ class SideCost:
         return {key: driver.value for key, driver in self.drivers.items() if driver.value is not None}
 
     def amount(self, line: Line, values: Values) -> float | None:
+        """The amount of a line; None if a driver is unknown."""
         if not all(key in values for key in line.uses):
             return None
-        usd = line.compute(values)
-        return usd if usd < _LARGEST_USD else None
+        amount = line.compute(values)
+        return amount if amount < _LARGEST_USD else None
 
     def why_unknown(self, line: Line) -> str:
         """The reasons of all unknown drivers of a line."""
@@ -86,19 +104,10 @@ class SideCost:
         amounts = [self.amount(line, values) for line in self.lines]
         return None if None in amounts else sum(amount for amount in amounts if amount is not None)
 
-    def once(self, values: Values) -> float:
-        """The cost of the port, if known."""
-        return sum(self.amount(line, values) or 0.0 for line in self.lines if line.name == ENGINEERING)
-
-    def recurring(self, values: Values) -> float:
-        """The sum of the other known lines."""
-        return sum(self.amount(line, values) or 0.0 for line in self.lines if line.name != ENGINEERING)
-
-    @property
-    def known(self) -> float:
-        """The sum of the known lines."""
-        amounts = (self.amount(line, self.values) for line in self.lines)
-        return sum(amount for amount in amounts if amount is not None)
+    def known(self, values: Values, *, once: bool | None = None) -> float:
+        """The sum of the known lines. once: of the port alone, or of the others alone."""
+        lines = [line for line in self.lines if once is None or once == (line.name == ENGINEERING)]
+        return sum(self.amount(line, values) or 0.0 for line in lines)
 
     @property
     def unknown_lines(self) -> Sequence[str]:
@@ -110,16 +119,32 @@ class SideCost:
 
 
 def side_cost(file: SideFile, record: Record, estimate: Estimate | None, metric: str, work: Driver) -> SideCost:
-    _check_side(file, record)
+    """The cost of one side.
+
+    Args:
+        file: The statements about the side.
+        record: Its bench record.
+        estimate: The estimate of its plan, if it has one.
+        metric: The metric of the record that counts work per second.
+        work: The work of twelve months.
+
+    Raises:
+        TcoError: The file contradicts the record or the estimate.
+    """
+    if record.kind != BENCH:
+        raise TcoError(f"{file.record} is a record of kind {record.kind}, not of `trn bench`")
+    if file.plan is not None and record.side == LAB:
+        raise TcoError(f"{file.record} was measured in the lab: the prices of {file.plan} are of other machines")
     prefix = f"{file.name}."
+    other_lines = [] if estimate is None else [line for line in estimate.lines if not _is_instances(line, record)]
     options = [
-        (row.option, row.share, stated_driver(f"{prefix}usd_hour.{row.option}", f"{file.name}: {row.option}", "USD/h",
-                                        row.usd_hour, ""))
+        (
+            row.option,
+            row.share,
+            stated_driver(f"{prefix}usd_hour.{row.option}", f"{file.name}: {row.option}", "USD/h", row.usd_hour, ""),
+        )
         for row in file.hours
-    ]  # fmt: skip
-    if not options:
-        options = [_default_option(prefix, file.name, record, estimate)]
-    rest = [] if estimate is None else [line for line in estimate.lines if not _is_instances(line, record)]
+    ] or [_default_option(prefix, file.name, record, estimate)]
     drivers = [
         work,
         _throughput(prefix, file.name, record, metric),
@@ -134,34 +159,31 @@ def side_cost(file: SideFile, record: Record, estimate: Estimate | None, metric:
             )
         ),
         *(driver for _, _, driver in options),
-        *_plan_drivers(prefix, file, rest),
+        *_plan_drivers(prefix, file, other_lines),
         *(
-            stated_driver(f"{prefix}line.{name}", f"{file.name}: {name}", "USD", one, "")
-            for name, one in file.lines.items()
+            stated_driver(f"{prefix}line.{name}", f"{file.name}: {name}", "USD", quantity, "")
+            for name, quantity in file.lines.items()
         ),
     ]
     shares = [(option, share, driver.key) for option, share, driver in options]
-    lines = (*_hour_lines(prefix, shares), *_plan_lines(prefix, rest), *_other_lines(prefix, file))
+    hours, *lines = _lines(prefix, shares, other_lines, file.lines)
     return SideCost(
         name=file.name,
         record=record,
         drivers={driver.key: driver for driver in drivers},
-        lines=lines,
+        lines=tuple(lines),
+        hours=hours,
         options=tuple(option for option, _, _ in options),
     )
 
 
-def _check_side(file: SideFile, record: Record) -> None:
-    if record.kind != BENCH:
-        raise TcoError(f"{file.record} is a record of kind {record.kind}, not of `trn bench`")
-    if file.plan is not None and record.side == LAB:
-        raise TcoError(f"{file.record} was measured in the lab: the prices of {file.plan} are of other machines")
-
-
 def check_plan(file: SideFile, record: Record, instance_type: str, nodes: int) -> None:
-    """Raises TcoError for a plan with other machines than the record."""
-    planned, measured = (instance_type, nodes), (record.hardware.type, record.hardware.nodes)
-    if planned != measured:
+    """Check that a plan has the machines of the record.
+
+    Raises:
+        TcoError: It has others.
+    """
+    if (instance_type, nodes) != (record.hardware.type, record.hardware.nodes):
         raise TcoError(
             f"{file.plan} plans {nodes} x {instance_type}, and {file.record} was measured on "
             f"{record.hardware.nodes or 'an unknown number of'} x {record.hardware.type}"
@@ -169,6 +191,7 @@ def check_plan(file: SideFile, record: Record, instance_type: str, nodes: int) -
 
 
 def stated_driver(key: str, label: str, unit: str, stated: Quantity | None, why_unknown: str) -> Driver:
+    """The driver of a number that the file states, or lacks for the reason in `why_unknown`."""
     if stated is None:
         return Driver(key=key, label=label, unit=unit, value=None, why_unknown=why_unknown)
     return Driver(
@@ -184,30 +207,29 @@ def stated_driver(key: str, label: str, unit: str, stated: Quantity | None, why_
 
 
 def _throughput(prefix: str, name: str, record: Record, metric: str) -> Driver:
-    found = record.metrics.get(metric)
-    value = None if found is None or not found.value or found.value < 0 else found.value
-    why = f"no measurement: {record.id} has no {metric}"
-    if found is not None and value is None:
-        why = f"no measurement: {found.why_null or f'{metric} is {found.value}'}"
-    low = None if found is None or not found.low or found.low <= 0 else found.low
-    if record.side == LAB:
-        found, value, low, why = None, None, None, _OF_LAB
-    return Driver(
+    driver = Driver(
         key=f"{prefix}throughput",
         label=f"{name}: {words(metric)}",
-        unit="" if found is None else found.unit,
-        value=value,
-        low=low,
-        high=None if found is None else found.high,
+        unit="",
+        value=None,
         source=f"record {record.id}",
         date=record.made[:10],
-        why_unknown=why,
     )
+    measured = record.metrics.get(metric)
+    if record.side == LAB:
+        return replace(driver, why_unknown=_OF_LAB)
+    if measured is None:
+        return replace(driver, why_unknown=f"no measurement: {record.id} has no {metric}")
+    if measured.value is None or measured.value <= 0:
+        why = measured.why_null or f"{metric} is {measured.value}"
+        return replace(driver, unit=measured.unit, why_unknown=f"no measurement: {why}")
+    low = measured.low if measured.low is not None and measured.low > 0 else None
+    return replace(driver, unit=measured.unit, value=measured.value, low=low, high=measured.high)
 
 
 def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
     measured = [run.phases.get("compile_cold") for run in record.runs if run.excluded is None]
-    seconds = [one for one in measured if one is not None and record.side != LAB]
+    seconds = [value for value in measured if value is not None and record.side != LAB]
     return Driver(
         key=f"{prefix}compile_seconds",
         label=f"{name}: cold compilation",
@@ -245,47 +267,58 @@ def _is_instances(line: CostLine, record: Record) -> bool:
     return line.item.instance_type == record.hardware.type
 
 
-def _plan_drivers(prefix: str, file: SideFile, rest: Iterable[CostLine]) -> Iterator[Driver]:
+def _plan_drivers(prefix: str, file: SideFile, lines: Sequence[CostLine]) -> Iterator[Driver]:
     """The price of each other line of the estimate, and the monthly use of those billed by use."""
-    for line in rest:
-        by_use = line.billed == "by use"
-        usd = line.unit_usd if by_use else line.running_hour
+    by_use = [line.what for line in lines if line.billed == "by use"]
+    unused = file.monthly_use.keys() - {*by_use}
+    if unused:
+        known = ", ".join(by_use) or "none without a plan"
+        raise TcoError(f"sides.{file.name}.monthly_use has {', '.join(sorted(unused))}; billed by use: {known}")
+    for line in lines:
+        usd = line.unit_usd if line.what in by_use else line.running_hour
         yield Driver(
             key=f"{prefix}price.{line.what}",
             label=f"{file.name}: price of {line.what}",
-            unit=f"USD/{line.unit}" if by_use else "USD/h",
+            unit=f"USD/{line.unit}" if line.what in by_use else "USD/h",
             value=None if usd is None else float(usd),
             source=line.price.source if line.price else "",
             date=line.price.date if line.price else "",
             why_unknown=f"the price of {line.what} is unknown",
         )
-        if by_use:
+        if line.what in by_use:
             why = f'monthly_use."{line.what}" is not stated, in {line.unit}'
             stated = file.monthly_use.get(line.what)
             yield stated_driver(f"{prefix}use.{line.what}", f"{file.name}: {line.what} a month", line.unit, stated, why)
-    unused = file.monthly_use.keys() - {line.what for line in rest if line.billed == "by use"}
-    if unused:
-        known = ", ".join(line.what for line in rest if line.billed == "by use") or "none without a plan"
-        raise TcoError(f"sides.{file.name}.monthly_use has {', '.join(sorted(unused))}; billed by use: {known}")
 
 
-def _hour_lines(prefix: str, options: Sequence[tuple[str, float, str]]) -> Iterator[Line]:
-    throughput, idle = f"{prefix}throughput", f"{prefix}idle_share"
-    compiling = (f"{prefix}compilations", f"{prefix}compile_seconds")
-    prices = tuple(key for _, _, key in options)
+def _lines(
+    prefix: str, options: Sequence[tuple[str, float, str]], plan_lines: Iterable[CostLine], stated: Iterable[str]
+) -> Iterator[Line]:
+    """All hours that the nodes run, then the lines in US dollars."""
+    throughput, idle, compilations, seconds, days, day = (
+        f"{prefix}{name}"
+        for name in (
+            "throughput", "idle_share", "compilations", "compile_seconds", "engineering_days", "day_usd",
+        )
+    )  # fmt: skip
+    busy, prices = (WORK, throughput, compilations, seconds, idle), tuple(key for _, _, key in options)
 
-    def working_hours(values: Values) -> float:
+    def work_hours(values: Values) -> float:
         return values[WORK] / values[throughput] / SECONDS
 
     def compile_hours(values: Values) -> float:
-        return values[compiling[0]] * values[compiling[1]] / SECONDS
+        return values[compilations] * values[seconds] / SECONDS
 
-    def hour(values: Values) -> float:
+    def all_hours(values: Values) -> float:
+        return (work_hours(values) + compile_hours(values)) / (1 - values[idle])
+
+    def price(values: Values) -> float:
         return sum(share * values[key] for _, share, key in options)
 
     def of_option(share: float, key: str) -> Callable[[Values], float]:
-        return lambda values: working_hours(values) * share * values[key]
+        return lambda values: work_hours(values) * share * values[key]
 
+    yield Line(name="hours", uses=busy, formula="", compute=all_hours)
     for option, share, key in options:
         part = "" if share == 1 else f" x {share:g}"
         yield Line(
@@ -296,64 +329,44 @@ def _hour_lines(prefix: str, options: Sequence[tuple[str, float, str]]) -> Itera
         )
     yield Line(
         name="Compilation",
-        uses=(*compiling, *prices),
+        uses=(compilations, seconds, *prices),
         formula="cold compilations x their duration x price of an hour",
-        compute=lambda values: compile_hours(values) * hour(values),
+        compute=lambda values: compile_hours(values) * price(values),
     )
     yield Line(
         name="Idle hours",
-        uses=(WORK, throughput, *compiling, idle, *prices),
+        uses=(*busy, *prices),
         formula="hours at work and in compilation x idle share / (1 - idle share) x price of an hour",
-        compute=lambda values: (
-            (working_hours(values) + compile_hours(values)) * values[idle] / (1 - values[idle]) * hour(values)
-        ),
+        compute=lambda values: all_hours(values) * values[idle] * price(values),
     )
-
-
-def _plan_lines(prefix: str, rest: Iterable[CostLine]) -> Iterator[Line]:
-    throughput, idle = f"{prefix}throughput", f"{prefix}idle_share"
-    compiling = (f"{prefix}compilations", f"{prefix}compile_seconds")
-    month = facts()["billing"]["hours_per_month"]
-
-    def paid_hours(values: Values) -> float:
-        busy = values[WORK] / values[throughput] + values[compiling[0]] * values[compiling[1]]
-        return busy / SECONDS / (1 - values[idle])
-
-    def while_running(key: str) -> Callable[[Values], float]:
-        return lambda values: paid_hours(values) * values[key]
-
-    def of_use(use: str, price: str) -> Callable[[Values], float]:
-        return lambda values: values[use] * MONTHS * values[price]
-
-    def standing(key: str) -> Callable[[Values], float]:
-        return lambda values: values[key] * month * MONTHS
-
-    for line in rest:
-        price, use = f"{prefix}price.{line.what}", f"{prefix}use.{line.what}"
-        if line.billed == "by use":
-            formula = f"{line.unit} a month x {MONTHS} x price"
-            yield Line(name=line.what, uses=(use, price), formula=formula, compute=of_use(use, price))
-        elif line.billed == "always":
-            formula = f"price of an hour x {month} x {MONTHS}"
-            yield Line(name=line.what, uses=(price,), formula=formula, compute=standing(price))
-        else:
-            uses = (WORK, throughput, *compiling, idle, price)
-            formula = "all hours that the nodes run x price of an hour"
-            yield Line(name=line.what, uses=uses, formula=formula, compute=while_running(price))
-
-
-def _other_lines(prefix: str, file: SideFile) -> Iterator[Line]:
-    days, day = f"{prefix}engineering_days", f"{prefix}day_usd"
+    for line in plan_lines:
+        yield _plan_line(prefix, line, busy, all_hours)
     yield Line(
         name=ENGINEERING,
         uses=(days, day),
         formula="days x price of a day, once",
         compute=lambda values: values[days] * values[day],
     )
+    for name in stated:
+        yield _product(name, "as stated", 1, f"{prefix}line.{name}")
 
-    def stated(key: str) -> Callable[[Values], float]:
-        return lambda values: values[key]
 
-    for name in file.lines:
-        key = f"{prefix}line.{name}"
-        yield Line(name=name, uses=(key,), formula="as stated", compute=stated(key))
+def _plan_line(prefix: str, line: CostLine, busy: tuple[str, ...], hours: Callable[[Values], float]) -> Line:
+    price, month = f"{prefix}price.{line.what}", facts()["billing"]["hours_per_month"]
+    if line.billed == "by use":
+        return _product(line.what, f"{line.unit} a month x {MONTHS} x price", MONTHS, f"{prefix}use.{line.what}", price)
+    if line.billed == "always":
+        return _product(line.what, f"price of an hour x {month} x {MONTHS}", month * MONTHS, price)
+    return Line(
+        name=line.what,
+        uses=(*busy, price),
+        formula="all hours that the nodes run x price of an hour",
+        compute=lambda values: hours(values) * values[price],
+    )
+
+
+def _product(name: str, formula: str, factor: float, *keys: str) -> Line:
+    """A line that is the product of a factor and drivers."""
+    return Line(
+        name=name, uses=keys, formula=formula, compute=lambda values: prod((factor, *(values[key] for key in keys)))
+    )

@@ -1,8 +1,9 @@
 """Reads a TOML file that a user writes, and collects its problems instead of stopping at the first."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any
 
 from trainium_core.problems import nearest
 
@@ -22,7 +23,11 @@ class TomlFileError(ValueError):
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Raises TomlFileError."""
+    """The document in a text.
+
+    Raises:
+        TomlFileError: The text is not TOML.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -30,22 +35,57 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 class TomlReader:
-    """Reads values. `problems` has what was wrong so far."""
+    """Reads values, and collects the problems with them."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
-    def table(self, value: Any, place: str) -> Mapping[str, Any]:
-        """A table; an empty one with a problem for another value. place: of the value in the file."""
-        if isinstance(value, dict):
-            return cast("dict[str, Any]", value)
-        self.problems.append(f"{place} is {'missing' if value is None else repr(value)}; it must be a table")
-        return {}
+    def value(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        prefix: str,
+        is_valid: Callable[[Any], bool],
+        expected: str,
+        *,
+        required: bool = False,
+    ) -> Any:
+        """The value of a key; None if it is missing or not valid.
+
+        Args:
+            table: The table.
+            key: The key in it.
+            prefix: The place of the table in the file, such as "sides.gpu.".
+            is_valid: Whether a value is valid.
+            expected: A valid value, in words.
+            required: Whether a missing value is a problem.
+        """
+        value = table.get(key)
+        if is_valid(value) if value is not None else not required:
+            return value
+        shown = "missing" if value is None else repr(value)
+        self.problems.append(f"{prefix}{key} is {shown}; it must be {expected}")
+        return None
+
+    def text(self, table: Mapping[str, Any], key: str, prefix: str, *, required: bool = False) -> Any:
+        """A text that is not empty, or None."""
+        return self.value(
+            table, key, prefix, lambda value: isinstance(value, str) and value != "", "text", required=required
+        )
+
+    def table(self, table: Mapping[str, Any], key: str, prefix: str, *, required: bool = False) -> Mapping[str, Any]:
+        """A table, or an empty one."""
+        return self.value(table, key, prefix, lambda value: isinstance(value, dict), "a table", required=required) or {}
 
     def only(self, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
-        """Add a problem for each unknown key of a table. prefix: of its keys, such as "sides.gpu."."""
+        """Add a problem for each unknown key of a table."""
         for key in table:
             if key not in known:
                 close = nearest(key, known)
                 meant = f"; nearest: {close}" if close else ""
                 self.problems.append(f"{prefix}{key} is not a known key{meant}; allowed: {', '.join(known)}")
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite number, and no Boolean value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

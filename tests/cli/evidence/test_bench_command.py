@@ -165,28 +165,6 @@ def test_results_of_another_tool_are_imported() -> None:
     assert printed["metrics"]["requests_per_second"]["value"] == metric.value
 
 
-def restarted(cluster: Cluster) -> str:
-    """The ID of a job with two attempts."""
-    job = replace(cluster.writes.job, id="fit-20261124-100000")
-    writes = replace(cluster.writes, job=job)
-    writes.put("job.json", json.loads(job.to_json()))
-    writes.start()
-    writes.node(0, "ended", phases={"source": 1})
-    writes.end_attempt("node-lost")
-    writes.start(2)
-    writes.node(0, "ended", attempt=2, phases={"source": 1, "first_step": 2})
-    writes.end_attempt("succeeded", attempt=2)
-    writes.end("succeeded")
-    return job.id
-
-
-@pytest.mark.usefixtures("jobs")
-def test_recovery_is_read_from_the_job_that_is_named(cluster: Cluster) -> None:
-    ended = run("bench", *TWO, "--recovery", f"trainium={restarted(cluster)}", "bench.toml")
-    assert ended.exit_code == ExitCode.OK, ended.output
-    assert record().metrics["recovery_begun_seconds"].value == 3
-
-
 RECOVERY = FILE.replace("tuned = true", "tuned = true\nrecovery = true")
 
 
@@ -279,7 +257,7 @@ def test_node_is_not_terminated_without_confirmation(jobs: list[Job]) -> None:
     ("job", "options", "says"),
     [
         ("retries = 0\n", (), "sides.trainium.recovery is true, and job.toml has retries = 0"),
-        ('on = "slurm"\n', ("-c", "trn:stacks=pcs"), "end a node of a job in the EC2 console"),
+        ('on = "slurm"\n', ("-c", "trn:stacks=pcs"), "terminates nodes of a plain cluster only"),
         ('on = "sagemaker"\n', ("-c", "trn:stacks=sagemaker"), "SageMaker does not start a job again"),
     ],
 )
@@ -291,23 +269,6 @@ def test_recovery_that_cannot_be_measured_is_refused(
     ended = run("bench", *TWO, *options, "--yes", "bench.toml")
     assert (ended.exit_code, jobs) == (ExitCode.BAD_INPUT, [])
     assert says in " ".join(ended.stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("given", "message", "code"),
-    [
-        ("gpu=x", "with a side of the file: trainium", ExitCode.BAD_INPUT),
-        ("trainium", "use SIDE=JOB", ExitCode.BAD_INPUT),
-        ("trainium=none-20261124-100000", "is not a job of trainium that was restarted", ExitCode.NOT_READY),
-    ],
-)
-def test_recovery_that_names_no_restarted_job_is_refused(
-    jobs: list[Job], given: str, message: str, code: ExitCode
-) -> None:
-    ended = run("bench", *TWO, "--recovery", given, "bench.toml")
-    assert ended.exit_code == code
-    assert message in ended.stderr
-    assert jobs == []
 
 
 @pytest.mark.usefixtures("jobs")

@@ -63,7 +63,7 @@ def test_pack_is_verified_and_names_what_was_changed() -> None:
     Path("pack/evidence/gpu.json").write_text("{}")
     changed = run("report", "--verify", "pack", "--json")
     assert changed.exit_code == ExitCode.NOT_READY
-    assert any("evidence/gpu.json was changed" in problem for problem in json.loads(changed.stdout)["problems"])
+    assert any("evidence/gpu.json was truncated" in one for one in json.loads(changed.stdout)["problems"])
 
 
 @pytest.mark.usefixtures("pilot")
@@ -82,8 +82,14 @@ def test_link_in_a_folder_is_refused(pilot: Path) -> None:
 
 @pytest.mark.usefixtures("pilot")
 def test_verify_takes_one_folder_and_no_option() -> None:
-    for more in (("pilot",), ("--output", "x.html"), ("--pack", "x")):
+    for more in (("pilot",), ("--output", "x.html"), ("--compare", "pilot"), ("--pack", "x")):
         assert run("report", "--verify", "pilot", *more).exit_code == ExitCode.BAD_INPUT
+
+
+@pytest.mark.usefixtures("pilot")
+def test_other_pilot_is_compared_with_this_one() -> None:
+    assert run("report", "pilot", "--compare", "pilot").exit_code == ExitCode.OK
+    assert "Beside the other pilot" in Path("report.html").read_text()
 
 
 def test_json_of_other_programs_causes_no_warning(pilot: Path) -> None:

@@ -56,7 +56,7 @@ class SlurmJobs(BucketJobs):
         "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes says how long idle nodes stay",
         "upload": "leave it out: a job of Slurm is uploaded when it is submitted",
         "wake": "leave it out: Slurm starts nodes for a job",
-        "recovery": "leave it out, end a node of a job in the EC2 console, and name the job in --recovery",
+        "recovery": "leave it out: `trn bench` terminates nodes of a plain cluster only",
         "precompile": "leave it out: only a plain cluster has a host that compiles first",
     }
 

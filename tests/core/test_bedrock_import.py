@@ -1,0 +1,75 @@
+"""A checkpoint in S3 and its import, with the answers of moto and of botocore's model of Bedrock."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from tests.core.test_bedrock_checkpoint import CONFIG, safetensors
+from trainium_core.evidence.aws_bedrock import AwsModelImport, CheckpointInS3, ImportJob
+from trainium_core.evidence.bedrock import check_checkpoint
+from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+REGION, BUCKET = "us-west-2", "models"
+JOB = f"arn:aws:bedrock:{REGION}:123456789012:model-import-job/abcdefghijkl"
+
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
+
+
+@pytest.fixture
+def s3() -> Iterator[Any]:
+    service = "s3"
+    with mock_aws():
+        client: Any = boto3.client(service, REGION)
+        client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        files = {"config.json": json.dumps(CONFIG), "model.safetensors": safetensors()}
+        for name, body in (files | {"tokenizer.json": "{}", "tokenizer_config.json": "{}"}).items():
+            client.put_object(Bucket=BUCKET, Key=f"llama/{name}", Body=body)
+        client.put_object(Bucket=BUCKET, Key="llama/old/adapter_config.json", Body="{}")
+        yield client
+
+
+def not_passed() -> list[tuple[str, str]]:
+    found = check_checkpoint(CheckpointInS3(REGION, BUCKET, "llama/", Clients()), REGION)
+    return [(one.check, one.status) for one in found if one.status != "pass"]
+
+
+def test_checkpoint_in_s3_is_checked_like_a_folder(s3: Any) -> None:
+    assert not_passed() == []
+    s3.put_object(Bucket=BUCKET, Key="llama/model.safetensors", Body=safetensors("F64")[:-1])
+    s3.put_object(Bucket=BUCKET, Key="llama/config.json", Body="")
+    assert ("tensors", "fail") in not_passed()
+    assert ("architecture", "fail") in not_passed()
+
+
+@pytest.mark.usefixtures("s3")
+def test_missing_bucket_is_unknown() -> None:
+    with pytest.raises(UnavailableError, match="NoSuchBucket"):
+        CheckpointInS3(REGION, "none", "llama/", Clients())
+
+
+def test_import_tags_the_model_with_the_cluster() -> None:
+    clients = Clients()
+    with Stubber(clients.client("bedrock", REGION)) as stub:
+        request = {
+            "jobName": "llama-1",
+            "importedModelName": "llama",
+            "roleArn": "arn:aws:iam::123456789012:role/import",
+            "modelDataSource": {"s3DataSource": {"s3Uri": "s3://models/llama/"}},
+            "importedModelTags": [{"key": "trn:cluster", "value": "trn-pilot"}],
+        }
+        stub.add_response("create_model_import_job", {"jobArn": JOB}, request)
+        stub.add_response("get_model_import_job", {"status": "InProgress"}, {"jobIdentifier": JOB})
+        stub.add_client_error("create_model_import_job", "AccessDeniedException", "no")
+        bedrock = AwsModelImport(REGION, clients=clients)
+        options = {"name": "llama", "job_name": "llama-1", "location": "s3://models/llama/", "cluster": "trn-pilot"}
+        role = "arn:aws:iam::123456789012:role/import"
+        assert bedrock.start(role=role, **options) == JOB
+        assert bedrock.job(JOB) == ImportJob(arn=JOB, status="InProgress")
+        with pytest.raises(RequestRefusedError, match="permission bedrock:CreateModelImportJob is missing"):
+            bedrock.start(role=role, **options)
