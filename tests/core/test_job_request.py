@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import plans
-from trainium_core.jobs.job import new_job, not_allowed
+from trainium_core.jobs.job import access_problems, new_job
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.plan import Plan
@@ -138,7 +138,7 @@ def test_data_outside_the_plan_is_refused_with_its_setting() -> None:
 
 def test_folder_with_the_same_prefix_is_another_folder() -> None:
     access = JobAccess(inputs=("s3://data/tok",))
-    assert [problem.key for problem in not_allowed(access, JobRequest(inputs=DATA["inputs"]))] == ["inputs"]
+    assert [problem.key for problem in access_problems(access, JobRequest(inputs=DATA["inputs"]))] == ["inputs"]
 
 
 @pytest.mark.parametrize(

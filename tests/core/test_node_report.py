@@ -43,14 +43,14 @@ def message(shown: NodesReport) -> list[tuple[str, str]]:
 def test_failed_node_is_shown_with_reason_and_replacement() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"), limit=2)
     assert message(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")
-    assert not shown.final
+    assert not shown.is_final
 
 
 def test_node_failed_without_replacement_ends_the_watch() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"))
     assert message(shown)[1] == ("failed", "no driver")
     assert shown.verdict.state == "failed"
-    assert shown.final
+    assert shown.is_final
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_group_with_no_desired_nodes_is_asleep_and_not_ready() -> None:
     shown = nodes_report(DeployedNodes(wanted=0, instances=(), records={}, membership=MEMBERSHIP), replacements=2)
     assert shown.verdict.state == "waiting"
     assert shown.asleep
-    assert shown.final
+    assert shown.is_final
 
 
 def test_node_without_reached_peers_is_reported() -> None:

@@ -134,7 +134,7 @@ def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
         if verbose and report.verdict.reason != message:
             message = report.verdict.reason
             echo(f"{report.verdict.state}: {message}", err=True)
-        if report.final:
+        if report.is_final:
             return report
         time.sleep(_PAUSE_S)
 
@@ -149,7 +149,7 @@ def _watch_on_screen(asked: _Asked) -> NodesReport:
         return Text.from_ansi(console().rendered(nodes_table(report)))
 
     with Live(shown(), auto_refresh=False) as screen:
-        while not report.final:
+        while not report.is_final:
             time.sleep(_PAUSE_S)
             report = _report(asked)
             screen.update(shown(), refresh=True)

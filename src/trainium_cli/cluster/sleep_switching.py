@@ -32,7 +32,7 @@ from trainium_core.sleep.decision import STEADY, Observed, Switch, Want, decide
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import StackEvent, follow
 from trainium_core.teardown.notice import NotifyNodes
-from trainium_core.teardown.run import end
+from trainium_core.teardown.run import run_step
 from trainium_core.teardown.steps import EmptyGroups, Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
@@ -175,7 +175,7 @@ def _give_notice(target: _Target, grace: timedelta) -> None:
     notice = NotifyNodes(target.account, target.stack, target.state.groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
         with interrupt_message(_NOTIFIED), ProgressReporter() as reporter:
-            end(notice, _reporting(reporter), time.sleep)
+            run_step(notice, _reporting(reporter), time.sleep)
     except KeyboardInterrupt:
         with finish_before_exit():
             notice.withdraw()
@@ -187,7 +187,7 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
     """End the nodes with Auto Scaling only, for a stack that cannot be updated."""
     with interrupt_message(_ENDING), ProgressReporter() as reporter:
         empty = EmptyGroups(target.account, target.state.groups, for_good=False)
-        outcome = end(empty, _reporting(reporter), time.sleep)
+        outcome = run_step(empty, _reporting(reporter), time.sleep)
     _forget_notice(target)
     name, state = target.plan.cluster_name, target.state
     if outcome.state != "done":
@@ -226,7 +226,7 @@ def _await_nodes(target: _Target) -> str:
                 deployed = nodes.nodes(target.stack)
                 report = nodes_report(deployed, replacements=replacements) if deployed else None
                 reporter.report("nodes", report.verdict.reason if report else "none yet")
-            if (report and report.final) or time.monotonic() > deadline:
+            if (report and report.is_final) or time.monotonic() > deadline:
                 break
             polling.wait()
     if report and report.verdict.state == "ready":

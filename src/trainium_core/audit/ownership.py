@@ -28,10 +28,9 @@ class Evidence:
     stack_names: tuple[str, ...]
 
     def found_by(self, resource_type: str, resource: Resource) -> tuple[str, ...]:
-        """Every way in which the resource belongs to the cluster; empty if it does not, or another tag or stack owns
-        it."""
+        """Every way in which the resource belongs to the cluster; empty if it belongs to another, or to none."""
         owner = resource.cluster or self.tagged.get(arn_key(resource.arn))
-        if owner not in (None, self.cluster) or self._made_elsewhere(resource):
+        if owner not in (None, self.cluster) or self._is_of_other_stack(resource):
             return ()
         maker = self.stacks.maker_of(resource_type, resource.ids)
         named = next((prefix for name in sorted(resource.ids) if (prefix := self.name_prefix(name))), "")
@@ -53,7 +52,7 @@ class Evidence:
                 return f"{stack}-..." if stack in own else ""
         return ""
 
-    def _made_elsewhere(self, resource: Resource) -> bool:
+    def _is_of_other_stack(self, resource: Resource) -> bool:
         """Whether CloudFormation's tag names another stack. A forgotten stack is judged by its name."""
         stack_id = (resource.tags or {}).get(STACK_ID_TAG)
         own = {stack.stack_id for stack in self.stacks.own}

@@ -1,6 +1,6 @@
 """Runs an audit: lists all resources concurrently, selects those of the cluster, and prices them."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +19,8 @@ from trainium_core.prices.price import Prices
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 
-KEPT_ONLY = (KEPT,)
-NOT_DELETED = ("DELETE_FAILED",)
-"""Statuses of resources that outlive their stack."""
+_NOT_DELETED = "DELETE_FAILED"
+"""Status of a resource that CloudFormation could not delete."""
 
 _STACK = "AWS::CloudFormation::Stack"
 _NO_PRICE = Charge(unpriced="this kind of resource")
@@ -37,19 +36,19 @@ def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
                 state=stack.status,
                 created=stack.created,
             )
-            yield Found(kind="stack", resource=resource, found_by=("it stands",))
+            yield Found(kind="stack", resource=resource, found_by=("the stack exists",))
 
 
-def only_in_the_index(
+def only_in_tag_index(
     tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """Tagged resources whose listing failed. If a listing answered but lacks one, it is deleted: the index lags.
+    """Tagged resources whose listing failed. A resource that its listing lacks is deleted: the tag index lags behind.
 
-    only_remembered finds resources that a stack retained, or failed to delete.
+    only_in_stack_records finds resources that a stack retained, or failed to delete.
     """
     covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
     remembered = {
-        name for stack in stacks for (_, name), status in stack.made.items() if status in (*KEPT_ONLY, *NOT_DELETED)
+        name for stack in stacks for (_, name), status in stack.made.items() if status in (KEPT, _NOT_DELETED)
     }
     for arn, owner in tagged.items():
         if owner == cluster and arn_type(arn) not in covered and not {arn, arn_name(arn)} & remembered:
@@ -57,14 +56,14 @@ def only_in_the_index(
             yield Found(kind=arn_type(arn), resource=resource, found_by=("tag index only: not verified",))
 
 
-def only_remembered(
-    stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[ResourceLister]
+def only_in_stack_records(
+    stacks: Iterable[StackRecord], wanted: str, answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """Resources that a stack left in one of the statuses, and whose listing failed."""
+    """Resources that a stack left with this status, and whose listing failed."""
     covered = {lister.resource_type for lister in answered} | {_STACK}
     for stack in stacks:
         for (resource_type, name), status in stack.made.items():
-            if status in statuses and resource_type not in covered:
+            if status == wanted and resource_type not in covered:
                 resource = Resource(name=name, arn="", ids=frozenset([name]), state=status, charge=_NO_PRICE)
                 yield Found(kind=resource_type, resource=resource, found_by=(f"made by stack {stack.name}",))
 
@@ -81,8 +80,7 @@ class AuditedAccount(Identities, Prices, Protocol):
         ...
 
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
-        """Every existing stack, and stacks deleted in the last 90 days: those with one of the names, and the last
-        others.
+        """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
 
         `made` is set for stacks with a tag trn:cluster or one of the names.
         """
@@ -190,7 +188,7 @@ def _answers(
         answered=[*(lister for lister in asked if lister.kind in reported), *left_out],
         seen=[(lister.kind, lister.resource_type, each) for lister in asked for each in reported.get(lister.kind, ())],
         tagged=reported.get(_TAGS, {}),
-        stacks=_sorted_out(reported.get(_STACKS, ()), cluster, stack_names),
+        stacks=_stacks_of_cluster(reported.get(_STACKS, ()), cluster, stack_names),
         not_read=[NotRead(what=what, reason=unanswered[what].reason) for what in sorted(unanswered)],
     )
 
@@ -220,7 +218,7 @@ def _resources(lister: ResourceLister) -> list[Resource]:
     return list(lister.resources())
 
 
-def _sorted_out(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> Stacks:
+def _stacks_of_cluster(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> Stacks:
     own = tuple(each for each in records if each.cluster == cluster or (each.cluster is None and each.name in names))
     return Stacks(
         own=own,
@@ -247,10 +245,10 @@ def _grouped(
     ]
     yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.listers, not_read)
     handed_over = {lister.arn_type for lister in answers.listers if lister.handed_over}
-    for found in only_in_the_index(answers.tagged, cluster, own, answers.answered):
+    for found in only_in_tag_index(answers.tagged, cluster, own, answers.answered):
         yield "kept" if found.kind in handed_over else "left", found
-    yield from _in("left", only_remembered(own, NOT_DELETED, answers.answered))
-    yield from _in("kept", only_remembered(own, KEPT_ONLY, answers.answered))
+    yield from _in("left", only_in_stack_records(own, _NOT_DELETED, answers.answered))
+    yield from _in("kept", only_in_stack_records(own, KEPT, answers.answered))
 
 
 def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:

@@ -55,19 +55,19 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
         return Absence(why="it was put to sleep", remedy=_WAKE)
     fleet = account.fleet(stack)
     found = (
-        _of_the_end(cluster, now)
+        _end_reason(cluster, now)
         or _clock_reason(account.stopped(cluster.name))
         or _reservation_reason(fleet, account, now)
         or _group_reason(fleet, account)
     )
     if found is None and not stack.is_steady:
-        goes_on = stack.status.endswith("_IN_PROGRESS")
-        remedy = "`trn nodes --watch` follows it" if goes_on else "`trn nodes` shows what failed"
+        is_changing = stack.status.endswith("_IN_PROGRESS")
+        remedy = "`trn nodes --watch` follows it" if is_changing else "`trn nodes` shows what failed"
         return Absence(why=f"its stack is in {stack.status}", remedy=remedy)
     return found
 
 
-def _of_the_end(cluster: Cluster, now: datetime) -> Absence | None:
+def _end_reason(cluster: Cluster, now: datetime) -> Absence | None:
     if cluster.ends is None or cluster.ends > now:
         return None
     return Absence(why=f"the pilot ended at {minute_text(cluster.ends)}", remedy=_EXTEND)

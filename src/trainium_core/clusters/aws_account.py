@@ -108,7 +108,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             try:
                 resources = self.template_resources(stack.stack_id, stack.status)
             except UnavailableError as error:
-                return f"whose stack {name} is: {error}"
+                return f"the cluster of the stack {name}: {error}"
             fleets = deployed_fleets(resources, {})
             clusters = clusters or clusters_in(resources)
             has_nodes = {one.cluster for one in fleets}

@@ -29,7 +29,7 @@ def new_job(
     Raises JobError if the cluster lacks or forbids what the job needs.
     """
     nodes = plan.nodes if request.nodes is None else request.nodes
-    problems = list(not_allowed(plan.jobs, request))
+    problems = list(access_problems(plan.jobs, request))
     if nodes > plan.nodes:
         fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
         problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
@@ -45,11 +45,11 @@ def new_job(
             JobProblem(
                 key="script",
                 got=str(request.script),
-                allowed="a command: torchrun starts PyTorch's processes, and JAX wants one for each node",
-                fix='write command = "python ..." into a job file: it finds TRN_NODES, TRN_NODE_RANK and HEAD_NODE',
+                allowed="a command: torchrun starts PyTorch's processes, and JAX needs one for each node",
+                fix='write command = "python ..." into a job file, and read TRN_NODES, TRN_NODE_RANK and HEAD_NODE',
             )
         )
-    problems += _cannot_be_profiled(plan, request, nodes)
+    problems += _profile_problems(plan, request, nodes)
     if problems:
         raise JobError(problems)
     name = request.name or _name_of(script or "job")
@@ -84,7 +84,7 @@ def new_job(
     )
 
 
-def _cannot_be_profiled(plan: Plan, request: JobRequest, nodes: int) -> Iterator[JobProblem]:
+def _profile_problems(plan: Plan, request: JobRequest, nodes: int) -> Iterator[JobProblem]:
     if request.profile and plan.type.is_gpu:
         fix = "leave it out, and start the script with NVIDIA's own profiler"
         allowed = "nothing on GPUs: it is a profile of the Neuron runtime"
@@ -97,7 +97,7 @@ def _cannot_be_profiled(plan: Plan, request: JobRequest, nodes: int) -> Iterator
         yield JobProblem(key="profile", got=absent, allowed=allowed, fix="name one of them, such as 0")
 
 
-def not_allowed(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:
+def access_problems(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:
     """Problems of S3 folders and secrets that the nodes' role could not access."""
     for name, url in request.inputs.items():
         if name not in request.uploads and not _is_below(url, access.inputs):
@@ -112,7 +112,7 @@ def not_allowed(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:
             yield JobProblem(
                 key="secrets",
                 got=f"{name} = {arn}",
-                allowed=f"what trn:job_secrets names: {', '.join(access.secrets) or 'nothing'}",
+                allowed=f"an ARN in trn:job_secrets: {', '.join(access.secrets) or 'it has none'}",
                 fix=f"add it to trn:job_secrets {_DEPLOY}",
             )
     kept = [access.checkpoints] if access.checkpoints else []
@@ -130,7 +130,7 @@ def _is_below(url: str, folders: Sequence[str]) -> bool:
 
 
 def _folders(key: str, folders: Sequence[str]) -> str:
-    return f"what is in {key}: {', '.join(folders) or 'nothing'}"
+    return f"a folder of {key}, or below it: {', '.join(folders) or 'it has none'}"
 
 
 def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
@@ -155,8 +155,8 @@ def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
         "max_restarts": "0",
         "tee": "3",
     }
-    given = " ".join(f"--{name}={value}" for name, value in options.items())
-    return f"torchrun {given} {shlex.join([script, *request.arguments])}"
+    written = " ".join(f"--{name}={value}" for name, value in options.items())
+    return f"torchrun {written} {shlex.join([script, *request.arguments])}"
 
 
 def _name_of(script: str) -> str:

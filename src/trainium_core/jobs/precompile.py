@@ -35,7 +35,7 @@ def precompile_job(
     Raises JobError for a job that cannot be precompiled, and for a plan without a host.
     """
     job = new_job(plan, request, script=script, now=now, source_sha256=source_sha256)
-    problems = [*_on_gpus(plan)] or [*_not_ahead(plan, request), *_without_host(plan)]
+    problems = [*_gpu_problems(plan)] or [*_script_problems(plan, request), *_host_problems(plan)]
     if problems:
         raise JobError(problems)
     known = facts()["precompile"]
@@ -70,23 +70,23 @@ def _stack(plan: Plan) -> str:
     return next(framework.stack for framework in frameworks().values() if framework.runs_on(plan.type))
 
 
-def _on_gpus(plan: Plan) -> list[JobProblem]:
+def _gpu_problems(plan: Plan) -> list[JobProblem]:
     if not plan.type.is_gpu:
         return []
     allowed = f"a type with Neuron devices: {facts()['precompile']['not_ahead']['cuda']}"
     return [JobProblem(key="trn:instance_type", got=plan.instance_type, allowed=allowed, fix="run the job: trn run")]
 
 
-def _not_ahead(plan: Plan, request: JobRequest) -> list[JobProblem]:
+def _script_problems(plan: Plan, request: JobRequest) -> list[JobProblem]:
     if request.command is not None:
         return []
     reason = facts()["precompile"]["not_ahead"][_stack(plan)]
-    fix = "leave it to `trn run`, which keeps what it compiles, or name what compiles as `command` of a job file"
+    fix = "use `trn run`, which stores what it compiles, or a job file whose `command` compiles"
     allowed = f"a command that compiles without a device: {reason}"
     return [JobProblem(key="script", got=str(request.script), allowed=allowed, fix=fix)]
 
 
-def _without_host(plan: Plan) -> list[JobProblem]:
+def _host_problems(plan: Plan) -> list[JobProblem]:
     if plan.cache.precompile_instance_type is not None:
         return []
     hosts = ", ".join(facts()["precompile"]["hosts"])

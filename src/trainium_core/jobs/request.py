@@ -61,9 +61,9 @@ class JobRequest:
         "name",
         Pattern(
             rf"[a-z0-9]([a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?",
-            f"up to {LONGEST_NAME} small letters, digits and hyphens, neither first nor last a hyphen",
+            f"up to {LONGEST_NAME} lowercase letters, digits and hyphens, beginning and ending with a letter or digit",
         ),
-        meaning="Prefix of the job's ID; the time follows.",
+        meaning="Prefix of the job's ID, which ends with the time.",
         default=None,
         left_out="the script's name",
     )
@@ -77,7 +77,7 @@ class JobRequest:
     queue: str | None = setting(
         "queue",
         Pattern(QUEUE_NAME, "a queue of trn:pcs_queues"),
-        meaning="Queue of Slurm that it waits in. Slurm only.",
+        meaning="Slurm queue in which the job waits. Slurm only.",
         default=None,
         left_out="the first of trn:pcs_queues",
     )
@@ -119,7 +119,7 @@ class JobRequest:
     checkpoints: str | None = setting(
         "checkpoints",
         Pattern(S3_FOLDER, "a folder in S3, such as s3://my-models/checkpoints"),
-        meaning="Folder in S3 that checkpoints are kept in, by job; trn:job_checkpoints, or below it.",
+        meaning="Folder in S3 with the checkpoints of each job in a subfolder: trn:job_checkpoints, or below it.",
         default=None,
         left_out="trn:job_checkpoints, else the cluster's bucket",
     )
@@ -220,7 +220,7 @@ class JobRequest:
     input_mode: str = setting(
         "input_mode",
         Choice(("File", "FastFile")),
-        meaning="Whether inputs are copied before the start, or read from S3 when they are needed. SageMaker only.",
+        meaning="Whether inputs are copied before the start, or streamed from S3. SageMaker only.",
         default="File",
     )
     resume_files: str = setting(
@@ -232,7 +232,7 @@ class JobRequest:
     )
     resume: str | None = setting(
         "resume",
-        Text("the id of an earlier job of the cluster; `trn jobs` lists them"),
+        Text("the ID of an earlier job of the cluster; `trn jobs` lists them"),
         meaning="Continue from the last checkpoint of an earlier job.",
         default=None,
     )

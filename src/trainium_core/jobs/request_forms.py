@@ -38,14 +38,14 @@ def _table(raw: Any, allowed: str) -> Mapping[object, object]:
 class Variables:
     """Environment variables by name. Names that the nodes set are refused."""
 
-    allowed = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and what begins with TRN_'
+    allowed = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and names that begin with TRN_'
     choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
         given = _table(raw, self.allowed)
         for name, value in given.items():
             if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
-                raise UnreadableError(f"{name!r} is not a name of an environment variable")
+                raise UnreadableError(f"{name!r} is not a valid name of an environment variable")
             if not isinstance(value, str) or "\0" in value:
                 raise UnreadableError(f"give {name} a string, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
@@ -84,7 +84,7 @@ class Inputs:
         given = _table(raw, self.allowed)
         for name, place in given.items():
             if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
-                raise UnreadableError(f"{name!r} is not a name of an input: use letters, digits, - and _")
+                raise UnreadableError(f"{name!r} is not a valid name of an input: use letters, digits, - and _")
             if not isinstance(place, str) or not place:
                 raise UnreadableError(f"give {name} an S3 URL or a path, in quotation marks")
             if place.startswith(S3_URL):

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NoReturn
 
 from trainium_core.jobs.problems import JobError, JobProblem
@@ -26,7 +26,7 @@ SECRET_FILES = (
 
 _SECRET = "may hold a secret"
 _MIB = 2**20
-_NAMED = 3
+_SHOWN_FILES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, str | None]]:
         for name in sorted(files):
             path = Path(directory, name)
             if not name.endswith(IGNORED_SUFFIXES):
-                yield path, _SECRET if _is_secret(name) or _leads_to_secret(path) else _no_file(path)
+                yield path, _SECRET if _is_secret(name) or _leads_to_secret(path) else _why_not_a_file(path)
 
 
 def _is_ignored(folder: str) -> bool:
@@ -106,7 +106,7 @@ def _leads_to_secret(path: Path) -> bool:
     return _is_secret(target.name) or not SECRET_FOLDERS.isdisjoint(target.parts)
 
 
-def _no_file(path: Path) -> str | None:
+def _why_not_a_file(path: Path) -> str | None:
     try:
         return None if stat.S_ISREG(path.stat().st_mode) else "not a regular file"
     except FileNotFoundError:
@@ -120,7 +120,7 @@ def _check_size(folder: Path, files: Mapping[str, Path]) -> None:
     total = sum(sizes.values())
     if total <= LARGEST_SOURCE_MIB * _MIB:
         return
-    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:_NAMED]
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:_SHOWN_FILES]
     listed = ", ".join(f"{name} ({_mib(sizes[name])})" for name in largest)
     allowed = f"up to {LARGEST_SOURCE_MIB} MiB: all of it is copied to every instance"
     fix = f"keep data in S3 and name it with --input; the largest are {listed}"
@@ -137,5 +137,4 @@ def _refuse(error: OSError) -> NoReturn:
 
 
 def source_problem(got: Path | str, allowed: str, fix: str) -> JobProblem:
-    shown = got if isinstance(got, str) else str(PurePosixPath(got))
-    return JobProblem(key="--source", got=shown, allowed=allowed, fix=fix)
+    return JobProblem(key="--source", got=str(got), allowed=allowed, fix=fix)

@@ -64,7 +64,7 @@ class AwsFleets(AwsStacks):
             return FleetResources(group=outputs[GROUP_OUTPUT], records_bucket=outputs[RECORDS_OUTPUT])
         found = self.fleets(stack)
         if not found:
-            raise NoFleetError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
+            raise NoFleetError(f"the stack {name} has no nodes of a cluster")
         if len(found) > 1:
             clusters = ", ".join(fleet.cluster for fleet in found)
             raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")

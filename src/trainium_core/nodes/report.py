@@ -131,7 +131,7 @@ class NodesReport:
     replaced: int = 0
 
     @property
-    def final(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the verdict cannot change."""
         return self.asleep or self.verdict.state != "waiting"
 

@@ -70,8 +70,8 @@ def _sleep(observed: Observed) -> Switch:
         # The fleet gate holds the size at 0, while it replaces nodes or before it launches the first ones. It would
         # not notice that the size was set to 0 once more.
         return _refuse(
-            f"{observed.stack} is in {state.status}, and may launch nodes later: wait until it has, or end the "
-            f"deployment with `{_CANCELS[state.status].format(observed.stack)}`."
+            f"{observed.stack} is in {state.status}, and may launch nodes later: wait until the deployment has ended, "
+            f"or end it with `{_CANCELS[state.status].format(observed.stack)}`."
         )
     if not observed.has_nodes:
         if state.asleep is None and state.groups:

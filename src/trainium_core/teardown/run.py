@@ -38,7 +38,7 @@ Pause = Callable[[float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of a step. `counts`: whether it affects the verdict; false if a later step made up for it."""
+    """The result of a step. `counts`: whether it affects the verdict; false if a later step replaced it."""
 
     step: str
     state: Literal["done", "stuck", "unknown", "not tried"]
@@ -72,34 +72,34 @@ def take_down(
     if scope.protected:
         return tuple(_protected(name) for name in scope.protected)
 
-    def ended(step: Step) -> Outcome:
-        return end(step, on_progress, pause)
+    def run(step: Step) -> Outcome:
+        return run_step(step, on_progress, pause)
 
     # An unattached interface blocks the deletion of its subnet.
     clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
     stack, groups = scope.stack_of_nodes, scope.groups
     notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
-    helps = [ended(StopWorkloads(account, scope))]
+    preparations = [run(StopWorkloads(account, scope))]
     try:
-        reported = _not_counted(ended(notice))
+        reported = _not_counted(run(notice))
     except KeyboardInterrupt:
         with when_interrupted():
             notice.withdraw()
         raise
-    helps += [ended(step) for step in (EmptyGroups(account, scope.groups), *clearing)]
-    stacks = ended(DeleteStacks(account, scope, clearing))
+    preparations += [run(step) for step in (EmptyGroups(account, scope.groups), *clearing)]
+    stacks = run(DeleteStacks(account, scope, clearing))
     staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
         # CloudFormation has ended the nodes and emptied the buckets. It stops no job elsewhere, and no retained node.
         named = ((StopWorkloads.name, scope.has_outliving_workloads), (EmptyGroups.name, scope.retained_groups))
         counting = [name for name, counts in named if counts]
-        helps = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in helps]
+        preparations = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in preparations]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
-    rest = [ended(step) if gone else _not_tried(step) for step in after]
-    return (reported, *helps, stacks, *staying, *rest)
+    rest = [run(step) if gone else _not_tried(step) for step in after]
+    return (reported, *preparations, stacks, *staying, *rest)
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
@@ -110,7 +110,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
     return "unknown" if "unknown" in states else "gone"
 
 
-def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
+def run_step(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
     """Repeat a step until it is done, is stuck, or gets no answer several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:

@@ -64,7 +64,7 @@ class StopWorkloads:
             engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
         )
         if not work:
-            return Progress(state="done", message="none runs")
+            return Progress(state="done", message="none is running")
         for workload in work:
             # A warm pool does not report at once that it is stopping.
             if not workload.stopping and workload not in self.stopped:
@@ -185,7 +185,7 @@ class DeleteStacks:
             messages = [step.message for step in steps if step.state == state]
             if messages:
                 return Progress(state=state, message="; ".join(messages))
-        return Progress(state="done", message=", ".join(step.message for step in steps) or "none is there")
+        return Progress(state="done", message=", ".join(step.message for step in steps) or "there are none")
 
     def _advance(self, stack: StackDescription) -> Progress:
         now = self.account.stack_progress(stack.stack_id)

@@ -38,7 +38,7 @@ def _running(account: AwsService, cluster: str, _state_machines: Sequence[str]) 
         raise UnavailableError(f"squeue on the login node: {error}") from error
     for name, job in read_jobs(output):
         if not job.has_ended:
-            kind = _RUNNING if job.runs else _WAITING if job.is_waiting else _STARTING
+            kind = _RUNNING if job.is_running else _WAITING if job.is_waiting else _STARTING
             work_id = f"{cluster}:{job.number} {name}"
             yield Workload(kind=kind, work_id=work_id, stopping=job.state == COMPLETING)
 

@@ -40,7 +40,7 @@ class SlurmJob:
         return self.state in _QUEUED
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         return self.state in ("RUNNING", COMPLETING)
 
     @property
