@@ -85,11 +85,15 @@ def test_image_with_unknown_pytorch_support_is_a_warning(ami: str) -> None:
     assert "unknown whether ami-0123456789abcdef0, with Neuron SDK 2.32.0, includes PyTorch" in finding.found
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("verification", ["enforce", "observe"])
-def test_observe_mode_is_suggested_for_the_first_deployment(verification: str) -> None:
+def test_untested_image_and_type_suggest_observe_mode(
+    monkeypatch: pytest.MonkeyPatch, known: bool, verification: str
+) -> None:
+    monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])
     finding = found("image", FakeAccount(), verification=verification)
     assert finding.outcome == "pass"
-    assert ("set trn:verification to observe" in finding.fix) == (verification == "enforce")
+    assert ("set trn:verification to observe" in finding.fix) == (not known and verification == "enforce")
 
 
 def test_image_is_deprecated_from_its_date_on() -> None:

@@ -1,6 +1,7 @@
-"""What a host precompiles, and the host itself in Auto Scaling."""
+"""What a host precompiles, when that is skipped, and the host itself in Auto Scaling."""
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,13 +16,14 @@ from tests.core.findings import found
 from trainium_core.costs.estimate import estimate, precompile_host_hour
 from trainium_core.facts import facts
 from trainium_core.jobs.job import new_job
-from trainium_core.jobs.precompile import is_precompilation, precompile_job
+from trainium_core.jobs.precompile import is_precompilation, precompile_job, seems_compiled
 from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost, HostState
 from trainium_core.plan import Plan
 from trainium_wire.cache_place import place_of
-from trainium_wire.job import Job
+from trainium_wire.job import Job, Outcome
 
 HOST = "r7i.24xlarge"
 PLAN = Plan.of(instance_type="trn1.32xlarge", region="us-west-2", nodes=2, precompile_instance_type=HOST)
@@ -99,6 +101,43 @@ def test_scripts_are_refused_on_a_cpu_host(
     assert reason in refusal(JobRequest(script=tmp_path / "train.py"), plan)
     command = JobRequest(command="python compile.py", name="compile")
     assert ahead(command, plan).command == "python compile.py"
+
+
+class Earlier:
+    """Jobs by id, with their results."""
+
+    def __init__(self, *jobs: tuple[Job, str | None]) -> None:
+        self._states = {
+            job.id: JobState(job=job, attempts=(), outcome=Outcome(result=result) if result else None, stopping=False)
+            for job, result in jobs
+        }
+
+    def job_ids(self) -> Sequence[str]:
+        return list(self._states)
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:  # noqa: ARG002
+        return self._states[job_id]
+
+
+def compiled_by(request: JobRequest, *earlier: tuple[Job, str | None]) -> str | None:
+    job = new_job(PLAN, request, script="train.py", now=NOON, source_sha256="a")
+    return seems_compiled(job, ahead(request, source_sha256="a"), Earlier(*earlier))
+
+
+def test_same_work_is_not_compiled_again(request_: JobRequest) -> None:
+    job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
+    host = ahead(request_, source_sha256="a")
+    assert compiled_by(request_, (host, "succeeded")) == host.id
+    assert compiled_by(request_, (job, "succeeded")) == job.id
+    assert compiled_by(request_, (host, "failed"), (job, None)) is None
+
+
+@pytest.mark.parametrize(
+    "changes", [{"source_sha256": "b"}, {"environment": {"NEURON_CC_FLAGS": "-O1"}}, {"nodes": 1}], ids=str
+)
+def test_other_work_is_compiled(request_: JobRequest, changes: dict[str, Any]) -> None:
+    job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
+    assert compiled_by(request_, (replace(job, **changes), "succeeded")) is None
 
 
 # The host in Auto Scaling.

@@ -9,6 +9,7 @@ from trainium_cli.cache.cache_report import entries_and_size, entry_as_json, rel
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say
+from trainium_core.compile_cache.aws_cache import RequestLimitError
 from trainium_core.compile_cache.contents import releases, to_clean
 from trainium_runtime.errors import RequestRefusedError
 
@@ -85,11 +86,11 @@ def clean_command(
                 chosen,
                 on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
             )
-    except RequestRefusedError as error:
+    except (RequestRefusedError, RequestLimitError) as error:
         raise CliError(f"Deletion incomplete: {error}", ExitCode.NOT_READY) from error
     if as_json:
         deleted = [entry_as_json(entry) for entry in chosen]
-        print_json({"url": found.location.url, "deleted": deleted})
+        print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})
     elif chosen:
         say(f"Deleted {entries_and_size(chosen)}.")
     return ExitCode.OK

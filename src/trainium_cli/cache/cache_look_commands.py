@@ -53,6 +53,7 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
                 "releases": [{**asdict(use), "newest": use.newest.isoformat()} for use in releases(held.entries)],
                 "jobs": None if hits is None else {**asdict(hits), "rate": hits.rate},
                 "jobs_unknown": unknown or None,
+                "requests": found.limit.sent,
             }
         )
     else:

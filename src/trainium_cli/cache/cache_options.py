@@ -1,4 +1,4 @@
-"""The options of `trn cache` that select the cache."""
+"""The options of `trn cache`: the cache, and the limit of requests."""
 
 import functools
 from collections.abc import Callable
@@ -12,12 +12,15 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
 from trainium_cli.waiting import waiting
-from trainium_core.compile_cache.aws_cache import AwsCompileCache
+from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
 from trainium_core.compile_cache.contents import Contents, contents_of
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
 from trainium_core.storage.aws_storage import AwsBuckets
+from trainium_runtime.aws_service import Clients
+
+DEFAULT_REQUESTS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +29,16 @@ class CacheOptions:
 
     invocation: Invocation
     location: CacheLocation | None
+    most_requests: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundCache:
-    """plan: of the cluster; None for the cache of --bucket."""
+    """plan: of the cluster; None for the cache of --bucket. clients: for further requests."""
 
     cache: AwsCompileCache
+    clients: Clients
+    limit: RequestLimit
     plan: Plan | None
 
     @property
@@ -41,7 +47,7 @@ class FoundCache:
 
 
 def cache_options(command: Callable[..., Any]) -> Any:
-    """The options of a cluster, --bucket and --json, passed to the command as `options`."""
+    """The options of a cluster, --bucket, --most-requests and --json, passed to the command as `options`."""
 
     @plan_options
     @cluster_options
@@ -52,10 +58,18 @@ def cache_options(command: Callable[..., Any]) -> Any:
         callback=_location,
         help="Bucket, or s3://BUCKET/FOLDER, of the cache. Default: the cache of the cluster.",
     )
+    @click.option(
+        "--most-requests",
+        type=click.IntRange(min=1),
+        default=DEFAULT_REQUESTS,
+        show_default=True,
+        help="Limit of requests to S3. One request lists 1,000 objects.",
+    )
     @pass_invocation
     @functools.wraps(command)
-    def with_options(invocation: Invocation, location: CacheLocation | None, **more: Any) -> Any:
-        return command(options=CacheOptions(invocation=invocation, location=location), **more)
+    def with_options(invocation: Invocation, location: CacheLocation | None, most_requests: int, **more: Any) -> Any:
+        options = CacheOptions(invocation=invocation, location=location, most_requests=most_requests)
+        return command(options=options, **more)
 
     return with_options
 
@@ -73,12 +87,14 @@ def _location(_ctx: click.Context, _parameter: click.Parameter, value: str | Non
 def find_cache(options: CacheOptions) -> FoundCache:
     """The cache of --bucket, else that of the cluster. Raises PlanError, UnavailableError, and CliError without one."""
     invocation = options.invocation
+    limit, clients = RequestLimit(options.most_requests), invocation.clients
     if options.location:
         region, location, plan = _region_of(invocation, options.location), options.location, None
     else:
         plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
         region, location = plan.region, _of_cluster(invocation, plan)
-    return FoundCache(cache=AwsCompileCache(region, location, clients=invocation.clients), plan=plan)
+    cache = AwsCompileCache(region, location, limit, clients=clients)
+    return FoundCache(cache=cache, clients=clients, limit=limit, plan=plan)
 
 
 def _region_of(invocation: Invocation, location: CacheLocation) -> str:
@@ -92,13 +108,17 @@ def _region_of(invocation: Invocation, location: CacheLocation) -> str:
 
 
 def read_contents(cache: AwsCompileCache) -> Contents:
-    """The whole content of a cache. Raises UnavailableError."""
+    """The whole content of a cache. Raises UnavailableError, and CliError if the request limit is too low."""
     found: list[Any] = []
-    with waiting(f"Listing {cache.location.url} ...") as change:
-        for each in cache.objects():
-            found.append(each)
-            if len(found) % 1000 == 0:
-                change(f"Listing {cache.location.url}: {len(found):,} objects ...")
+    try:
+        with waiting(f"Listing {cache.location.url} ...") as change:
+            for each in cache.objects():
+                found.append(each)
+                if len(found) % 1000 == 0:
+                    change(f"Listing {cache.location.url}: {len(found):,} objects ...")
+    except RequestLimitError as error:
+        message = f"Unknown: {error}; {len(found):,} objects were listed. --most-requests allows more."
+        raise CliError(message, ExitCode.UNKNOWN) from error
     return contents_of(found)
 
 

@@ -19,12 +19,12 @@ from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, echo, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Total, dollars, estimate, precompile_host_hour
-from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
+from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
 from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.engine import NotStartedError
 from trainium_core.jobs.follow import JobFollower
-from trainium_core.jobs.precompile import precompile_job
+from trainium_core.jobs.precompile import precompile_job, seems_compiled
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -76,15 +76,21 @@ class HostWatch:
 
 
 def precompile_first(
-    invocation: Invocation, cluster: Ec2Jobs, package: SourcePackage, request: JobRequest, *, yes: bool
+    invocation: Invocation, cluster: Ec2Jobs, job: PreparedClusterJob, request: JobRequest, *, yes: bool
 ) -> None:
-    """Compile the graphs of a job.
+    """Compile the graphs of a job, unless an earlier job seems to have done so.
 
     Raises JobError for a job that cannot be precompiled, and CliError after an incomplete compilation.
     """
+    package = job.package
     ahead = precompile_job(
         cluster.plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
     )
+    with nothing_started(), asking(invocation, cluster.plan, "Asking S3 for earlier jobs ..."):
+        earlier = seems_compiled(job.job, ahead, cluster.bucket_jobs)
+    if earlier is not None:
+        echo(f"Not precompiled: {earlier} compiled the same graphs, so nearly all are in the cache.", err=True)
+        return
     state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
         left = "compiled graphs are in the cache; `trn run` without --precompile uses them"

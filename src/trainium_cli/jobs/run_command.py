@@ -65,7 +65,11 @@ from trainium_wire.job import RESULTS_LOST
 )
 @click.option("--profile-device", is_flag=True, default=None, help="With --profile: traces of the devices too.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB at its end.")
-@click.option("--precompile", is_flag=True, help="Compile on a host without devices first.")
+@click.option(
+    "--precompile",
+    is_flag=True,
+    help="Compile on a host without devices first, unless an earlier job compiled the same graphs.",
+)
 @click.option("--wake", is_flag=True, help="Wake the cluster first, and put it to sleep when the job ends.")
 @click.option(
     "--dry-run",
@@ -139,7 +143,7 @@ def run(
         # Imported here because it is rarely needed.
         from trainium_cli.jobs.precompiling import precompile_first
 
-        precompile_first(invocation, _of_cluster(engine), job.package, request, yes=yes)
+        precompile_first(invocation, _of_cluster(engine), _cluster_job(job), request, yes=yes)
     if not wake:
         return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)
     return _run_awake(invocation, plan, _of_cluster(engine), _cluster_job(job), yes=yes, outputs=outputs)

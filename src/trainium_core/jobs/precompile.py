@@ -1,13 +1,16 @@
 """Jobs of `trn precompile`, which run a user's command on one host without Neuron devices."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plan import Plan
 from trainium_wire.job import Job
@@ -17,6 +20,16 @@ _LONGEST_NAME = 29
 """The length that is left in an ID."""
 
 _LOOPBACK = "127.0.0.1"
+_SAME = ("source_sha256", "setup", "stack")
+_MAX_JOBS = 20
+
+
+class EarlierJobs(Protocol):
+    """The requests about jobs in S3."""
+
+    def job_ids(self) -> Sequence[str]: ...
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None: ...
 
 
 def is_precompilation(job: Job) -> bool:
@@ -61,6 +74,38 @@ def precompile_job(
         retry_on_hang=False,
         time_limit_seconds=min(limit, known["largest_minutes"] * 60),
     )
+
+
+def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
+    """The ID of an earlier job that probably compiled the same graphs; None if there is none.
+
+    It is one of the last _MAX_JOBS, reached its end or its first step, and had the same source, setup, command, number
+    of processes and environment. Raises UnavailableError.
+    """
+    ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MAX_JOBS]
+    for job_id in ids:
+        state = earlier.state(job_id)
+        if state is not None and _is_same(state.job, job, precompiled) and _has_compiled(state):
+            return job_id
+    return None
+
+
+def _is_same(found: Job, job: Job, precompiled: Job) -> bool:
+    wanted = precompiled if found.name == precompiled.name else job
+    processes = found.nodes * found.processes_per_node == wanted.nodes * wanted.processes_per_node
+    same = all(getattr(found, name) == getattr(wanted, name) for name in _SAME)
+    return processes and same and (found.command, found.environment) == (wanted.command, wanted.environment)
+
+
+def _has_compiled(state: JobState) -> bool:
+    if state.outcome is not None and state.outcome.is_success:
+        return True
+    phases = (node.phases for attempt in state.attempts for node in attempt.nodes)
+    return any("first_step" in of_node for of_node in phases)
+
+
+def _time_of(job_id: str) -> tuple[str, ...]:
+    return tuple(job_id.rsplit("-", 2)[1:])
 
 
 def _stack(plan: Plan) -> str:

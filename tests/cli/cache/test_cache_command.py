@@ -1,6 +1,7 @@
 """`trn cache` against S3 of moto, with entries as nodes pack them and as PyTorch/XLA writes them."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import boto3
@@ -79,7 +80,7 @@ def test_status_shows_size_cost_and_releases(stored: Stored) -> None:
         "neuronx-cc-2.21.2-a1": 2,
         "neuronx-cc-2.20.1": 1,
     }
-    assert (as_json["bytes"], as_json["jobs"]) == (16, None)
+    assert (as_json["bytes"], as_json["requests"], as_json["jobs"]) == (16, 1, None)
 
 
 def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cluster: Cluster) -> None:
@@ -145,13 +146,12 @@ def test_clean_lists_entries_and_prompts(stored: Stored) -> None:
 def test_clean_deletes_the_done_marker_first(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     stored.direct("compile_flags.json", "model.done", "model.neff")
     deleted: list[list[str]] = []
-    monkeypatch.setattr("trainium_core.compile_cache.aws_cache._KEYS_PER_DELETE", 1)
     monkeypatch.setattr(
         "trainium_core.compile_cache.aws_cache.AwsCompileCache._delete",
         lambda _self, keys: deleted.append([key.rpartition("/")[2] for key in keys]),
     )
     run("cache", "clean", *NAMED, "--keep-releases", "0", "--yes")
-    assert deleted == [["model.done"], ["compile_flags.json"], ["model.neff"]]
+    assert deleted == [["model.done"], ["compile_flags.json", "model.neff"]]
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,34 @@ def test_invalid_arguments_are_named(arguments: list[str], expected: str) -> Non
     ended = run("cache", arguments[0], *NAMED, *arguments[1:])
     assert ended.exit_code in (ExitCode.BAD_INPUT, ExitCode.NOT_READY)
     assert expected in ended.stderr.replace("\n", "")
+
+
+@pytest.mark.parametrize("command", ["status", "list", "clean --keep-releases 0 --yes"])
+def test_requests_stay_within_the_allowed_number(stored: Stored, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        stored.packed(f"{number}")
+    monkeypatch.setattr("trainium_core.compile_cache.aws_cache.KEYS_PER_DELETE", 1)
+    sent = count_requests(stored, monkeypatch)
+    ended = run("cache", *command.split(), *NAMED, "--most-requests", "2")
+    assert len(sent) <= 2
+    assert ended.exit_code == int(command.startswith("clean")), ended.output
+
+
+def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Count the requests to S3 from here on, except for the one that looks for the bucket."""
+    from botocore.client import BaseClient
+
+    sent: list[str] = []
+    make: Callable[..., Any] = BaseClient._make_api_call
+
+    def counted(client: Any, operation: str, parameters: Any) -> Any:
+        if operation != "HeadBucket":
+            sent.append(operation)
+        return make(client, operation, parameters)
+
+    del stored
+    monkeypatch.setattr(BaseClient, "_make_api_call", counted)
+    return sent
 
 
 @pytest.mark.parametrize("name", ["../../x", ".hidden", "a\u202eb"], ids=ascii)

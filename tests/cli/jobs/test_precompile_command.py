@@ -7,9 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from tests.cli.jobs.cluster_with_jobs import TWO
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
+from tests.cli.jobs.test_job_commands import run_to_the_end
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs import precompiling
 from trainium_cli.jobs.precompiling import HostGoneError, HostWatch
 from trainium_core.nodes.aws_precompile_host import HostState
 
@@ -28,6 +30,19 @@ def test_dry_run_shows_commands_of_host(file: str) -> None:
     assert shown.exit_code == ExitCode.OK, shown.output
     assert "export NEURON_PLATFORM_TARGET_OVERRIDE=" in shown.stdout
     assert "python compile.py --steps 5" in shown.stdout
+
+
+def test_run_does_not_precompile_modules_of_earlier_job(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    def earlier(*_: object) -> str:
+        return "train-20261122-110000"
+
+    monkeypatch.setattr(precompiling, "seems_compiled", earlier)
+    ended, job = run_to_the_end(cluster, "succeeded", *HOST, "--precompile", script=file)
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert "Not precompiled: train-20261122-110000 compiled the same" in ended.stderr
+    assert job.name == "graphs"
 
 
 class Host:

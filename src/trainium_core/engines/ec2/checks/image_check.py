@@ -13,6 +13,7 @@ from trainium_core.catalog.neuron_software import (
     image_facts,
     pytorch_for,
 )
+from trainium_core.facts import facts
 from trainium_core.images.image import Image, Images, NeuronRelease, neuron_release, other_content
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
@@ -34,11 +35,16 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     if plan.ami_parameter is not None and current != image_id:
         results.append(_pin_is_behind(plan.ami_parameter, image, current, account))
     result = worst_of(results)
-    if result.outcome == "fail" or plan.node.verification == "observe":
+    if result.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
         return result
     suggestion = "for the first deployment of an image, set trn:verification to observe: node checks that may be "
     suggestion += "wrong about it then only warn"
     return replace(result, fix="; ".join(part for part in (result.fix, suggestion) if part))
+
+
+def _is_known(plan: Plan, image: Image) -> bool:
+    """Whether nodes of this type have been proven with this release before."""
+    return [plan.instance_type, str(neuron_release(image))] in facts()["verification"]["known"]
 
 
 def described(image: Image) -> str:
