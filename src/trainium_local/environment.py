@@ -93,10 +93,15 @@ def proof_of(credentials: Credentials, authorization: str, answer: bytes) -> str
 def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: tuple[Path, ...] = ()) -> dict[str, str]:
     """Return the environment variables for a command that may only reach the embedded AWS.
 
-    own: the caller's environment. Variables that begin with `AWS_` (credentials, profiles, endpoints, role and
-    container settings) or `CDK_` (options of the CDK CLI) are removed. Proxies are kept, but not used for loopback.
+    Args:
+        own: The caller's environment. Variables that begin with `AWS_` (credentials, profiles, endpoints, role and
+            container settings) or `CDK_` (options of the CDK CLI) are removed. Proxies are kept, but not used for
+            loopback.
+        connection: The embedded AWS and its credentials.
+        tools: Folders to put first on PATH.
 
-    tools: folders to put first on PATH.
+    Raises:
+        NotTheEmbeddedAwsError: The endpoint of the connection is not on loopback.
     """
     refuse_unless_loopback(connection.endpoint)
     credentials, region = connection.credentials, connection.region

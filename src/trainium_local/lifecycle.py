@@ -5,7 +5,6 @@ verifies with the server that it has these credentials; otherwise the file is st
 """
 
 import fcntl
-import http.client
 import json
 import os
 import shutil
@@ -140,23 +139,10 @@ def _refuse_taken_port(port: int) -> None:
     try:
         socket.create_server((HOST, port)).close()
     except OSError as error:
-        other = f"another program ({error.strerror})"
-        owner = "an embedded AWS of another state folder" if _is_embedded(port) else other
         raise LocalError(
-            f"port {port} is taken by {owner}. Choose another with --port, or --port 0 for a free one."
+            f"port {port} is taken by another program, or by an embedded AWS of another state folder "
+            f"({error.strerror}). Choose another with --port, or --port 0 for a free one."
         ) from error
-
-
-def _is_embedded(port: int) -> bool:
-    """Return whether the server on this port is an embedded AWS, by its refusal of unauthenticated requests."""
-    server = http.client.HTTPConnection(HOST, port, timeout=1)
-    try:
-        server.request("GET", HEALTH_PATH)
-        return b"embedded AWS" in server.getresponse().read(1000)
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        server.close()
 
 
 @contextmanager

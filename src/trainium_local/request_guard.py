@@ -12,7 +12,7 @@ from trainium_local.access import CALLER, Caller
 from trainium_local.environment import HOST, PROOF_HEADER, proof_of
 from trainium_local.http_server import INCOMING, Incoming
 from trainium_local.own_paths import WsgiApp
-from trainium_local.signatures import ALGORITHM, Request, Signature, signature_of
+from trainium_local.signatures import Request, Signature, signature_of
 
 OWN_PATHS = "/_trn_local/"
 """Paths of the embedded AWS itself. They are for the owner, except those with a token."""
@@ -34,7 +34,10 @@ class RefusedError(Exception):
 def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]) -> WsgiApp:
     """Return `application` behind all checks.
 
-    port: the server's port. has_token: returns whether a path contains a valid token.
+    Args:
+        application: The services.
+        port: The server's port.
+        has_token: Returns whether a path contains a valid token.
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -51,7 +54,6 @@ def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]
                 return application(environ, start)
             environ[CALLER] = caller = _caller(signature, incoming)
             if not path.startswith(OWN_PATHS):
-                _name_service(environ, signature)
                 return application(environ, start)
             if not caller.is_owner:
                 raise RefusedError(_FORBIDDEN, "AccessDenied", "This path is for the owner of the embedded AWS only.")
@@ -95,16 +97,6 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
             "The request signature we calculated does not match the signature you provided, or it has expired.",
         )
     return access.caller(signature.access_key_id)
-
-
-def _name_service(environ: dict[str, Any], signature: Signature | None) -> None:
-    """Name the service of a presigned URL for moto, which reads it from the header or assumes S3."""
-    if signature and signature.service != "s3" and "HTTP_AUTHORIZATION" not in environ:
-        scope = f"{signature.access_key_id}/{signature.date[:8]}/{signature.region}/{signature.service}/aws4_request"
-        signed = ";".join(signature.signed_headers or ())
-        environ["HTTP_AUTHORIZATION"] = (
-            f"{ALGORITHM} Credential={scope}, SignedHeaders={signed}, Signature={signature.value}"
-        )
 
 
 def _refusal(

@@ -137,7 +137,7 @@ class QuotaState:
         return self.use.certain + self.need.vcpus <= self.quota.limit
 
     @property
-    def has_room_whatever_counts(self) -> bool:
+    def fits_in_worst_case(self) -> bool:
         return self.sufficient_limit <= self.quota.limit
 
     @property

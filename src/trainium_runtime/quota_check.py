@@ -15,7 +15,7 @@ SERVICE = "ec2"
 def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     """Whether the account has room for the need. Raises UnavailableError."""
     state = quota_state(need, account)
-    if state.has_room_whatever_counts:
+    if state.fits_in_worst_case:
         return evaluate_quota(state)
     try:
         requests = tuple(account.quota_requests(SERVICE, need.code))
@@ -47,7 +47,7 @@ def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
 def evaluate_quota(state: QuotaState) -> CheckResult:
     """Pass if there is room in the worst case; fail without room; unknown if it depends on Capacity Blocks."""
     found, needed = "; ".join(_found(state)), f"{state.need.vcpus} vCPUs"
-    if state.has_room_whatever_counts:
+    if state.fits_in_worst_case:
         return CheckResult(outcome="pass", found=found, needed=needed)
     outcome = "unknown" if state.has_room else "fail"
     return CheckResult(outcome=outcome, found=found, needed=needed, fix=_fix(state))
@@ -69,7 +69,7 @@ def _found(state: QuotaState) -> Iterator[str]:
         yield f"{use.own} of those needed are already in use by the cluster"
     if quota.is_default:
         yield "that limit is AWS's default; this account has no applied value"
-    if use.in_blocks and not state.has_room_whatever_counts:
+    if use.in_blocks and not state.fits_in_worst_case:
         yield f"{use.in_blocks} more run in Capacity Blocks, which may count as well"
     if state.open_request:
         request = state.open_request

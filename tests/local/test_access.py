@@ -4,19 +4,15 @@ import json
 import select
 import socket
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
-import boto3
 import pytest
 from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.config import Config
 from botocore.credentials import Credentials as Keys
 from botocore.exceptions import ClientError
 from hypothesis import given
@@ -167,6 +163,13 @@ def test_sdk_with_other_credentials_gets_error_of_service(
     assert refused.value.response["Error"]["Code"] == expected
 
 
+@pytest.mark.parametrize("service", ["s3", "sts"])
+def test_presigned_url_is_refused(embedded_aws: EmbeddedAws, service: str) -> None:
+    operation = {"s3": "list_buckets", "sts": "get_caller_identity"}[service]
+    url = urlsplit(embedded_aws.client(service).generate_presigned_url(operation))
+    assert send(embedded_aws, raw("GET", f"/?{url.query}", {"host": url.netloc}))[0] == 403
+
+
 def test_changed_body_is_refused(embedded_aws: EmbeddedAws) -> None:
     request = signed(embedded_aws.connection)
     assert send(embedded_aws, request.replace(b"GetCallerIdentity", b"GetSessionToken  "))[0] == 403
@@ -176,32 +179,6 @@ def test_expired_signature_is_refused(embedded_aws: EmbeddedAws, monkeypatch: py
     yesterday = datetime.now(UTC) - timedelta(days=1)
     monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: yesterday)
     assert send(embedded_aws, signed(embedded_aws.connection))[0] == 403
-
-
-@pytest.mark.parametrize("version", [None, "s3v4"], ids=["boto3's default", "version 4"])
-def test_presigned_url_allows_only_the_signed_request(embedded_aws: EmbeddedAws, version: str | None) -> None:
-    keys = embedded_aws.connection.credentials
-    s3 = boto3.client(
-        "s3",
-        endpoint_url=embedded_aws.endpoint,
-        region_name="us-west-2",
-        aws_access_key_id=keys.access_key_id,
-        aws_secret_access_key=keys.secret_access_key,
-        config=Config(signature_version=version),
-    )
-    bucket = f"presigned-{version}".lower()
-    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
-    for key in ("a key+", "other"):
-        s3.put_object(Bucket=bucket, Key=key, Body=b"content", Metadata={"some_name": "x  y"})
-    url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "a key+"})
-    with urllib.request.urlopen(url) as answer:
-        assert answer.read() == b"content"
-    for wrong in (url.replace("a%20key%2B", "other"), f"{url}&acl", f"{url}&x-amz-acl=public-read"):
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(wrong)
-    late = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "other"}, ExpiresIn=-1)
-    with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(late)
 
 
 @pytest.fixture(scope="module")
@@ -311,12 +288,6 @@ def test_server_listens_on_loopback_only() -> None:
 
 
 TEXT = st.text("abc /+%~!*'()é", max_size=8)
-
-
-def test_presigned_url_of_another_service_reaches_that_service(embedded_aws: EmbeddedAws) -> None:
-    url = embedded_aws.client("sts").generate_presigned_url("get_caller_identity", HttpMethod="GET")
-    with urllib.request.urlopen(url) as answer:
-        assert "<GetCallerIdentityResult>" in answer.read().decode()
 
 
 @given(query=st.dictionaries(TEXT, TEXT, max_size=3), path=st.lists(TEXT.map(str.strip), max_size=3), body=st.binary())

@@ -75,21 +75,6 @@ def test_empty_change_set_fails_with_the_text_that_clients_expect(stacks: Stacks
     assert (change_set["Status"], change_set["Changes"]) == ("CREATE_COMPLETE", [])
 
 
-def test_invalid_properties_fail_change_set_with_path_and_reason(stacks: Stacks) -> None:
-    wrong = {"Type": "AWS::SSM::Parameter", "Properties": {"Typ": "String", "Value": "x"}}
-    change_set = stacks.change_set("early", template({"X": wrong}), ChangeSetType="CREATE")
-    assert "AWS::EarlyValidation" in change_set["StatusReason"]
-    events = stacks.api.describe_events(
-        StackName="early", ChangeSetName=change_set["ChangeSetId"], Filters={"FailedEvents": True}
-    )["OperationEvents"]
-    assert {event["ValidationPath"]: event["ValidationStatusReason"] for event in events} == {
-        "/Resources/X/Properties/Typ": (
-            "Additional properties are not allowed ('Typ' was unexpected. Did you mean 'Type'?)"
-        ),
-        "/Resources/X/Properties": "'Type' is a required property",
-    }
-
-
 def test_unresolved_values_do_not_count_as_duplicates(stacks: Stacks) -> None:
     topics = {name: {"Type": "AWS::SNS::Topic"} for name in ("One", "Other")}
     both = [{"Ref": "One"}, {"Ref": "Other"}]

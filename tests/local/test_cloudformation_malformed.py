@@ -34,7 +34,6 @@ SOUND: dict[str, Any] = {
             DeletionPolicy="Retain",
         ),
         "C": parameter({"Fn::If": ["Dev", {"Fn::GetAtt": ["A", "Value"]}, {"Fn::Base64": "x"}]}),
-        "D": parameter({"Fn::Join": [",", {"Fn::Cidr": ["10.0.0.0/16", 2, 8]}]}),
     },
     "Outputs": {"O": {"Value": {"Fn::GetAtt": "A.Value"}, "Export": {"Name": "o"}}},
 }

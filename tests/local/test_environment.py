@@ -200,7 +200,7 @@ def test_safe_environment_requires_loopback() -> None:
 
 
 def test_embedded_aws_proves_that_it_has_the_secret(embedded_aws: EmbeddedAws) -> None:
-    assert b"AWS::EC2::VPC" in embedded_aws.connection.send("GET", HEALTH_PATH)  # One of the adapters.
+    assert b"AWS::EC2::VPC" in embedded_aws.connection.send("GET", HEALTH_PATH)
 
 
 @pytest.fixture

@@ -38,12 +38,6 @@ def test_started_server_has_its_settings_and_is_found_again(tmp_path: Path) -> N
         lifecycle.stop(tmp_path)
 
 
-def test_port_of_embedded_aws_of_another_folder_is_refused(folder: Path, tmp_path: Path) -> None:
-    port = int(lifecycle.start(folder, Settings()).health.endpoint.rsplit(":", 1)[1])
-    with pytest.raises(LocalError, match="is taken by an embedded AWS of another state folder"):
-        lifecycle.start(tmp_path, Settings(port=port))
-
-
 def test_started_server_files_are_private_and_deleted_on_stop(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     pid = lifecycle.start(tmp_path, Settings()).health.pid

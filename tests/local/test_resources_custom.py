@@ -158,19 +158,6 @@ def test_node_handler_of_cdk_is_replaced(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_inline_source_imports_the_response_module(stacks: Stacks) -> None:
-    wanted = custom("")
-    wanted["Resources"]["Fn"]["Properties"]["Code"]["ZipFile"] = (
-        "import cfnresponse\n"
-        "def handler(event, context):\n"
-        "    cfnresponse.send(event, context, cfnresponse.SUCCESS, {'Given': 'x'}, 'mine')\n"
-    )
-    name = stacks.deploy(wanted)
-    assert stacks.outputs(name) == {"O": "x"}
-    assert stacks.physical_id(name, "C") == "mine"
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
 NOBODY = "arn:aws:lambda:us-west-2:123456789012:function:none"
 
 

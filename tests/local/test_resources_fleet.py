@@ -5,13 +5,18 @@ from typing import Any
 import pytest
 
 from tests.local.conftest import EmbeddedAws
-from tests.local.ec2_network import end_instances
-from tests.local.stacks import Stacks, template
+from tests.local.ec2_network import NEURON_IMAGE
+from tests.local.stacks import Stacks
+from tests.local.stacks import template as any_template
 from tests.local.test_resources_network import network, resource
 
-AMI = "{{resolve:ssm:/aws/service/neuron/dlami/pytorch-2.9/ubuntu-24.04/latest/image_id}}"
 FEW_CORES = "trn1.2xlarge"  # Eight vCPUs, so that many fit into the seeded quota.
 CARDS = 8  # Network cards of trn1.32xlarge.
+
+
+def template(resources: dict[str, Any]) -> dict[str, Any]:
+    image = {"Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>", "Default": NEURON_IMAGE}
+    return any_template(resources, Parameters={"Image": image})
 
 
 @pytest.fixture
@@ -34,7 +39,11 @@ def interfaces(cards: int) -> list[dict[str, Any]]:
 
 
 def fleet(nodes: int = 2, *, instance_type: str = FEW_CORES, user_data: str = "x", **group: Any) -> dict[str, Any]:
-    data: dict[str, Any] = {"ImageId": AMI, "InstanceType": instance_type, "UserData": {"Fn::Base64": user_data}}
+    data: dict[str, Any] = {
+        "ImageId": {"Ref": "Image"},
+        "InstanceType": instance_type,
+        "UserData": {"Fn::Base64": user_data},
+    }
     if instance_type != FEW_CORES:
         data |= {"NetworkInterfaces": interfaces(CARDS), "Placement": {"GroupName": {"Ref": "P"}}}
     launched = {"LaunchTemplateId": {"Ref": "L"}, "Version": {"Fn::GetAtt": ["L", "LatestVersionNumber"]}}
@@ -99,42 +108,6 @@ def test_launch_template_tags_change_in_place(stacks: Stacks) -> None:
     assert {tag["Key"]: tag["Value"] for tag in tags if not tag["Key"].startswith("aws:")} == {"team": "research"}
 
 
-@pytest.mark.parametrize(("policy", "replaced"), [({}, False), ({"AutoScalingRollingUpdate": {}}, True)])
-def test_new_template_version_replaces_nodes_if_update_policy_requires(
-    stacks: Stacks, policy: dict[str, Any], replaced: bool
-) -> None:
-    name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
-    before, launch_template = {node["InstanceId"] for node in instances(stacks, name)}, stacks.physical_id(name, "L")
-    stacks.update(name, template(fleet(2, user_data="y", UpdatePolicy=policy)))
-    (shown,) = stacks.aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[launch_template])[
-        "LaunchTemplates"
-    ]
-    assert (shown["LatestVersionNumber"], stacks.physical_id(name, "L")) == (2, launch_template)
-    after = {node["InstanceId"] for node in instances(stacks, name)}
-    assert len(after) == 2
-    assert (not before & after) is replaced
-
-
-def test_rolling_update_fits_into_quota_of_old_nodes(stacks: Stacks) -> None:
-    end_instances(stacks.aws.client("ec2"), stacks.aws.client("autoscaling"))
-    policy = {"AutoScalingRollingUpdate": {"MaxBatchSize": "2", "MinInstancesInService": "0"}}
-    all_of_the_quota: dict[str, Any] = {"nodes": 2, "instance_type": "trn1.32xlarge", "UpdatePolicy": policy}
-    name = stacks.deploy(template(fleet(**all_of_the_quota)))
-    before = {node["InstanceId"] for node in instances(stacks, name)}
-    stacks.update(name, template(fleet(**all_of_the_quota, user_data="y")))
-    after = {node["InstanceId"] for node in instances(stacks, name)}
-    assert (len(before), len(after), before & after) == (2, 2, set())
-    stacks.delete(name)
-
-
-def test_replacing_update_creates_a_new_group(stacks: Stacks) -> None:
-    policy = {"AutoScalingReplacingUpdate": {"WillReplace": True}}
-    name = stacks.deploy(template(fleet(1, UpdatePolicy=policy)))
-    before = stacks.physical_id(name, "F")
-    stacks.update(name, template(fleet(1, user_data="y", UpdatePolicy=policy)))
-    assert stacks.physical_id(name, "F") != before
-
-
 def test_scheduled_sizes_stay_if_update_policy_requires(stacks: Stacks) -> None:
     policy = {"AutoScalingScheduledAction": {"IgnoreUnmodifiedGroupSizeProperties": True}}
     name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
@@ -152,21 +125,29 @@ def test_refused_group_leaves_nothing(stacks: Stacks) -> None:
     assert "target groups not found" in stacks.failures(name)
 
 
-def test_hooks_and_target_groups_are_added_and_removed(stacks: Stacks) -> None:
-    hook = {"LifecycleHookName": "h", "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING"}
-    balancers = stacks.aws.client("elbv2")
-    vpc = stacks.aws.client("ec2").describe_vpcs()["Vpcs"][0]["VpcId"]
-    made = balancers.create_target_group(Name="t", Protocol="HTTP", Port=80, VpcId=vpc)["TargetGroups"]
-    target = made[0]["TargetGroupArn"]
-    name = stacks.deploy(template(fleet(1, LifecycleHookSpecificationList=[hook])))
-    api, group = stacks.aws.client("autoscaling"), stacks.physical_id(name, "F")
-    assert [
-        one["LifecycleHookName"] for one in api.describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"]
-    ]
-    assert stacks.update(name, template(fleet(1, TargetGroupARNs=[target]))) == "UPDATE_COMPLETE", stacks.failures(name)
-    assert api.describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"] == []
-    (shown,) = api.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
-    assert shown["TargetGroupARNs"] == [target]
+def test_new_template_version_keeps_the_nodes(stacks: Stacks) -> None:
+    name = stacks.deploy(template(fleet(2)))
+    before, launch_template = {node["InstanceId"] for node in instances(stacks, name)}, stacks.physical_id(name, "L")
+    assert stacks.update(name, template(fleet(2, user_data="y"))) == "UPDATE_COMPLETE", stacks.failures(name)
+    described = stacks.aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[launch_template])
+    assert [one["LatestVersionNumber"] for one in described["LaunchTemplates"]] == [2]
+    assert {node["InstanceId"] for node in instances(stacks, name)} == before
+
+
+def test_target_group_is_attached_and_detached(stacks: Stacks) -> None:
+    target = {"VpcId": {"Ref": "V"}, "Port": 80, "Protocol": "HTTP", "TargetType": "instance"}
+    group = {"Type": "AWS::ElasticLoadBalancingV2::TargetGroup", "Properties": target}
+
+    def attached(name: str) -> list[str]:
+        found = stacks.aws.client("autoscaling").describe_auto_scaling_groups(
+            AutoScalingGroupNames=[stacks.physical_id(name, "F")]
+        )
+        return found["AutoScalingGroups"][0]["TargetGroupARNs"]
+
+    name = stacks.deploy(template({**fleet(1, TargetGroupARNs=[{"Ref": "Targets"}]), "Targets": group}))
+    assert attached(name) == [stacks.physical_id(name, "Targets")]
+    assert stacks.update(name, template({**fleet(1), "Targets": group})) == "UPDATE_COMPLETE", stacks.failures(name)
+    assert attached(name) == []
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 

@@ -208,15 +208,7 @@ def role_of(service: str) -> dict[str, Any]:
     return {"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust_of(service)}}}
 
 
-FLOW_LOG = {
-    "ResourceId": {"Ref": "V"},
-    "ResourceType": "VPC",
-    "TrafficType": "ALL",
-    "LogDestinationType": "s3",
-    "LogDestination": {"Fn::GetAtt": ["B", "Arn"]},
-}
 KEY = {"K": {"Type": "AWS::KMS::Key", "Properties": {}}}
-BUCKET = {"B": {"Type": "AWS::S3::Bucket"}}
 TOPIC = {"T": {"Type": "AWS::SNS::Topic", "Properties": {}}}
 RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "Arn": {"Ref": "T"}}]}
 
@@ -224,8 +216,6 @@ RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "
 ROWS = [
     ("AWS::SNS::Topic", {"DisplayName": "d"}, {}),
     ("AWS::CloudWatch::Alarm", ALARM, {}),
-    ("AWS::CloudWatch::Dashboard", {"DashboardBody": '{"widgets": []}'}, {}),
-    ("AWS::Scheduler::ScheduleGroup", {}, {}),
     ("AWS::Scheduler::Schedule", SCHEDULE, role_of("scheduler.amazonaws.com")),
     (
         "AWS::StepFunctions::StateMachine",
@@ -235,16 +225,13 @@ ROWS = [
     ("AWS::Events::Rule", RULE, TOPIC),
     ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}),
     ("AWS::FSx::FileSystem", LUSTRE, NETWORK),
-    ("AWS::EFS::FileSystem", {"FileSystemTags": [{"Key": "k", "Value": "v"}]}, {}),
+    ("AWS::EFS::FileSystem", {"ThroughputMode": "elastic", "FileSystemTags": [{"Key": "k", "Value": "v"}]}, {}),
     ("AWS::KMS::Alias", {"AliasName": "alias/t", "TargetKeyId": {"Ref": "K"}}, KEY),
-    ("AWS::EC2::FlowLog", FLOW_LOG, {**NETWORK, **BUCKET}),
 ]
 # : Type -> client, operation and key with which its service lists it.
 LISTINGS = {
     "AWS::SNS::Topic": ("sns", "list_topics", "Topics"),
     "AWS::CloudWatch::Alarm": ("cloudwatch", "describe_alarms", "MetricAlarms"),
-    "AWS::CloudWatch::Dashboard": ("cloudwatch", "list_dashboards", "DashboardEntries"),
-    "AWS::Scheduler::ScheduleGroup": ("scheduler", "list_schedule_groups", "ScheduleGroups"),
     "AWS::Scheduler::Schedule": ("scheduler", "list_schedules", "Schedules"),
     "AWS::StepFunctions::StateMachine": ("stepfunctions", "list_state_machines", "stateMachines"),
     "AWS::Events::Rule": ("events", "list_rules", "Rules"),
@@ -252,7 +239,6 @@ LISTINGS = {
     "AWS::FSx::FileSystem": ("fsx", "describe_file_systems", "FileSystems"),
     "AWS::EFS::FileSystem": ("efs", "describe_file_systems", "FileSystems"),
     "AWS::KMS::Alias": ("kms", "list_aliases", "Aliases"),
-    "AWS::EC2::FlowLog": ("ec2", "describe_flow_logs", "FlowLogs"),
 }
 
 
@@ -343,9 +329,3 @@ def test_hyperpod_cluster_is_listed_by_sagemaker(stacks: Stacks) -> None:
     clusters = stacks.aws.client("sagemaker").list_clusters()["ClusterSummaries"]
     assert [one["ClusterArn"] for one in clusters] == [stacks.physical_id(name, "X")]
     assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
-def test_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:
-    cors = {"CorsRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
-    name = stacks.deploy(one("AWS::S3::Bucket", CorsConfiguration=cors))
-    assert "The embedded AWS does not apply [CorsConfiguration]." in stacks.reasons(name)

@@ -79,14 +79,14 @@ uses = st.builds(QuotaUse, running=vcpus, reserved=vcpus, unseen=st.floats(0, 30
 def test_room_requires_used_and_needed_within_the_limit(limit: float, use: QuotaUse) -> None:
     state = state_of(limit, use)
     assert state.has_room == (use.running + use.reserved + use.unseen + 256 <= limit)
-    assert state.has_room or not state.has_room_whatever_counts
+    assert state.has_room or not state.fits_in_worst_case
 
 
 @given(limit=st.floats(0, 4000), use=uses)
 def test_suggested_limit_is_the_smallest_that_has_room(limit: float, use: QuotaUse) -> None:
     enough = state_of(limit, use).sufficient_limit
-    assert state_of(enough, use).has_room_whatever_counts
-    assert not state_of(enough - 1, use).has_room_whatever_counts
+    assert state_of(enough, use).fits_in_worst_case
+    assert not state_of(enough - 1, use).fits_in_worst_case
 
 
 @given(limit=st.integers(0, 4000), use=uses)

@@ -81,7 +81,7 @@ def request(invocation: Invocation, yes: bool) -> ExitCode:
     if not invocation.as_json:
         _refuse_unanswered(result)
         _show_result(replace(result, fix=""))
-    if state is None or state.has_room_whatever_counts:
+    if state is None or state.fits_in_worst_case:
         message = "Nothing was requested." if result.outcome == "unknown" else "Nothing to request."
         return _end(invocation, _EXIT_CODES[result.outcome], message, state)
     if state.open_request:

@@ -15,14 +15,12 @@ from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
 #: Clients recognise a change set without changes by this text.
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
-_INVALID = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]."
 
 
 class ChangeSet:
     """The changes that `deployment` would make to `stack`.
 
-    `changes` has the shape of ResourceChange in the API. `invalid` has the shape of OperationEvent, with the properties
-    that the schema of a type does not allow. A change set is obsolete once its stack has changed.
+    `changes` has the shape of ResourceChange in the API. A change set is obsolete once its stack has changed.
     """
 
     def __init__(
@@ -36,18 +34,17 @@ class ChangeSet:
         description: str | None,
         settings: Mapping[str, Any],
     ) -> None:
-        preview = _Preview(region, stack, deployment)
         self.name, self.change_set_type, self.description = name, change_set_type, description
         self.change_set_id = f"arn:aws:cloudformation:{stack.region}:{stack.account}:changeSet/{name}/{uuid.uuid4()}"
         self.stack, self.deployment, self.settings = stack, deployment, settings
-        self.changes, self.invalid, self._reasons = preview.changes(), preview.invalid, preview.reasons
+        self.changes = _Preview(region, stack, deployment).changes()
         self.created = clock.now()
         self.execution: str | None = None
         self._base, self._is_change = stack.deployment, bool(self.changes) or differs(stack, deployment)
 
     @property
     def status(self) -> str:
-        return "CREATE_COMPLETE" if self._is_change and not self.invalid else "FAILED"
+        return "CREATE_COMPLETE" if self._is_change else "FAILED"
 
     @property
     def execution_status(self) -> str:
@@ -57,8 +54,6 @@ class ChangeSet:
 
     @property
     def status_reason(self) -> str | None:
-        if self.invalid:
-            return " ".join([_INVALID, *self._reasons])
         return None if self._is_change else NO_CHANGES
 
     def executed(self, succeeded: bool) -> None:
@@ -84,7 +79,6 @@ class _Preview(Existing):
         self._deployment = deployment
         self._modified: dict[str, Json] = {}
         self._resolver = resolver(region, stack, deployment, self)
-        self.invalid, self.reasons = list[Json](), list[str]()
 
     def ref(self, logical_id: str) -> str:
         replacement = self._modified.get(logical_id, {}).get("Replacement", "False")
@@ -111,24 +105,6 @@ class _Preview(Existing):
         resource_type = definition["Type"]
         properties = self._resolver.resolve(definition.get("Properties") or {})
         schema = schemas.find(resource_type, self._stack.region)
-        for problem in schema.problems(properties) if schema else []:
-            self.reasons.append(f"{logical_id} {problem}")
-            self.invalid.append(
-                {
-                    "EventId": str(uuid.uuid4()),
-                    "StackId": self._stack.stack_id,
-                    "EventType": "VALIDATION_ERROR",
-                    "LogicalResourceId": logical_id,
-                    "PhysicalResourceId": "",
-                    "ResourceType": resource_type,
-                    "Timestamp": clock.now(),
-                    "ValidationFailureMode": "FAIL",
-                    "ValidationName": "PROPERTY_VALIDATION",
-                    "ValidationStatus": "FAILED",
-                    "ValidationStatusReason": problem.message,
-                    "ValidationPath": f"/Resources/{logical_id}/Properties{problem.path}",
-                }
-            )
         existing = self._stack.resources.get(logical_id)
         if existing is None:
             return _change("Add", logical_id, resource_type, None)

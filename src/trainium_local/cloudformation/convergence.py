@@ -9,7 +9,6 @@ from typing import Any
 from trainium_local import rules
 from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.deployment import Existing, resolver, with_stack_tags
-from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Json, Region, Stack, StackResource, refuse_if_imported
 from trainium_local.cloudformation.values import needed_by
@@ -45,7 +44,7 @@ class _Step:
 
 
 class Convergence:
-    """One attempt to bring `stack` to `deployment`. Call `run`, then either `clean_up` or `take_back`."""
+    """One attempt to bring `stack` to `deployment`. Call `run`, then either `clean_up` or `roll_back`."""
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
@@ -55,10 +54,10 @@ class Convergence:
 
     def run(self) -> None:
         """Apply the deployment. Raises FailedError, or CancelledError if the stack is deleted meanwhile."""
-        for name in filter(self._wanted, self._deployment.template.order):
+        for name in filter(self._is_wanted, self._deployment.template.order):
             if self._stack.cancelled.is_set():
                 raise CancelledError
-            self._bring(name)
+            self._apply_resource(name)
 
     def outputs(self) -> list[Json]:
         """Return the stack's current outputs. Raises ValidationError if an export name is in use."""
@@ -90,9 +89,9 @@ class Convergence:
             if step.before is not None and step.replaces:
                 keep = step.before.definition.get("UpdateReplacePolicy") in KEEPS
                 delete(self._stack, step.before, keep=keep)
-        delete_all(self._stack, [name for name in self._stack.resources if not self._wanted(name)])
+        delete_all(self._stack, [name for name in self._stack.resources if not self._is_wanted(name)])
 
-    def take_back(self) -> list[str]:
+    def roll_back(self) -> list[str]:
         """Roll back `run` in reverse order, and return the resources that could not be rolled back.
 
         Resources that those depend on remain unchanged.
@@ -100,18 +99,18 @@ class Convergence:
         held, failed = set[str](), list[str]()
         for step in reversed(self._steps):
             name = step.after.logical_id
-            if name not in held and self._take_back(step):
+            if name not in held and self._roll_back_step(step):
                 continue
             if name not in held:
                 failed.append(name)
             held |= needed_by(step.after.definition)
         return failed
 
-    def _wanted(self, logical_id: str) -> bool:
+    def _is_wanted(self, logical_id: str) -> bool:
         definition = self._deployment.template.resources.get(logical_id)
         return definition is not None and self._resolver.condition(definition.get("Condition"))
 
-    def _bring(self, logical_id: str) -> None:
+    def _apply_resource(self, logical_id: str) -> None:
         stack, definition = self._stack, self._deployment.template.resources[logical_id]
         resource_type, before = definition["Type"], stack.resources.get(logical_id)
         verb = "UPDATE" if before else "CREATE"
@@ -134,7 +133,7 @@ class Convergence:
             stack.record_resource(logical_id, resource_type, f"{verb}_FAILED", f"Resource {done} cancelled")
             raise
         except Exception as error:
-            reason = api.words(error)
+            reason = api.failure_reason(error)
             stack.record_resource(logical_id, resource_type, f"{verb}_FAILED", reason)
             words = f"The following resource(s) failed to {verb.lower()}: [{logical_id}]. {reason}"
             raise FailedError(words) from error
@@ -154,13 +153,13 @@ class Convergence:
             logical_id=logical_id, provisioner=provisioner, definition=definition, properties=properties
         )
         try:
-            after.provisioned = provisioner.create(make_request(self._stack, after, secrets=True))
+            after.provisioned = provisioner.create(make_request(self._stack, after))
         except ProvisioningError as error:
             if error.leftover is not None:
                 after.provisioned = error.leftover
-                self._took(before, after)
+                self._record_step(before, after)
             raise
-        self._took(before, after)
+        self._record_step(before, after)
 
     def _update(self, before: StackResource, definition: Mapping[str, Any], properties: Properties) -> None:
         after = dataclasses.replace(before, definition=definition, properties=properties)
@@ -168,7 +167,7 @@ class Convergence:
         try:
             if schema is not None and schema.create_only(before.properties, properties):
                 raise NeedsReplacementError
-            self._turn(before, after, self._stack.cancelled)
+            self._update_resource(before, after, self._stack.cancelled)
         except NeedsReplacementError:
             names = schema.primary_identifier if schema else []
             if names and all(name in properties and properties[name] == before.properties.get(name) for name in names):
@@ -177,21 +176,20 @@ class Convergence:
         except UnchangeableError:
             raise
         except Exception:
-            self._took(before, after)  # a failed update may be partial, so it is rolled back too
+            self._record_step(before, after)  # a failed update may be partial, so it is rolled back too
             raise
         else:
-            self._took(before, after)
+            self._record_step(before, after)
 
-    def _turn(self, before: StackResource, after: StackResource, cancelled: threading.Event) -> None:
-        request = dataclasses.replace(make_request(self._stack, after, secrets=True), cancelled=cancelled)
-        previous = with_secrets(before.properties, self._stack.region)
-        after.provisioned = after.provisioner.update(request, before.provisioned, previous)
+    def _update_resource(self, before: StackResource, after: StackResource, cancelled: threading.Event) -> None:
+        request = dataclasses.replace(make_request(self._stack, after), cancelled=cancelled)
+        after.provisioned = after.provisioner.update(request, before.provisioned, before.properties)
 
-    def _took(self, before: StackResource | None, after: StackResource) -> None:
+    def _record_step(self, before: StackResource | None, after: StackResource) -> None:
         self._stack.resources[after.logical_id] = after
         self._steps.append(_Step(before=before, after=after))
 
-    def _take_back(self, step: _Step) -> bool:
+    def _roll_back_step(self, step: _Step) -> bool:
         stack, after, before = self._stack, step.after, step.before
         if before is None:
             return delete(stack, after, keep=after.definition.get("DeletionPolicy") == "Retain")
@@ -203,9 +201,9 @@ class Convergence:
         stack.record_resource(name, resource_type, "UPDATE_IN_PROGRESS")
         restored = dataclasses.replace(before)
         try:
-            self._turn(after, restored, threading.Event())
+            self._update_resource(after, restored, threading.Event())
         except Exception as error:
-            stack.record_resource(name, resource_type, "UPDATE_FAILED", api.words(error))
+            stack.record_resource(name, resource_type, "UPDATE_FAILED", api.failure_reason(error))
             return False
         stack.resources[name] = restored
         stack.record_resource(name, resource_type, "UPDATE_COMPLETE")

@@ -4,7 +4,6 @@ import dataclasses
 import threading
 from collections.abc import Collection, Mapping
 
-from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.stack import Stack, StackResource
 from trainium_local.cloudformation.values import needed_by
 from trainium_local.resources import api
@@ -13,8 +12,8 @@ from trainium_local.resources.registry import Request
 KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
-def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False) -> Request:
-    """Return the request to a resource's provisioner, with secrets resolved or as references."""
+def make_request(stack: Stack, resource: StackResource) -> Request:
+    """Return the request to a resource's provisioner."""
     return Request(
         account=stack.account,
         region=stack.region,
@@ -22,7 +21,7 @@ def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False
         stack_id=stack.stack_id,
         logical_id=resource.logical_id,
         resource_type=resource.resource_type,
-        properties=with_secrets(resource.properties, stack.region) if secrets else resource.properties,
+        properties=resource.properties,
         update_policy=resource.definition.get("UpdatePolicy") or {},
         cancelled=stack.cancelled,
     )
@@ -44,7 +43,7 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
             request = dataclasses.replace(make_request(stack, resource), cancelled=threading.Event())
             resource.provisioner.delete(request, resource.provisioned)
         except Exception as error:
-            record("DELETE_FAILED", api.words(error))
+            record("DELETE_FAILED", api.failure_reason(error))
             return False
         record("DELETE_COMPLETE")
     if stack.resources.get(resource.logical_id) is resource:

@@ -14,17 +14,12 @@ from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
 #: Resource types that require a capability -> the property that sets a custom name, or None.
-#: https:
-#: docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
+#: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
 _IAM_TYPES = {
-    "AWS::IAM::AccessKey": None,
-    "AWS::IAM::Group": "GroupName",
     "AWS::IAM::InstanceProfile": "InstanceProfileName",
     "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
     "AWS::IAM::Policy": None,
     "AWS::IAM::Role": "RoleName",
-    "AWS::IAM::User": "UserName",
-    "AWS::IAM::UserToGroupAddition": None,
 }
 _NO_VALUE = {"Ref": "AWS::NoValue"}
 
@@ -32,9 +27,17 @@ _NO_VALUE = {"Ref": "AWS::NoValue"}
 def prepare(
     region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str], capabilities: Collection[str]
 ) -> Deployment:
-    """Return the deployment. Raises ValidationError for what CloudFormation refuses before any change.
+    """Return the deployment.
 
-    capabilities: the capabilities that the caller acknowledges.
+    Args:
+        region: The region of the stack.
+        body: The text of the template.
+        given: Values of its parameters.
+        tags: Tags of the stack.
+        capabilities: The capabilities that the caller acknowledges.
+
+    Raises:
+        ValidationError: CloudFormation would refuse the request before any change.
     """
     try:
         template = Template.parse(body)
@@ -49,10 +52,10 @@ def prepare(
 
 
 def _check_capabilities(template: Template, given: Collection[str]) -> None:
-    found = [one for one in template.resources.values() if one["Type"] in _IAM_TYPES]
-    names = [one.get("Properties", {}).get(_IAM_TYPES[one["Type"]], _NO_VALUE) for one in found]
+    resources = [resource for resource in template.resources.values() if resource["Type"] in _IAM_TYPES]
+    names = [resource.get("Properties", {}).get(_IAM_TYPES[resource["Type"]], _NO_VALUE) for resource in resources]
     needed = "CAPABILITY_NAMED_IAM" if any(name != _NO_VALUE for name in names) else "CAPABILITY_IAM"
-    if found and not {needed, "CAPABILITY_NAMED_IAM"} & set(given):
+    if resources and not {needed, "CAPABILITY_NAMED_IAM"} & set(given):
         raise InsufficientCapabilitiesError(f"Requires capabilities : [{needed}]")
 
 

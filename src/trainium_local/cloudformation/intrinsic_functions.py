@@ -1,8 +1,6 @@
-"""Resolves the intrinsic functions, conditions and dynamic references in a template's values."""
+"""Resolves the intrinsic functions and conditions in a template's values."""
 
 import base64
-import ipaddress
-import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +9,6 @@ from typing import Any
 
 import boto3
 
-from trainium_local.cloudformation.dynamic_references import with_parameters
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.values import as_text
@@ -76,7 +73,7 @@ class Resolver:
                     return self._apply(name, self._resolve(argument))
             items = {key: self._resolve(item) for key, item in value.items()}
             return {key: item for key, item in items.items() if item is not _NO_VALUE}
-        return with_parameters(value, self.region) if isinstance(value, str) else value
+        return value
 
     def _apply(self, name: str, argument: Any) -> Any:
         if KNOWN_AFTER_APPLY in json.dumps(argument, default=str):
@@ -114,7 +111,7 @@ class Resolver:
                 return as_text(given[expression])
             return as_text(self.attribute(expression) if "." in expression else self.ref(expression))
 
-        return with_parameters(_SUBSTITUTION.sub(replace, text), self.region)
+        return _SUBSTITUTION.sub(replace, text)
 
     def zones(self, region: Any) -> list[str]:
         if not isinstance(region, str | None):
@@ -126,11 +123,9 @@ class Resolver:
 
     def find_in_map(self, argument: list[Any]) -> Any:
         found: Any = self.template.mappings
-        for key in map(as_text, argument[:3]):
+        for key in map(as_text, argument):
             if key not in found:
-                if len(argument) > 3:
-                    return argument[3]["DefaultValue"]
-                raise ValidationError(f"Template error: Unable to get mapping for {'::'.join(map(str, argument[:3]))}")
+                raise ValidationError(f"Template error: Unable to get mapping for {'::'.join(map(str, argument))}")
             found = found[key]
         return found
 
@@ -143,16 +138,6 @@ class Resolver:
         if int(index) >= len(items):
             raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
         return items[int(index)]
-
-
-def _subnets(argument: list[Any]) -> list[str]:
-    block, count, *bits = argument
-    network = ipaddress.ip_network(block)
-    new_prefix = network.max_prefixlen - int(bits[0] if bits else 8)
-    found = [str(subnet) for subnet in itertools.islice(network.subnets(new_prefix=new_prefix), int(count))]
-    if len(found) < int(count):
-        raise ValueError(f"{block} holds {len(found)} blocks of that size")
-    return found
 
 
 #: Functions that resolve their argument themselves.
@@ -168,15 +153,12 @@ _LAZY: dict[str, Callable[[Resolver, Any], Any]] = {
 _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::And": lambda _, argument: all(argument),
     "Fn::Base64": lambda _, argument: base64.b64encode(as_text(argument).encode()).decode(),
-    "Fn::Cidr": lambda _, argument: _subnets(argument),
     "Fn::Contains": lambda _, argument: as_text(argument[1]) in map(as_text, argument[0]),
     "Fn::Equals": lambda _, argument: as_text(argument[0]) == as_text(argument[1]),
     "Fn::FindInMap": Resolver.find_in_map,
     "Fn::GetAZs": Resolver.zones,
     "Fn::ImportValue": lambda resolver, argument: resolver.lookup.export(argument),
-    "Fn::Join": lambda resolver, argument: with_parameters(
-        argument[0].join(as_text(item) for item in argument[1]), resolver.region
-    ),
+    "Fn::Join": lambda _, argument: argument[0].join(as_text(item) for item in argument[1]),
     "Fn::Not": lambda _, argument: not argument[0],
     "Fn::Or": lambda _, argument: any(argument),
     "Fn::Select": Resolver.select,

@@ -29,9 +29,9 @@ class Parameter:
 
 def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[str, Parameter]:
     """Resolve the parameters. Raises ValidationError with CloudFormation's message for invalid values."""
-    strange = sorted(given.keys() - template.parameters.keys())
-    if strange:
-        raise ValidationError(f"Parameters: [{', '.join(strange)}] do not exist in the template")
+    undeclared = sorted(given.keys() - template.parameters.keys())
+    if undeclared:
+        raise ValidationError(f"Parameters: [{', '.join(undeclared)}] do not exist in the template")
     effective: dict[str, str | None] = {
         name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()
     }

@@ -91,9 +91,9 @@ def _deploy(region: Region, stack: Stack, deployment: Deployment, verb: str) -> 
         if stack.status == "DELETE_IN_PROGRESS":
             return False
         created = verb == "CREATE"
-        back, reason = "ROLLBACK" if created else "UPDATE_ROLLBACK", api.words(error)
+        back, reason = "ROLLBACK" if created else "UPDATE_ROLLBACK", api.failure_reason(error)
         stack.record(f"{back}_IN_PROGRESS", f"{reason} Rollback requested by user." if created else reason)
-        _record_end(stack, back, attempt.take_back(), "delete" if created else "update")
+        _record_end(stack, back, attempt.roll_back(), "delete" if created else "update")
         return False
     if verb == "UPDATE":
         stack.record("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")

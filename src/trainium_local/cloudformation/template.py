@@ -36,6 +36,7 @@ _MEMBERS = frozenset(
         "UpdateReplacePolicy",
     }
 )
+_UPDATE_POLICIES = frozenset({"AutoScalingScheduledAction"})
 _POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
 _MAX_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 
@@ -99,6 +100,7 @@ def _check(document: Any) -> None:
         _refuse_unknown(f"template resource property of {name}", resource, _MEMBERS)
         if not isinstance(resource.get("Properties", {}), dict):
             raise ValidationError(f"Template format error: [/Resources/{name}/Properties] must be a map")
+        _refuse_unknown(f"update policy of {name}", resource.get("UpdatePolicy", {}), _UPDATE_POLICIES)
         for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
             if resource.get(policy, "Delete") not in _POLICIES:
                 raise ValidationError(f"Template format error: Unrecognized {policy} {resource[policy]} of {name}")
@@ -111,7 +113,7 @@ def _refuse_unknown(what: str, given: dict[str, Any], known: frozenset[str]) -> 
 
 
 class _Loader(yaml.SafeLoader):
-    """Loads YAML with CloudFormation's short forms. Dates and keys remain strings; aliases are refused."""
+    """Loads YAML without short forms of functions. Dates and keys remain strings; aliases are refused."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -128,19 +130,6 @@ _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-
-
-def _short_form(loader: Any, suffix: str, node: Any) -> Json:
-    if isinstance(node, yaml.ScalarNode):
-        value: Any = loader.construct_scalar(node)
-    elif isinstance(node, yaml.SequenceNode):
-        value = loader.construct_sequence(node, deep=True)
-    else:
-        value = loader.construct_mapping(node, deep=True)
-    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
-
-
-_Loader.add_multi_constructor("!", _short_form)
 
 
 def read(body: str) -> Json:

@@ -8,7 +8,7 @@ from typing import Any
 from trainium_local.cloudformation.errors import ValidationError, unresolved
 from trainium_local.cloudformation.intrinsic_functions import FUNCTIONS, Lookup, Resolver
 from trainium_local.cloudformation.template import Template
-from trainium_local.cloudformation.values import Reference, functions, references, walk, with_texts
+from trainium_local.cloudformation.values import Reference, functions, references, walk
 from trainium_local.resources import registry, schemas
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
@@ -31,16 +31,32 @@ def check(template: Template, region: str) -> None:
             f"The embedded AWS does not support resources of type [{', '.join(unsupported)}]. "
             f"Supported are: {', '.join(registry.supported())}"
         )
+    for name, resource in template.resources.items():
+        _check_properties(name, resource, region)
     used = functions([template.conditions, template.resources, template.outputs, template.rules])
-    strange = sorted({name for name, _ in used} - FUNCTIONS)
-    if strange:
+    unknown_functions = sorted({name for name, _ in used} - FUNCTIONS)
+    if unknown_functions:
         raise ValidationError(
-            f"Template error: Encountered unsupported function: {strange[0]} Supported functions are: "
+            f"Template error: Encountered unsupported function: {unknown_functions[0]} Supported functions are: "
             f"[{', '.join(sorted(FUNCTIONS))}]"
         )
+    if any(isinstance(part, str) and "{{resolve:" in part for _, part in walk(template.document)):
+        raise ValidationError("The embedded AWS does not support dynamic references ({{resolve:...}})")
     _check_conditions(template)
     _check_references(template, region)
     _ = template.order
+
+
+def _check_properties(logical_id: str, resource: Mapping[str, Any], region: str) -> None:
+    """Refuse properties that no call applies. Names that AWS does not know either are left to the schema."""
+    resource_type = resource["Type"]
+    provisioner, schema = registry.find(resource_type), schemas.find(resource_type, region)
+    known = resource.get("Properties", {}).keys() & schema.properties if schema else ()
+    unsupported = provisioner.unsupported(known) if provisioner else ()
+    if unsupported:
+        raise ValidationError(
+            f"The embedded AWS does not support [{', '.join(unsupported)}] of {resource_type} ({logical_id})"
+        )
 
 
 def _check_conditions(template: Template) -> None:
@@ -110,17 +126,15 @@ class _DryRun(Lookup):
 
     def ref(self, logical_id: str) -> str:
         resource = self._template.resources.get(logical_id)
-        if resource is None or not self.stands(resource):
+        if resource is None or not self.is_created(resource):
             raise unresolved([logical_id], self.section)
         return KNOWN_AFTER_APPLY
 
-    def stands(self, part: Mapping[str, Any]) -> bool:
+    def is_created(self, part: Mapping[str, Any]) -> bool:
         return self._resolver.condition(part.get("Condition"))
 
     def resolve(self, value: Any) -> Any:
-        return self._resolver.resolve(
-            with_texts(value, lambda text: KNOWN_AFTER_APPLY if "{{resolve:" in text else text)
-        )
+        return self._resolver.resolve(value)
 
 
 def check_values(template: Template, parameters: Mapping[str, Any], region: str) -> None:
@@ -139,12 +153,12 @@ def check_values(template: Template, parameters: Mapping[str, Any], region: str)
     if failed:
         raise ValidationError(f"Rule assertions failed: {'; '.join(failed)}")
     for name in template.conditions:
-        run.stands({"Condition": name})
-    for resource in filter(run.stands, template.resources.values()):
+        run.is_created({"Condition": name})
+    for resource in filter(run.is_created, template.resources.values()):
         run.resolve(resource.get("Properties"))
     run.section = "Outputs"
     for key, output in template.outputs.items():
-        if not run.stands(output):
+        if not run.is_created(output):
             continue
         if isinstance(run.resolve(output["Value"]), list | dict):
             raise ValidationError("Template format error: Every Value member must be a string.")

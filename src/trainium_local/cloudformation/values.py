@@ -1,7 +1,7 @@
 """The values of a template (JSON with intrinsic functions), and the resources and parameters that they refer to."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,15 +27,6 @@ def functions(value: Any) -> Iterator[tuple[str, Any]]:
             ((name, argument),) = part.items()
             if name == "Ref" or name.startswith("Fn::"):
                 yield name, argument
-
-
-def with_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """Return `value` with `change` applied to every string except keys."""
-    if isinstance(value, dict):
-        return {key: with_texts(item, change) for key, item in value.items()}
-    if isinstance(value, list):
-        return [with_texts(item, change) for item in value]
-    return change(value) if isinstance(value, str) else value
 
 
 def as_text(value: Any) -> str:

@@ -200,17 +200,6 @@ class CloudFormationResponse(BaseResponse):
     def describe_stack_events(self) -> ActionResult:
         return ActionResult({"StackEvents": self._stack().events[::-1]})
 
-    def describe_events(self) -> ActionResult:
-        """Return the validation errors of a change set. DescribeStackEvents returns the events of stacks."""
-        return ActionResult({"OperationEvents": self._change_set().invalid})
-
-    def list_exports(self) -> ActionResult:
-        exports = [
-            {"ExportingStackId": stack.stack_id, "Name": name, "Value": value}
-            for name, (stack, value) in self._region.exports().items()
-        ]
-        return ActionResult({"Exports": exports})
-
     def create_change_set(self) -> ActionResult:
         stack_name, change_set_type = self._get_param("StackName"), self._get_param("ChangeSetType", "UPDATE")
         if change_set_type not in ("CREATE", "UPDATE"):

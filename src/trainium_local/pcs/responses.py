@@ -58,9 +58,6 @@ class PcsResponse(BaseResponse):
     def create_queue(self) -> ActionResult:
         return ActionResult({"queue": self._pcs.create_queue(self._given)})
 
-    def get_queue(self) -> ActionResult:
-        return ActionResult({"queue": self._pcs.part(QUEUE, self._given)})
-
     def update_queue(self) -> ActionResult:
         return ActionResult({"queue": self._pcs.update_part(QUEUE, self._given)})
 

@@ -1,70 +1,44 @@
 """Types of several services that need little code in addition to their row in types.toml."""
 
 import io
-import json
 import zipfile
-from importlib.resources import files
 from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, Request
 
-_RESPONSE_MODULE = files("trainium_local.resources") / "cfn_response" / "cfnresponse.py"
-
 
 class _Function(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
-        """Turn source text into the archive that the API expects, with the response module for custom resources."""
+        """Turn the source text of a Python function into the archive that the API expects."""
         source = properties["Code"].get("ZipFile")
         if source is None:
             return properties
-        python = str(properties.get("Runtime", "")).startswith("python")
+        entry = zipfile.ZipInfo("index.py")
+        entry.external_attr = 0o644 << 16
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as bundle:
-            entries = (
-                {"index.py": source, "cfnresponse.py": _RESPONSE_MODULE.read_text()} if python else {"index.js": source}
-            )
-            for path, text in entries.items():
-                entry = zipfile.ZipInfo(path)
-                entry.external_attr = 0o644 << 16
-                bundle.writestr(entry, text)
+            bundle.writestr(entry, source)
         return {**properties, "Code": {"ZipFile": archive.getvalue()}}
 
 
 class _ManagedPolicy(ApiResource):
     def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Delete the oldest version first: IAM keeps five versions and refuses a sixth."""
-        if operation == "CreatePolicyVersion":
-            self._delete_versions(request, arguments["PolicyArn"], keep=3)
+        """Delete other versions than the default first: IAM keeps five, and deletes no policy that has some."""
+        if operation in ("CreatePolicyVersion", "DeletePolicy"):
+            policy = {"PolicyArn": arguments["PolicyArn"]}
+            for version in super().call(request, "ListPolicyVersions", policy)["Versions"]:
+                if not version["IsDefaultVersion"]:
+                    super().call(request, "DeletePolicyVersion", policy | {"VersionId": version["VersionId"]})
         return super().call(request, operation, arguments)
-
-    def delete(self, request: Request, current: Provisioned) -> None:
-        self._delete_versions(request, current.physical_id, keep=0)
-        super().delete(request, current)
-
-    def _delete_versions(self, request: Request, arn: str, keep: int) -> None:
-        """Delete versions other than the default, oldest first."""
-        versions = self.call(request, "ListPolicyVersions", {"PolicyArn": arn})["Versions"]
-        old = sorted((one for one in versions if not one["IsDefaultVersion"]), key=lambda one: one["CreateDate"])
-        for version in old[: max(0, len(old) - keep)]:
-            self.call(request, "DeletePolicyVersion", {"PolicyArn": arn, "VersionId": version["VersionId"]})
-
-
-class _StateMachine(ApiResource):
-    def adapt(self, properties: Properties) -> Properties:
-        given = properties.get("DefinitionString") or properties.get("Definition")
-        definition = given if isinstance(given, str) else json.dumps(given)
-        for name, value in (properties.get("DefinitionSubstitutions") or {}).items():
-            definition = definition.replace(f"${{{name}}}", str(value))
-        return {**properties, "definition": definition}
 
 
 class _FileSystem(ApiResource):
     """An FSx file system. A change that UpdateFileSystem does not support requires replacement."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        accepted = api.argument_names(self.service, self.update_call, request.region, "LustreConfiguration")
+        accepted = api.argument_names(self.service, self.update_call, "LustreConfiguration")
         new, old = (given.get("LustreConfiguration") or {} for given in (request.properties, previous))
         if {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)} - accepted:
             raise NeedsReplacementError
@@ -86,5 +60,4 @@ KINDS: dict[str, type[ApiResource]] = {
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
     "AWS::Lambda::Function": _Function,
     "AWS::PCS::ComputeNodeGroup": _NodeGroup,
-    "AWS::StepFunctions::StateMachine": _StateMachine,
 }

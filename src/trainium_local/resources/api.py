@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 from botocore.handlers import base64_encode_user_data
 from botocore.parsers import ResponseParserError
 from moto.core.exceptions import ServiceException
+from moto.core.utils import get_service_model
 
 from trainium_local.environment import Connection
 from trainium_local.resources import api_constraints
@@ -23,15 +24,11 @@ from trainium_local.signatures import Credentials
 from trainium_local.tags import tag_values
 
 _connection: list[Connection] = []
-_lock = threading.Lock()
+lock = threading.Lock()
+"""Held during a call: another thread must not change moto's dictionaries while one iterates over them."""
 _acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
 
 _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NonExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
-
-
-def one_at_a_time() -> threading.Lock:
-    """A lock: another thread must not change moto's dictionaries while one iterates over them."""
-    return _lock
 
 
 def connect(connection: Connection) -> None:
@@ -80,15 +77,14 @@ def client(service: str, region: str) -> Any:
 def _client(service: str, region: str, credentials: Credentials) -> Any:
     config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
     api = _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
-    for operation in ("ec2.RunInstances", "autoscaling.CreateLaunchConfiguration"):
-        # templates already contain user data in base64
-        api.meta.events.unregister(f"before-parameter-build.{operation}", base64_encode_user_data)
+    # templates already contain user data in base64
+    api.meta.events.unregister("before-parameter-build.ec2.RunInstances", base64_encode_user_data)
     return api
 
 
-def argument_names(service: str, operation: str, region: str, within: str | None = None) -> set[str]:
+def argument_names(service: str, operation: str, within: str | None = None) -> set[str]:
     """Return the arguments that a call accepts, or the members of its argument `within`."""
-    shape = client(service, region).meta.service_model.operation_model(operation).input_shape
+    shape: Any = get_service_model(service).operation_model(operation).input_shape
     return set(shape.members[within].members if within else shape.members)
 
 
@@ -98,7 +94,7 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
     Names are matched case-insensitively, and values are converted to the API's types. Raises botocore's ClientError
     with the service's message.
     """
-    with one_at_a_time():
+    with lock:
         api = client(service, region)
         shape = api.meta.service_model.operation_model(operation).input_shape
         given = _convert(shape, arguments) if shape else {}
@@ -122,7 +118,7 @@ def ignoring_missing() -> Generator[None]:
             raise
 
 
-def words(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """Return the reason of a failure as an event displays it."""
     if isinstance(error, ResponseParserError):
         return "The embedded AWS failed; its log has the traceback."

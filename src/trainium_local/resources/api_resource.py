@@ -1,11 +1,11 @@
 """A resource type as a table row: the API calls that create, change, read and delete it.
 
 Properties are passed to the calls under their own names, except those in `renamed`. A dot denotes a nested argument
-("Attributes.VisibilityTimeout"). All other fields are text templates, see `_facts`.
+("Attributes.VisibilityTimeout"). All other fields are text templates, see `_variables`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ from trainium_local.resources.registry import (
     UnchangeableError,
 )
 from trainium_local.resources.settings import Setting
-from trainium_local.resources.texts import Given, Texts, fill, fill_known, put
+from trainium_local.resources.texts import PropertyValues, Texts, fill, fill_known, put
 from trainium_local.tags import tag_values
 
 
@@ -28,7 +28,7 @@ from trainium_local.tags import tag_values
 class Tagging:
     """The calls that change a resource's tags. `identified_by` names the resource in both calls.
 
-    Without `keys`, the untagging call accepts tags instead of keys. as_map: whether the calls accept tags as a map.
+    Without `keys`, the untagging call accepts tags instead of keys.
     """
 
     identified_by: Texts
@@ -36,7 +36,6 @@ class Tagging:
     untag: str = "UntagResource"
     tags: str = "Tags"
     keys: str = "TagKeys"
-    as_map: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +73,20 @@ class ApiResource:
         return properties
 
     def create(self, request: Request) -> Provisioned:
-        facts = _facts(request) | {"name": self.given_name(request) or self._generated_name(request)}
-        arguments = self._create_arguments(request, facts)
+        variables = _variables(request) | {"name": self.given_name(request) or self._generated_name(request)}
+        arguments = self._create_arguments(request, variables)
         answer = self.call(request, self.create_call, arguments) if self.create_call else {}
-        facts |= {"answer": answer}
-        created = Provisioned(physical_id=str(fill(self.physical_id, facts)), note=self._note(request))
-        facts |= {"id": created.physical_id}
+        variables |= {"answer": answer}
+        created = Provisioned(physical_id=str(fill(self.physical_id, variables)))
+        variables |= {"id": created.physical_id}
         if self.name_property:
-            created.attributes[self.name_property] = facts["name"]  # such as QueueName
-        created.attributes |= fill_known(self.attributes, facts)
+            created.attributes[self.name_property] = variables["name"]  # such as QueueName
+        created.attributes |= fill_known(self.attributes, variables)
         try:
             self.apply_settings(request, created, None)
             self.after_create(request, created, answer)
         except Exception as error:
-            raise ProvisioningError(api.words(error), leftover=created) from error
+            raise ProvisioningError(api.failure_reason(error), leftover=created) from error
         return created
 
     def given_name(self, request: Request) -> str:
@@ -98,20 +97,16 @@ class ApiResource:
         return str(given or "")
 
     def _generated_name(self, request: Request) -> str:
-        """Generate a name. FIFO queues and topics need a suffix."""
         generated = request.generated_name(self.name_limit)
-        name = generated.lower() if self.lowercase_name else generated
-        if any(str(request.properties.get(kind)).lower() == "true" for kind in ("FifoQueue", "FifoTopic")):
-            return f"{name}.fifo"
-        return name
+        return generated.lower() if self.lowercase_name else generated
 
-    def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def _create_arguments(self, request: Request, variables: Mapping[str, Any]) -> dict[str, Any]:
         arguments = self._arguments(request)
         for path, text in self.arguments.items():
-            put(arguments, path, fill(text, facts))
+            put(arguments, path, fill(text, variables))
         if self.name_property:
-            put(arguments, self.name_property, facts["name"])
-            put(arguments, self.renamed.get(self.name_property, self.name_property), facts["name"])
+            put(arguments, self.name_property, variables["name"])
+            put(arguments, self.renamed.get(self.name_property, self.name_property), variables["name"])
         if self.ec2_tag_type and request.properties.get("Tags"):
             tags = request.properties["Tags"]
             arguments["TagSpecifications"] = [{"ResourceType": self.ec2_tag_type, "Tags": tags}]
@@ -137,7 +132,7 @@ class ApiResource:
         self._refuse_unchangeable(request, changed)
         tags = request.schema.tag_property if self.tagging else None
         if self.update_call and changed - self._own_calls() - {tags}:
-            more = fill(self.update_arguments, _facts(request, current))
+            more = fill(self.update_arguments, _variables(request, current))
             arguments = self._arguments(request)
             for path, value in more.items():
                 put(arguments, path, None if value == "" else value)
@@ -149,8 +144,8 @@ class ApiResource:
         if self.update_call and self.read_attributes:
             attributes |= self._attributes_read(request, current)
         from_properties = {key: text for key, text in self.attributes.items() if "{properties" in str(text)}
-        attributes |= fill_known(from_properties, _facts(request, current))
-        return Provisioned(physical_id=current.physical_id, attributes=attributes, note=self._note(request))
+        attributes |= fill_known(from_properties, _variables(request, current))
+        return Provisioned(physical_id=current.physical_id, attributes=attributes)
 
     def delete(self, request: Request, current: Provisioned) -> None:
         properties = self.adapt(dict(request.properties))
@@ -171,7 +166,7 @@ class ApiResource:
 
     def identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
         """Return the arguments that identify the resource, without those of omitted properties."""
-        filled = fill_known(self.identified_by, _facts(request, current))
+        filled = fill_known(self.identified_by, _variables(request, current))
         return {name: value for name, value in filled.items() if value != ""}
 
     def apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
@@ -186,33 +181,30 @@ class ApiResource:
                 self.call(request, operation, identity | self._filled(texts, request, current, value))
 
     def _filled(self, texts: Any, request: Request, current: Provisioned, value: Any) -> dict[str, Any]:
-        return fill(texts, _facts(request, current) | {"value": Given(value) if isinstance(value, dict) else value})
+        return fill(
+            texts, _variables(request, current) | {"value": PropertyValues(value) if isinstance(value, dict) else value}
+        )
 
     def _own_calls(self) -> set[str]:
         return {setting.property_name for setting in self.settings}
 
-    def _not_applied(self, request: Request, names: set[str]) -> set[str]:
-        """Return the properties that AWS would apply and the embedded AWS does not."""
+    def unsupported(self, properties: Collection[str]) -> list[str]:
+        """Return the names of the properties that no call of this type accepts."""
         if not self.create_call:
-            return set()
-        arguments = api.argument_names(self.service, self.create_call, request.region)
+            return []
+        arguments = api.argument_names(self.service, self.create_call)
         applied = self._own_calls() | self.adapted | self.renamed.keys() | arguments | {self.name_property}
-        taken = {name.lower() for name in applied} | ({"tags"} if self.ec2_tag_type or self.tagging else set())
-        return {name for name in names if name.lower() not in taken}
-
-    def _note(self, request: Request) -> str | None:
-        names = sorted(self._not_applied(request, set(request.properties)))
-        return f"The embedded AWS does not apply [{', '.join(names)}]." if names else None
+        taken = {name.lower() for name in applied} | ({"tags"} if self.tagging else set())
+        return sorted(name for name in properties if name.lower() not in taken)
 
     def _refuse_unchangeable(self, request: Request, changed: set[str]) -> None:
         """Raise UnchangeableError for changed properties that no call can change."""
         taken = {name.lower() for name in self._own_calls()}
         if self.update_call:
-            arguments = api.argument_names(self.service, self.update_call, request.region)
+            arguments = api.argument_names(self.service, self.update_call)
             taken |= {name.lower() for name in arguments | self.adapted}
         if self.tagging:
             taken.add((request.schema.tag_property or "").lower())
-        changed = changed - self._not_applied(request, changed)
         arguments = {name: self.renamed.get(name, name).split(".")[0].lower() for name in changed}
         fixed = sorted(name for name, argument in arguments.items() if not {argument, name.lower()} & taken)
         if fixed:
@@ -221,14 +213,14 @@ class ApiResource:
             )
 
     def _creates_tags(self, request: Request, tag_property: str) -> bool:
-        names = api.argument_names(self.service, self.create_call, request.region)
+        names = api.argument_names(self.service, self.create_call)
         argument = self.renamed.get(tag_property, tag_property).split(".")[0]
         return bool(self.ec2_tag_type) or argument.lower() in {name.lower() for name in names}
 
     def _change_tags(self, request: Request, current: Provisioned, old: Any, new: Any) -> None:
         tagging, before, after = self.tagging, tag_values(old), tag_values(new)
         assert tagging is not None
-        identity = fill(tagging.identified_by, _facts(request, current))
+        identity = fill(tagging.identified_by, _variables(request, current))
         gone, changed = before.keys() - after.keys(), {k: v for k, v in after.items() if before.get(k) != v}
         if gone:
             named = {tagging.keys: sorted(gone)} if tagging.keys else {tagging.tags: [{"Key": key} for key in gone]}
@@ -236,7 +228,7 @@ class ApiResource:
         if changed:
             # the key of a pair is Key, key or TagKey; only members of the service's shape are sent
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
-            self.call(request, tagging.tag, identity | {tagging.tags: changed if tagging.as_map else pairs})
+            self.call(request, tagging.tag, identity | {tagging.tags: pairs})
 
     def _attributes_read(self, request: Request, current: Provisioned) -> dict[str, Any]:
         return fill_known(self.read_attributes, {"read": self.found(request, current)})
@@ -269,13 +261,13 @@ def _changed(new: Properties, old: Properties) -> set[str]:
     return {key for key in new.keys() | old.keys() if new.get(key) != old.get(key)}
 
 
-def _facts(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
+def _variables(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
     """Return the values that a row's texts can refer to: also `name` and `answer` at creation, `read` after reading."""
     known = {
         "account": request.account,
         "region": request.region,
         "logical_id": request.logical_id,
-        "properties": Given(request.properties),
+        "properties": PropertyValues(request.properties),
     }
     if current is not None:
         known |= {"id": current.physical_id, "attributes": current.attributes}

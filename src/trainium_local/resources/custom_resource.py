@@ -25,7 +25,7 @@ _GRACE = 1.0  # seconds to wait for a response after the function crashed
 _POLL = 0.05
 
 
-class CustomResource:
+class CustomResource(ResourceType):
     """Sends Create, Update and Delete events to the function in ServiceToken."""
 
     def create(self, request: Request) -> Provisioned:

@@ -59,14 +59,6 @@ class _ElasticIp(ApiResource):
         super().delete(request, current)
 
 
-class _VpcEndpoint(ApiResource):
-    def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
-        entries = answer["VpcEndpoint"].get("DnsEntries", [])
-        zone_and_name = [f"{entry.get('HostedZoneId', '')}:{entry['DnsName']}" for entry in entries]
-        created.attributes["DnsEntries"] = zone_and_name
-        super().after_create(request, created, answer)
-
-
 class _Instance(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         placement = {"GroupName": "PlacementGroupName", "AvailabilityZone": "AvailabilityZone", "Tenancy": "Tenancy"}
@@ -136,5 +128,4 @@ KINDS: dict[str, type[ApiResource]] = {
     "AWS::EC2::SecurityGroupIngress": _Rule,
     "AWS::EC2::Subnet": _Subnet,
     "AWS::EC2::VPC": _Vpc,
-    "AWS::EC2::VPCEndpoint": _VpcEndpoint,
 }

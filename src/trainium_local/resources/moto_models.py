@@ -41,7 +41,7 @@ class MotoModel(ResourceType):
             )
         name = self._name(request)
         given = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}
-        with api.one_at_a_time():
+        with api.lock:
             resource = self._model.create_from_cloudformation_json(
                 name, _document(request.resource_type, request.properties), request.account, request.region, **given
             )
@@ -50,7 +50,7 @@ class MotoModel(ResourceType):
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         if not _implements(self._model, "update_from_cloudformation_json"):
             raise NeedsReplacementError
-        with api.one_at_a_time():
+        with api.lock:
             resource = self._model.update_from_cloudformation_json(
                 original_resource=self._resources[request.region, current.physical_id],
                 new_resource_name=self._name(request),
@@ -62,7 +62,7 @@ class MotoModel(ResourceType):
 
     def delete(self, request: Request, current: Provisioned) -> None:
         resource = self._resources[request.region, current.physical_id]
-        with api.one_at_a_time():
+        with api.lock:
             if _implements(self._model, "delete_from_cloudformation_json"):
                 document = _document(request.resource_type, request.properties)
                 self._model.delete_from_cloudformation_json(

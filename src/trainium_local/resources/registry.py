@@ -2,7 +2,7 @@
 
 import string
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -77,6 +77,10 @@ class NeedsReplacementError(Exception):
 class ResourceType(Protocol):
     """Provisions the resources of one CloudFormation type. Any exception is the reason of a failure."""
 
+    def unsupported(self, properties: Collection[str]) -> list[str]:
+        """Return the names of the properties that the embedded AWS cannot apply."""
+        return []
+
     def create(self, request: Request) -> Provisioned: ...
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
@@ -102,11 +106,8 @@ def register_others(types: Callable[[], Mapping[str, ResourceType]]) -> None:
 
 def find(resource_type: str) -> ResourceType | None:
     """Return the provisioner of a type, or None if the type is not supported."""
-    if schemas.is_custom(resource_type):
-        return _types.get(schemas.CUSTOM_RESOURCE)
-    if resource_type in _types:
-        return _types[resource_type]
-    return _other_types().get(resource_type)
+    name = schemas.CUSTOM_RESOURCE if schemas.is_custom(resource_type) else resource_type
+    return _types.get(name) or _other_types().get(name)
 
 
 def supported() -> list[str]:

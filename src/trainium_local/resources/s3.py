@@ -12,10 +12,10 @@ class _Bucket(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         return {**properties, **{name: form(properties[name]) for name, form in _FORMS.items() if name in properties}}
 
-    def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def _create_arguments(self, request: Request, variables: Mapping[str, Any]) -> dict[str, Any]:
         # S3 refuses us-east-1 as a location constraint
         location = None if request.region == "us-east-1" else {"LocationConstraint": request.region}
-        return super()._create_arguments(request, facts) | {"CreateBucketConfiguration": location}
+        return super()._create_arguments(request, variables) | {"CreateBucketConfiguration": location}
 
 
 def _encryption(given: dict[str, Any]) -> dict[str, Any]:

@@ -135,10 +135,10 @@ def find(resource_type: str, region: str) -> Schema | None:
 
 
 class _KnownValues(FunctionFilter):
-    """Validates each value as it is: functions are already resolved, except references to secrets."""
+    """Validates each value as it is: functions are already resolved."""
 
     def filter(self, validator: Any, instance: Any, schema: Any) -> Iterator[tuple[Any, dict[str, Any], Any]]:
-        if isinstance(instance, str) and (KNOWN_AFTER_APPLY in instance or "{{resolve:" in instance):
+        if isinstance(instance, str) and KNOWN_AFTER_APPLY in instance:
             schema = {"cfnUnresolved": True}
         elif isinstance(instance, list) and KNOWN_AFTER_APPLY in str(instance):
             # two unknown values look alike but may differ

@@ -9,41 +9,41 @@ import jmespath
 Texts = Mapping[str, Any]
 
 
-class Given(dict[str, Any]):
+class PropertyValues(dict[str, Any]):
     """Properties. An omitted property is an empty string."""
 
     def __missing__(self, key: str) -> str:
         return ""
 
 
-def fill(text: Any, facts: Mapping[str, Any]) -> Any:
+def fill(text: Any, variables: Mapping[str, Any]) -> Any:
     """Fill in a text, or the texts in a map or list. Raises KeyError for a missing value.
 
     A text that is only the name of a map or list becomes that map or list. A text without braces is JMESPath on the
     description that was read.
     """
     if isinstance(text, Mapping):
-        return {key: fill(item, facts) for key, item in text.items()}
+        return {key: fill(item, variables) for key, item in text.items()}
     if isinstance(text, list):
-        return [fill(item, facts) for item in text]
+        return [fill(item, variables) for item in text]
     if not isinstance(text, str):
         return text
-    if "read" in facts and "{" not in text:
-        return jmespath.search(text, facts["read"])
+    if "read" in variables and "{" not in text:
+        return jmespath.search(text, variables["read"])
     if not text.startswith("{") or text.count("{") > 1 or not text.endswith("}"):
-        return text.format_map(facts)
-    value = Formatter().get_field(text[1:-1], (), facts)[0]
+        return text.format_map(variables)
+    value = Formatter().get_field(text[1:-1], (), variables)[0]
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, dict | list | None) else str(value)
 
 
-def fill_known(texts: Texts, facts: Mapping[str, Any]) -> dict[str, Any]:
+def fill_known(texts: Texts, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Fill in the texts whose values all exist, and omit the others."""
     filled: dict[str, Any] = {}
     for name, text in texts.items():
         try:
-            filled[name] = fill(text, facts)
+            filled[name] = fill(text, variables)
         except (LookupError, TypeError, AttributeError):
             continue
     return {name: value for name, value in filled.items() if value is not None}

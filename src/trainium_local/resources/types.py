@@ -22,9 +22,17 @@ def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
         "adapted": frozenset(row.get("adapted", ())),
         "read_path": tuple(row.get("read_path", ())),
         "settings": tuple(Setting(**one) for one in row.get("settings", ())),
-        "tagging": Tagging(**row["tagging"]) if "tagging" in row else None,
+        "tagging": _tagging(row),
     }
     return _KINDS.get(resource_type, fallback)(**fields)
+
+
+def _tagging(row: dict[str, Any]) -> Tagging | None:
+    if "tagging" in row:
+        return Tagging(**row["tagging"])
+    if "ec2_tag_type" in row:
+        return Tagging(identified_by={"Resources": ["{id}"]}, tag="CreateTags", untag="DeleteTags", keys="")
+    return None
 
 
 def types() -> dict[str, ApiResource]:

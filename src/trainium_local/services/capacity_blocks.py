@@ -1,4 +1,4 @@
-"""Capacity Blocks of EC2, which moto lacks: offerings, purchases, and purchased blocks. Spot placement scores.
+"""Capacity Blocks of EC2, which moto lacks: offerings and purchases. Spot placement scores.
 
 The offerings of a region are kept on its EC2 backend, because a purchase names only the ID of an offering.
 """
@@ -13,12 +13,9 @@ from trainium_local import clock
 from trainium_local.seeds.capacity_offers import Offer, is_sold, offers, spot_placement_score
 from trainium_local.services.capacity_reservations import (
     CAPACITY_BLOCK,
-    Reservation,
     moment,
-    reservations,
     reserve,
     shown,
-    state_of,
     zone_in,
 )
 from trainium_local.services.errors import Refused
@@ -69,17 +66,7 @@ def purchase_capacity_block(response: Any) -> ActionResult:
         EndDate=offer.end,
         CapacityBlockId="cb-" + mock_random.get_random_hex(17),
     )
-    return ActionResult({"CapacityReservation": shown(backend, reserved), "CapacityBlocks": [_shown_block(reserved)]})
-
-
-def describe_capacity_blocks(response: Any) -> ActionResult:
-    ids = response._get_param("CapacityBlockIds", []) or []
-    blocks = [
-        _shown_block(reserved)
-        for reserved in reservations(response.ec2_backend).values()
-        if "CapacityBlockId" in reserved and (not ids or reserved["CapacityBlockId"] in ids)
-    ]
-    return ActionResult({"CapacityBlocks": blocks})
+    return ActionResult({"CapacityReservation": shown(backend, reserved)})
 
 
 def _shown_offer(backend: Any, offer: Offer) -> dict[str, Any]:
@@ -96,15 +83,6 @@ def _shown_offer(backend: Any, offer: Offer) -> dict[str, Any]:
         "UpfrontFee": str(offer.fee),
         "CurrencyCode": "USD",
         "Tenancy": "default",
-    }
-
-
-def _shown_block(reserved: Reservation) -> dict[str, Any]:
-    same = ("CapacityBlockId", "AvailabilityZone", "AvailabilityZoneId", "StartDate", "EndDate", "CreateDate", "Tags")
-    return {
-        **{name: reserved[name] for name in same},
-        "CapacityReservationIds": [reserved["CapacityReservationId"]],
-        "State": state_of(reserved),
     }
 
 

@@ -35,9 +35,7 @@ class Context:
 
 def outcome():
     try:
-        layers = Path(os.environ["TRN_LAMBDA_LAYERS"])
-        packages = layers.glob("python/lib/python3.*/site-packages")
-        sys.path[:0] = [os.environ["LAMBDA_TASK_ROOT"], str(layers / "python"), *map(str, packages)]
+        sys.path.insert(0, os.environ["LAMBDA_TASK_ROOT"])
         module, function = os.environ["_HANDLER"].rsplit(".", 1)
         handler = getattr(importlib.import_module(module.replace("/", ".")), function)
         return {"payload": json.dumps(handler(json.load(sys.stdin), Context()), default=str), "failed": False}

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moto.awslambda.models import lambda_backends
 from moto.awslambda.utils import get_backend
 
 from trainium_local import access, clock
@@ -163,38 +162,25 @@ def _run(function: Any, event: Any, request_id: str) -> Invocation:
             return _failure("Runtime.ExitError", message, printed=logs)
 
 
-def _unpacked(digest: str, *archives: bytes) -> Path:
-    """Return the folder with the code, unpacked once for all invocations, so that they share Python's bytecode.
-
-    As in Lambda, it is read-only.
-    """
+def _unpacked(digest: str, archive: bytes) -> Path:
+    """Return the folder with the code, unpacked once for all invocations, so that they share Python's bytecode."""
     with _unpacking:
         folder = _code.get(digest)
         if folder is None:
             folder = _temporary_folder()
-            for archive in archives:
-                with zipfile.ZipFile(io.BytesIO(archive)) as code:
-                    code.extractall(folder.name)
+            with zipfile.ZipFile(io.BytesIO(archive)) as code:
+                code.extractall(folder.name)
             _code[digest] = folder
     return Path(folder.name)
 
 
-def _layers(function: Any) -> Path:
-    """Return all layers of the function in one folder, as in Lambda's /opt."""
-    backend = lambda_backends[function.account_id][function.region]
-    found = (backend.layers_versions_by_arn(layer["Arn"]) for layer in function.layers)
-    versions = [version for version in found if version is not None]
-    digests = " ".join(version.code_sha_256 for version in versions)
-    return _unpacked(f"layers {digests}", *(version.code_bytes for version in versions))
-
-
 def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
-    layers = _layers(function)
-    own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
-    # Last, so that no variable of the function overrides the endpoint.
-    own["PATH"] = f"{layers}/bin:{own.get('PATH', os.defpath)}"
+    own = lambda_starter.inherited_environment() | {
+        name: str(value) for name, value in (function.environment_vars or {}).items()
+    }
     keys = access.role_credentials(function.role, session=function.function_name, region=function.region)
     connection = Connection(endpoint=_endpoint[0], region=function.region, credentials=keys)
+    # After the function's variables, so that none of them overrides the endpoint.
     return safe_environment(own, connection) | {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.run_time}",
         "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
@@ -203,7 +189,6 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
         "AWS_LAMBDA_LOG_GROUP_NAME": function.logs_group_name,
         "AWS_LAMBDA_LOG_STREAM_NAME": request_id,
         "LAMBDA_TASK_ROOT": str(root),
-        "TRN_LAMBDA_LAYERS": str(layers),
         "_HANDLER": str(function.handler),
         "HOME": home,
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ZYGOTE = Path(__file__).with_name("lambda_zygote.py")
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
+INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
 _zygote: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
 _lock = threading.Lock()
@@ -29,9 +29,9 @@ class Ended:
     printed: bytes
 
 
-def passed_on() -> dict[str, str]:
+def inherited_environment() -> dict[str, str]:
     """Return the variables of this process's environment that functions receive."""
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
 
 
 def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float) -> Ended:
@@ -76,7 +76,7 @@ def start_zygote() -> None:
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             # Its home does not exist: botocore looks there for models when it is imported.
-            env=passed_on() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
+            env=inherited_environment() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )
     _zygote[:] = [(process, ours)]

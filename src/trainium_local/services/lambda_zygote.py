@@ -97,10 +97,7 @@ def end_children() -> None:
 def needs_new_interpreter(environment: Mapping[str, str], root: Path) -> bool:
     """Return whether the function needs a new interpreter: for variables read at start, or its own modules."""
     imported = {name.partition(".")[0] for name in sys.modules}
-    layer = Path(environment.get("TRN_LAMBDA_LAYERS", root), "python")
-    brought = {
-        entry.name.partition(".")[0] for folder in (root, layer) if folder.is_dir() for entry in folder.iterdir()
-    }
+    brought = {entry.name.partition(".")[0] for entry in root.iterdir()}
     return _read_at_start(environment) != _read_at_start(os.environ) or bool(imported & brought)
 
 

@@ -85,15 +85,6 @@ def put_backup_policy(response: Any) -> tuple[str, dict[str, str]]:
     return json.dumps({"BackupPolicy": policy}), {"Content-Type": "application/json"}
 
 
-def log_permissions_enabled_policy(*_arguments: Any, **_named: Any) -> bool:
-    """Accept the target of S3 server access logs. No logs are written."""
-    return True
-
-
-def log_incoming_request(*_arguments: Any) -> None:
-    pass
-
-
 def lookup_events(_response: Any) -> ActionResult:
     return ActionResult({"Events": []})
 

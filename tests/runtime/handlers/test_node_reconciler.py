@@ -16,7 +16,7 @@ from trainium_runtime.node_store import NodeStore
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership
 
-Keep = Callable[..., None]
+Reconcile = Callable[..., None]
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def fleet() -> Fleet:
 
 
 @pytest.fixture
-def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
+def reconcile(fleet: Fleet) -> Reconcile:  # noqa: ARG001
     """Call the node reconciler; `limit`: of replacements, `clients`: replace those of moto."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
@@ -84,43 +84,43 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [{name: value for name, value in line.items() if name != "level"} for line in logged]
 
 
-def test_membership_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
+def test_membership_is_written_once_every_node_is_proven(reconcile: Reconcile, fleet: Fleet) -> None:
     first, second = sorted(fleet.instances)
     fleet.prove(first, connected=False)
-    keep()
+    reconcile()
     assert membership() is None
     fleet.prove(second, connected=False)
-    keep()
+    reconcile()
     assert membership() == Membership.of({first: address(first), second: address(second)})
 
 
-def test_membership_has_the_addresses_of_ec2(keep: Keep, fleet: Fleet) -> None:
+def test_membership_has_the_addresses_of_ec2(reconcile: Reconcile, fleet: Fleet) -> None:
     """A node could otherwise write a command there, which every other node would run."""
     for instance in fleet.instances:
         sent = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
         fleet.write(instance, json.dumps(sent))
-    keep()
+    reconcile()
     written = membership()
     assert written is not None
     assert {member.address for member in written.members} == {address(i) for i in fleet.instances}
 
 
-def test_incomplete_group_gets_no_membership(keep: Keep, fleet: Fleet) -> None:
+def test_incomplete_group_gets_no_membership(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     group = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
     group["AutoScalingGroups"][0]["DesiredCapacity"] = 3
-    keep(autoscaling=PartialClient(client("autoscaling"), describe_auto_scaling_groups=group))
+    reconcile(autoscaling=PartialClient(client("autoscaling"), describe_auto_scaling_groups=group))
     assert membership() is None
 
 
-def test_correct_membership_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
+def test_correct_membership_is_not_written_again(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    keep()
+    reconcile()
     forbidden = PartialClient(client("s3"), put_object=AssertionError("written"))
-    keep(s3=forbidden)
+    reconcile(s3=forbidden)
 
 
-def test_concurrently_changed_membership_is_read_again(keep: Keep, fleet: Fleet) -> None:
+def test_concurrently_changed_membership_is_read_again(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     s3 = client("s3")
     looks: list[str] = []
@@ -138,36 +138,36 @@ def test_concurrently_changed_membership_is_read_again(keep: Keep, fleet: Fleet)
                 if len(looks) == 1:
                     s3.put_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY, Body=Membership.of({"i-9": "10.0.0.9"}).to_json())
 
-    keep(s3=Racing(s3))
+    reconcile(s3=Racing(s3))
     written = membership()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
     assert len(looks) == 2
 
 
-def test_terminating_node_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
+def test_terminating_node_is_not_marked_again(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
-    keep(limit=2)
+    reconcile(limit=2)
     again = PartialClient(client("autoscaling"), set_instance_health=AssertionError("marked again"))
-    keep(limit=2, autoscaling=again)
+    reconcile(limit=2, autoscaling=again)
 
 
-def test_node_that_leaves_during_a_run_is_ignored(keep: Keep, fleet: Fleet) -> None:
+def test_node_that_leaves_during_a_run_is_ignored(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     gone = ClientError({"Error": {"Code": "ValidationError", "Message": "not found"}}, "SetInstanceHealth")
-    keep(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))
+    reconcile(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))
 
 
-def test_instances_are_tagged_with_their_state_and_reason(keep: Keep, fleet: Fleet) -> None:
+def test_instances_are_tagged_with_their_state_and_reason(reconcile: Reconcile, fleet: Fleet) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.fail(second, "no driver")
-    keep(limit=1)
+    reconcile(limit=1)
     assert tags(first) == {"trn:node": "proven", "trn:reason": ""}
     assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
 
 
-def test_instance_unknown_to_ec2_does_not_prevent_other_tags(keep: Keep, fleet: Fleet) -> None:
+def test_instance_unknown_to_ec2_does_not_prevent_other_tags(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     calls: list[list[str]] = []
 
@@ -178,23 +178,25 @@ def test_instance_unknown_to_ec2_does_not_prevent_other_tags(keep: Keep, fleet: 
             if fleet.instances[0] in parameters["Resources"]:
                 raise ClientError({"Error": {"Code": "InvalidInstanceID.NotFound"}}, "CreateTags")
 
-    keep(ec2=Forgetful(client("ec2")))
+    reconcile(ec2=Forgetful(client("ec2")))
     assert calls == [fleet.instances, *([instance] for instance in fleet.instances)]
 
 
-def test_record_with_a_lost_event_is_logged_once(keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+def test_record_with_a_lost_event_is_logged_once(
+    reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
     """For example one that was written before the rule existed."""
     first, second = fleet.instances
     fleet.prove(first, connected=False)
-    keep()
-    keep()
+    reconcile()
+    reconcile()
     fleet.fail(second, "no driver")
-    keep(about(f"{PREFIX}/{second}.json"))
+    reconcile(about(f"{PREFIX}/{second}.json"))
     logged = [line["record"]["instance_id"] for line in printed(capsys) if "record" in line]
     assert logged == [first, second]
 
 
-def test_membership_is_never_replaced_by_an_older_one(keep: Keep, fleet: Fleet) -> None:
+def test_membership_is_never_replaced_by_an_older_one(reconcile: Reconcile, fleet: Fleet) -> None:
     """Of two concurrent invocations, the one with the older view of the group must not write last."""
     fleet.prove(*fleet.instances, connected=False)
     old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
@@ -210,20 +212,20 @@ def test_membership_is_never_replaced_by_an_older_one(keep: Keep, fleet: Fleet) 
                 return client("autoscaling").describe_auto_scaling_groups(**parameters)
             fleet.replace(fleet.instances[0])
             fleet.prove(*fleet.instances, connected=False)
-            keep()
+            reconcile()
             return old
 
-    keep(autoscaling=Slow(client("autoscaling")))
+    reconcile(autoscaling=Slow(client("autoscaling")))
     written = membership()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
 
 
 def test_record_of_foreign_instance_is_logged_and_ignored(
-    keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
+    reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet.fail("i-0aaaaaaaaaaaaaaaa", "gone since")
-    keep(about(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
+    reconcile(about(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
     (line,) = printed(capsys)
     assert line["why"] == "not of the group"
     assert unhealthy() == set()
@@ -231,46 +233,48 @@ def test_record_of_foreign_instance_is_logged_and_ignored(
 
 @pytest.mark.parametrize("key", ["nodes/../cluster.json", "nodes/i-1.json", "other/i-1.json"])
 def test_event_of_another_object_is_reported_and_ignored(
-    keep: Keep, key: str, capsys: pytest.CaptureFixture[str]
+    reconcile: Reconcile, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keep(about(key))
+    reconcile(about(key))
     assert printed(capsys) == [{"ignored": key, "why": "no record, or deleted since"}]
 
 
 @pytest.mark.parametrize("event", [{"detail": []}, {"detail": {"object": 1}}, {"detail-type": ["x"]}], ids=str)
-def test_event_of_unknown_form_starts_a_run(keep: Keep, fleet: Fleet, event: dict[str, Any]) -> None:
+def test_event_of_unknown_form_starts_a_run(reconcile: Reconcile, fleet: Fleet, event: dict[str, Any]) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    keep(event)
+    reconcile(event)
     assert membership() is not None
 
 
 @pytest.mark.parametrize("garbage", ["", "[" * 50_000, '{"state": "proven"}'])
-def test_malformed_record_is_a_failed_node(keep: Keep, fleet: Fleet, garbage: str) -> None:
+def test_malformed_record_is_a_failed_node(reconcile: Reconcile, fleet: Fleet, garbage: str) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.write(second, garbage)
-    keep(about(f"{PREFIX}/{second}.json"), limit=1)
+    reconcile(about(f"{PREFIX}/{second}.json"), limit=1)
     assert unhealthy() == {second}
     assert tags(second)["trn:reason"].startswith("its record cannot be used: ")
     assert tags(first)["trn:node"] == "proven"
 
 
-def test_failed_step_is_reported_and_does_not_stop_others(keep: Keep, fleet: Fleet) -> None:
+def test_failed_step_is_reported_and_does_not_stop_others(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     denied = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
     with pytest.RaisesGroup(ClientError):
-        keep(ec2=PartialClient(client("ec2"), create_tags=denied))
+        reconcile(ec2=PartialClient(client("ec2"), create_tags=denied))
     assert membership() is not None
 
 
 @pytest.mark.parametrize(
     "detail_type", ["Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning"]
 )
-def test_nodes_are_notified_of_the_end_of_their_capacity_block(keep: Keep, fleet: Fleet, detail_type: str) -> None:
+def test_nodes_are_notified_of_the_end_of_their_capacity_block(
+    reconcile: Reconcile, fleet: Fleet, detail_type: str
+) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    keep()
+    reconcile()
     before = membership()
-    keep(warning(detail_type))
+    reconcile(warning(detail_type))
     after = membership()
     assert before is not None
     assert after is not None
@@ -281,28 +285,28 @@ def test_nodes_are_notified_of_the_end_of_their_capacity_block(keep: Keep, fleet
 
 
 def test_ultraserver_nodes_are_notified_of_their_earlier_end(
-    keep: Keep, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    reconcile: Reconcile, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described = {i: {"InstanceType": "trn2u.48xlarge"} for i in fleet.instances}
     monkeypatch.setattr(node_reconciler, "describe_instances", lambda *_: described)
-    keep(warning("Capacity Block Expiration Warning"))
+    reconcile(warning("Capacity Block Expiration Warning"))
     written = membership()
     assert written is not None
     assert written.notices[0].at == "2026-11-21T12:30:00Z"
 
 
-def test_outdated_notice_is_removed(keep: Keep) -> None:
-    keep(warning("Capacity Block Expiration Warning"))
-    keep(now=NOON + timedelta(hours=3))
+def test_outdated_notice_is_removed(reconcile: Reconcile) -> None:
+    reconcile(warning("Capacity Block Expiration Warning"))
+    reconcile(now=NOON + timedelta(hours=3))
     written = membership()
     assert written is not None
     assert written.notices == ()
 
 
-def test_warning_without_end_is_an_error_and_the_rest_is_done(keep: Keep, fleet: Fleet) -> None:
+def test_warning_without_end_is_an_error_and_the_rest_is_done(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     with pytest.RaisesGroup(ValueError):
-        keep(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
+        reconcile(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
     assert tags(fleet.instances[0])["trn:node"] == "proven"
 
 

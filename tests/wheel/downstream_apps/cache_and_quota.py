@@ -7,6 +7,7 @@ from aws_cdk import aws_ec2 as ec2
 from trainium_cdk import CompileCache, QuotaCheck
 
 app = App()
+app.node.set_context("@aws-cdk/aws-autoscaling:generateLaunchTemplateInsteadOfLaunchConfig", True)
 stack = Stack(app, "Own", env=Environment(region="us-west-2"))
 vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"], nat_gateways=0)
 trn1 = ec2.InstanceType("trn1.2xlarge")
