@@ -31,14 +31,14 @@ def client(service: str) -> Any:
     return boto3.client(service, REGION)
 
 
-def test_response_of_another_endpoint_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_identity_names_an_endpoint_other_than_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4599")
     account, stub = stubbed("sts")
     stub.add_response("get_caller_identity", {"Account": "123456789012", "Arn": "arn:aws:iam::123456789012:root"})
     assert account.identity().endpoint == "http://127.0.0.1:4599"
 
 
-def test_parameter_is_its_value_or_none(account: AwsAccount) -> None:
+def test_missing_parameter_is_none(account: AwsAccount) -> None:
     client("ssm").put_parameter(Name="/my/image", Value="ami-0123456789abcdef0", Type="String")
     assert account.parameter("/my/image") == "ami-0123456789abcdef0"
     assert account.parameter("/my/other") is None

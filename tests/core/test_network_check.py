@@ -126,7 +126,7 @@ def test_s3_endpoint_policy_must_allow_the_nodes(statements: list[dict[str, Any]
     assert finding.outcome == outcome
 
 
-def test_endpoint_policy_may_name_buckets_as_least_privilege_does() -> None:
+def test_s3_needs_name_buckets_as_permissions_do() -> None:
     """The physical names of a long stack name contain only its beginning."""
     plan = from_settings(cluster_name="research-llama")
     named = scope_of(plan).fill_in(["arn:aws:s3:::{bucket}-*"])

@@ -14,7 +14,7 @@ BARE = facts()["bare_images"]["parameters"]["Ubuntu 24.04"]
 @pytest.mark.parametrize(
     "given", ["nvme,time-sync", " nvme , time-sync,", ["nvme", "time-sync"], ["nvme"] * 2 + ["time-sync"]]
 )
-def test_suppressed_checks_are_names(given: Any) -> None:
+def test_suppressed_checks_accept_list_or_text(given: Any) -> None:
     assert from_settings(suppress_checks=given).node.suppress_checks == ("nvme", "time-sync")
 
 

@@ -42,7 +42,7 @@ WITHOUT_A_LABEL = {
 }
 """Actions whose name is not that of a call of ours, and why they are needed."""
 
-ASKING_NOBODY = {
+WITHOUT_AWS_CALLS = {
     *("types", "settings", "plan", "permissions", "local", "init", "setup", "explain"),
     *("assess", "report", "pilot"),
 }
@@ -72,7 +72,7 @@ def test_every_call_of_the_code_is_documented_for_a_role() -> None:
     assert missing == [], "put these into src/trainium_core/data/permissions.toml, at the commands that call them"
 
 
-def test_every_documented_action_is_called_by_the_code() -> None:
+def test_every_documented_action_is_called() -> None:
     needless = documented() - labelled() - WITHOUT_A_LABEL.keys()
     assert needless == set(), "src/trainium_core/data/permissions.toml has these, which no code names beside a call"
     assert WITHOUT_A_LABEL.keys() <= documented() - labelled()
@@ -85,9 +85,9 @@ def test_every_documented_action_is_in_the_reference() -> None:
 
 def test_every_command_that_calls_aws_has_a_role() -> None:
     named = {word for role in PEOPLE for name in commands(role) for word in re.split("[ ,]+", name)}
-    assert named & ASKING_NOBODY == set()
-    missing = set(COMMANDS) - named - ASKING_NOBODY
-    assert missing == set(), "put these into src/trainium_core/data/permissions.toml, or into ASKING_NOBODY here"
+    assert named & WITHOUT_AWS_CALLS == set()
+    missing = set(COMMANDS) - named - WITHOUT_AWS_CALLS
+    assert missing == set(), "put these into src/trainium_core/data/permissions.toml, or into WITHOUT_AWS_CALLS here"
 
 
 def test_role_look_changes_nothing() -> None:
@@ -128,7 +128,7 @@ def test_clusters_with_names_of_common_prefix_are_distinguished() -> None:
 
 
 @pytest.mark.parametrize("role", PEOPLE)
-def test_people_read_and_delete_no_logs_of_other_jobs_on_sagemaker(role: str) -> None:
+def test_roles_of_people_exclude_logs_of_other_sagemaker_jobs(role: str) -> None:
     jobs = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/TrainingJobs"
     endpoints = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/Endpoints/web"
     others = (jobs, endpoints, f"{jobs}:log-stream:abc-prod--fit/algo-1", f"{endpoints}:log-stream:a")

@@ -14,8 +14,10 @@ INSTANCE_PLATFORM = "Linux/UNIX"
 class BlockOffering:
     """A Capacity Block that AWS currently sells.
 
-    `upfront_fee` is for all instances and the whole duration, in `currency`. The duration may differ slightly from the
-    requested one, because every block ends at the same time of day.
+    Its duration may differ slightly from the requested one, because every block ends at the same time of day.
+
+    Attributes:
+        upfront_fee: For all instances and the whole duration, in `currency`.
     """
 
     offering_id: str
@@ -34,10 +36,15 @@ class BlockOffering:
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """A purchased Capacity Block, or an On-Demand Capacity Reservation. `capacity`: as in a plan.
+    """A purchased Capacity Block, or an On-Demand Capacity Reservation.
 
-    `state` and `platform` are AWS's terms. `start` and `end` are None if not set. `placement_group` is the name of the
-    group in which it was created, if any.
+    Attributes:
+        capacity: As in a plan.
+        state: EC2's term, such as active.
+        platform: EC2's term, such as Linux/UNIX.
+        start: None if not set.
+        end: None if not set.
+        placement_group: Name of the group in which it was created, if any.
     """
 
     reservation_id: str

@@ -34,7 +34,15 @@ class CatalogFile:
 
 
 def parse_catalog(text: str, where: str) -> CatalogFile:
-    """Read a catalogue; `where` names the file. Raises CatalogError for a wrong value, source or form."""
+    """Parse a catalogue.
+
+    Args:
+        text: The content of the file.
+        where: The name of the file, for messages.
+
+    Raises:
+        CatalogError: A value, a source or the form is wrong.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

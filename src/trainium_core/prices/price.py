@@ -12,12 +12,14 @@ from trainium_core.facts import DATA
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """A product with a price per `unit`: an hour, a GB, a GB-month, a GiBps-mo or an alarm-month.
-
-    It has one price per instance type, or one for all.
+    """A product with a price per unit.
 
     `service`, `usage_type` and `filters` form the Price List query, with {region} and {instance_type} as placeholders.
-    Without a service, the Price List has no price, or the query is unknown.
+
+    Attributes:
+        unit: An hour, a GB, a GB-month, a GiBps-mo or an alarm-month.
+        of_instance_type: Whether it has one price per instance type, not one for all.
+        service: None if the Price List has no price, or if the query is unknown.
     """
 
     name: str

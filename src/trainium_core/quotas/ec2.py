@@ -19,8 +19,8 @@ def instances_quota_need(
 ) -> QuotaNeed | None:
     """What instances of a type need of their quota.
 
-    None for a Capacity Block (no source says whether it counts), for a family without a quota in the facts, and for a
-    reservation: its capacity counted when it was created, and its instances need nothing more.
+    None for a Capacity Block, since it is not documented whether it counts; for a family without a quota in the facts;
+    and for a reservation, whose capacity counted when it was created.
     """
     quotas = facts()["quotas"]
     family = next((name for name in (kind.generation, kind.family) if capacity in quotas.get(name, {})), None)

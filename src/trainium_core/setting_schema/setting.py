@@ -113,7 +113,7 @@ def resource_id(prefix: str, what: str) -> Pattern:
 
 
 def regional_arn(service: str, resource: str, what: str) -> Pattern:
-    """The ARN of an existing resource. `resource`: a regular expression."""
+    """The ARN of an existing resource, whose part after the account matches the regular expression `resource`."""
     return Pattern(f"arn:aws[a-z-]*:{service}:[a-z0-9-]+:[0-9]{{12}}:{resource}", what)
 
 

@@ -40,7 +40,14 @@ def malformed(setting: str, got: Any, fix: str, *, field: str | None = None) -> 
 
 
 def range_problems(setting: str, value: int, unit: str, *, field: str) -> Iterator[Problem]:
-    """The problem of a number outside the range of a setting. `unit`: its unit, such as minutes."""
+    """The problem of a number outside the range of a setting.
+
+    Args:
+        setting: Key of the setting.
+        value: The number.
+        unit: Its unit, such as minutes.
+        field: Name of the field in the problem.
+    """
     form = SETTINGS[setting].form
     assert isinstance(form, WholeNumber)
     if value < form.smallest or (form.largest is not None and value > form.largest):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
+from trainium_core.plan.rules.pilot import END_SETTINGS, end_without_sleep
 from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_of
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
@@ -64,37 +65,10 @@ def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem
         )
 
 
-@rule("stacks", "ends_action")
+@rule("stacks", *END_SETTINGS)
 def hyperpod_end_requires_destroy(plan: PlanValues) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.pilot.ends_action == "sleep":
-        yield Problem(
-            key="ends_action",
-            got=plan.pilot.ends_action,
-            allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep",
-            fix="remove trn:ends_action, or set it to destroy",
-        )
-
-
-@rule("stacks", "budget_usd", "budget_action")
-def budget_sleep_excludes_hyperpod(plan: PlanValues) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.pilot.stops_at_budget:
-        yield Problem(
-            key="budget_action",
-            got=plan.pilot.budget_action,
-            allowed="notify, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep",
-            fix="set trn:budget_action to notify, or deploy TrnClusterStack instead",
-        )
-
-
-@rule("stacks", "idle_minutes")
-def idle_end_excludes_hyperpod(plan: PlanValues) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.pilot.idle_minutes is not None:
-        yield Problem(
-            key="idle_minutes",
-            got=plan.pilot.idle_minutes,
-            allowed="nothing with hyperpod in trn:stacks: a HyperPod cluster cannot sleep",
-            fix="remove it, or deploy TrnClusterStack instead",
-        )
+    because, fix = "a HyperPod cluster cannot sleep", "remove it, or deploy TrnClusterStack instead"
+    yield from end_without_sleep(plan, "hyperpod", because=because, idle_fix=fix)
 
 
 @rule("hyperpod_training_plan", "hyperpod_eks_cluster", "region")

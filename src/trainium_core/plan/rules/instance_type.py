@@ -14,10 +14,17 @@ rule = rule_of(INSTANCE_TYPE_RULES)
 
 
 def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -> Iterator[Problem]:
-    """The instance type must be in the catalogue. `catalog_field`: the field of a user's catalogue."""
+    """The instance type must be in the catalogue.
+
+    Args:
+        name: The name of the type.
+        catalog: The catalogue.
+        field: The name of the type in the problem.
+        catalog_field: The setting or parameter that takes the user's catalogue.
+    """
     if name in catalog:
         return
-    # Equal sizes are no match: p5.48xlarge does not mean trn2.48xlarge.
+    # An equal size is not a match: p5.48xlarge does not mean trn2.48xlarge.
     words = re.split(r"[^a-z0-9]+", name.casefold())
     resembling = [known for known in catalog if any(nearest(word, (known.split(".")[0],)) for word in words)]
     close = nearest(name, resembling)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
+from trainium_core.plan.rules.pilot import END_SETTINGS, end_without_sleep
 from trainium_core.plan.rules.rule import Rule, engine_supports_type, rule_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
@@ -13,7 +14,6 @@ rule = rule_of(RULES)
 _PCS = facts()["pcs"]
 _LOGIN_NODES = 1
 _STACK = "with pcs in trn:stacks"
-_OTHER_STACK = "or deploy TrnClusterStack instead"
 
 
 @rule("pcs_slurm_version")
@@ -79,37 +79,11 @@ def interruptible_requires_reservation(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="pcs_interruptible", got="on", allowed=allowed, fix=fix)
 
 
-@rule("stacks", "ends_action")
+@rule("stacks", *END_SETTINGS)
 def pcs_end_requires_destroy(plan: PlanValues) -> Iterator[Problem]:
-    if "pcs" in plan.stacks and plan.pilot.ends_action == "sleep":
-        yield Problem(
-            key="ends_action",
-            got=plan.pilot.ends_action,
-            allowed=f"destroy, {_STACK}: its Slurm controller is billed until the stack is destroyed",
-            fix="remove trn:ends_action, or set it to destroy",
-        )
-
-
-@rule("stacks", "budget_usd", "budget_action")
-def budget_stop_excludes_pcs(plan: PlanValues) -> Iterator[Problem]:
-    if "pcs" in plan.stacks and plan.pilot.stops_at_budget:
-        yield Problem(
-            key="budget_action",
-            got=plan.pilot.budget_action,
-            allowed=f"notify, {_STACK}",
-            fix=f"set trn:budget_action to notify, {_OTHER_STACK}",
-        )
-
-
-@rule("stacks", "idle_minutes")
-def idle_end_excludes_pcs(plan: PlanValues) -> Iterator[Problem]:
-    if "pcs" in plan.stacks and plan.pilot.idle_minutes is not None:
-        yield Problem(
-            key="idle_minutes",
-            got=plan.pilot.idle_minutes,
-            allowed=f"nothing {_STACK}: Slurm ends its idle nodes",
-            fix=f"set trn:pcs_idle_minutes, {_OTHER_STACK}",
-        )
+    because = "its Slurm controller is billed until the stack is destroyed, and Slurm ends idle nodes"
+    fix = "set trn:pcs_idle_minutes, or deploy TrnClusterStack instead"
+    yield from end_without_sleep(plan, "pcs", because=because, idle_fix=fix)
 
 
 @rule("stacks", "neuron_software")

@@ -40,6 +40,32 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
         )
 
 
+def end_without_sleep(plan: PlanValues, stack: str, *, because: str, idle_fix: str) -> Iterator[Problem]:
+    """A pilot with a stack that cannot sleep must end with its destruction.
+
+    Args:
+        plan: The plan.
+        stack: The key of the stack in trn:stacks.
+        because: Why it cannot sleep.
+        idle_fix: What to do about trn:idle_minutes.
+    """
+    if stack not in plan.stacks:
+        return
+    pilot, reason = plan.pilot, f"with {stack} in trn:stacks: {because}"
+    if pilot.ends_action == "sleep":
+        fix = "remove trn:ends_action, or set it to destroy"
+        yield Problem(key="ends_action", got=pilot.ends_action, allowed=f"destroy, {reason}", fix=fix)
+    if pilot.stops_at_budget:
+        fix = "set trn:budget_action to notify, or deploy TrnClusterStack instead"
+        yield Problem(key="budget_action", got=pilot.budget_action, allowed=f"notify, {reason}", fix=fix)
+    if pilot.idle_minutes is not None:
+        yield Problem(key="idle_minutes", got=pilot.idle_minutes, allowed=f"nothing {reason}", fix=idle_fix)
+
+
+END_SETTINGS = ("ends_action", "budget_usd", "budget_action", "idle_minutes")
+"""The settings that end_without_sleep() reads."""
+
+
 @rule("ends", "ends_action", "warning_hours")
 def ends_action_requires_end(plan: PlanValues) -> Iterator[Problem]:
     if plan.pilot.ends is None:
