@@ -9,6 +9,7 @@ from tests.core.fake_file_systems import SERVICES, FakeFileSystems
 from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
+from tests.core.fake_resource_use import FakeResourceUse
 from trainium_core.identity.caller import Identity
 from trainium_core.images.image import Image
 from trainium_core.network.vpc import PlacementGroup
@@ -29,7 +30,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @dataclass(kw_only=True)
-class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
+class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
     """`unavailable` names the calls that fail."""
 
     endpoint: str | None = None
@@ -40,8 +41,8 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     bootstrap_version: str | None = "21"
     contents: dict[str, StackContents] = field(default_factory=dict[str, StackContents])
     volume_key: str | None = None
-    clusters_of_pcs: Collection[str] = ()
     group: PlacementGroup | None = None
+    has_budgets: bool = True
     buckets: Mapping[str, str] = field(default_factory=dict[str, str])
     denied: Mapping[str, Denial] = field(default_factory=dict[str, Denial])
     simulated: list[Calls] = field(default_factory=list[Calls])
@@ -69,10 +70,6 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
         self._check_available("image")
         return self.other_images.get(image_id, self.found_image)
 
-    def pcs_clusters(self) -> Collection[str]:
-        self._check_available("pcs")
-        return self.clusters_of_pcs
-
     def default_volume_key(self) -> str | None:
         self._check_available("volumes")
         return self.volume_key
@@ -80,6 +77,11 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     def placement_group(self, name: str) -> PlacementGroup | None:
         self._check_available("placement")
         return self.group if self.group and self.group.name == name else None
+
+    def budgets_enabled(self, account: str) -> bool:
+        assert account == "123456789012"
+        self._check_available("budgets")
+        return self.has_budgets
 
     def denials(self, principal: str, calls: Calls) -> Sequence[Denial]:
         assert principal.startswith("arn:aws:iam::123456789012:role/")

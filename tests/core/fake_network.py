@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainium_core.facts import facts
 from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.quota import Quota
 
@@ -15,7 +14,6 @@ VPC = Vpc(
     dns_servers=["AmazonProvidedDNS"],
 )
 SUBNET = Subnet(subnet_id="subnet-0123456789abcdef0", vpc_id=VPC.vpc_id, zone_id="usw2-az4", free_addresses=251)
-NETWORK_CODES = [quota["code"] for quota in facts()["network_quotas"].values() if isinstance(quota, dict)]
 TABLE = RouteTable(route_table_id="rtb-0123456789abcdef0", default_target="nat-0123456789abcdef0")
 
 
@@ -28,14 +26,13 @@ class FakeNetwork:
     vpc_endpoints: Sequence[VpcEndpoint] = ()
     addresses_held: int = 0
     other_vpcs: int = 1
-    other_addresses: int = 0
-    network_quota: float | None = 5
+    vpc_limit: float | None = 5
 
     def quota(self, service: str, code: str) -> Quota | None:
-        if code not in NETWORK_CODES:
+        if service != "vpc":
             return super().quota(service, code)
-        self._check_available("network quota")
-        return None if self.network_quota is None else Quota(code=code, name="x", limit=self.network_quota)
+        self._check_available("vpc quota")
+        return None if self.vpc_limit is None else Quota(code=code, name="VPCs per Region", limit=self.vpc_limit)
 
     def subnet(self, subnet_id: str) -> Subnet | None:
         self._check_available("subnet")
@@ -55,11 +52,6 @@ class FakeNetwork:
         assert cluster == "trn-pilot"
         self._check_available("vpcs")
         return self.other_vpcs
-
-    def elastic_ips_excluding(self, cluster: str) -> int:
-        assert cluster == "trn-pilot"
-        self._check_available("addresses")
-        return self.other_addresses
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
         assert (subnet_id, vpc_id) == (SUBNET.subnet_id, VPC.vpc_id)

@@ -61,12 +61,6 @@ def test_vpcs_of_the_cluster_are_not_counted(account: AwsAccount, ec2: Any, vpc_
     assert account.vpcs_excluding("another") == before
 
 
-def test_elastic_ips_of_the_cluster_are_not_counted(account: AwsAccount, ec2: Any) -> None:
-    made = [ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(2)]
-    ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
-    assert (account.elastic_ips_excluding("mine"), account.elastic_ips_excluding("another")) == (1, 2)
-
-
 def test_route_table_of_the_subnet_takes_precedence(account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str) -> None:
     own = ec2.create_route_table(VpcId=vpc_id)["RouteTable"]["RouteTableId"]
     ec2.associate_route_table(RouteTableId=own, SubnetId=subnet_id)

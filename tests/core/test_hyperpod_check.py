@@ -31,7 +31,7 @@ def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
 
 def test_hyperpod_runs_no_ec2_check() -> None:
     printed = findings(ROOM)
-    assert set(printed) == {"identity", "network", "hyperpod", "bootstrap", "stack", "cost"}
+    assert set(printed) == {"identity", "network", "limits", "hyperpod", "bootstrap", "stack", "cost"}
     assert printed["hyperpod"].outcome == "pass"
     assert verdict(printed.values()) == "ready"
 
@@ -53,7 +53,7 @@ def test_training_plan_needs_no_instance_quota() -> None:
 @pytest.mark.parametrize(
     ("settings", "needed"),
     [
-        ({"stacks": ("cluster", "hyperpod")}, "2 VPCs; 1 Elastic IP"),
+        ({"stacks": ("cluster", "hyperpod")}, "2 VPCs"),
         ({"stacks": ("cluster", "sagemaker")}, "1 VPC"),
         ({"stacks": ("cluster", "sagemaker"), "sagemaker_vpc": "on"}, "2 VPCs"),
     ],

@@ -175,23 +175,21 @@ def test_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
     assert (finding.outcome, finding.fix) == ("fail", "leave trn:route_table_id out")
 
 
+def test_restrictive_policy_of_a_session_endpoint_is_a_warning() -> None:
+    restricted = replace(SESSIONS[1], policy=policy({**ALLOWS_ALL, "Action": "ssmmessages:Open*"}))
+    finding = network(table=CLOSED, vpc_endpoints=[S3_GATEWAY, SESSIONS[0], restricted])
+    assert (finding.outcome, "sessions may not work" in finding.found) == ("warn", True)
+
+
 def test_endpoint_created_by_the_cluster_passes() -> None:
     assert with_route_table(vpc_endpoints=[replace(S3_GATEWAY, cluster="trn-pilot")]).outcome == "pass"
 
 
 @given(others=st.integers(0, 20), limit=st.integers(0, 20))
 def test_new_vpc_needs_room_in_the_quota(others: int, limit: int) -> None:
-    finding = found("network", FakeAccount(other_vpcs=others, network_quota=limit))
+    finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
     assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
     assert f"{others} of {limit} VPCs" in finding.found
-
-
-def test_nat_gateway_needs_a_free_elastic_ip() -> None:
-    used_up = FakeAccount(other_addresses=5)
-    assert found("network", used_up).outcome == "pass"
-    finding = found("network", used_up, egress="nat-gateway")
-    assert (finding.outcome, finding.found) == ("fail", "5 of 5 Elastic IPs are in use, without the plan's")
-    assert "L-0263D0A3" in finding.fix
 
 
 def test_vpc_without_dns_is_a_warning() -> None:
@@ -213,4 +211,4 @@ def test_subnet_without_route_table_is_unknown() -> None:
 
 
 def test_missing_vpc_quota_is_unknown() -> None:
-    assert found("network", FakeAccount(network_quota=None)).outcome == "unknown"
+    assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"

@@ -25,7 +25,7 @@ def of_pcs(account: FakeAccount, **settings: Any) -> Finding:
 
 def test_nodes_of_pcs_are_checked_like_those_of_the_cluster() -> None:
     found = findings(FakeAccount())
-    assert {"quota", "offering", "pcs", "network"} <= found.keys()
+    assert {"quota", "offering", "pcs", "network", "limits"} <= found.keys()
     assert not {"image", "volumes", "precompile"} & found.keys()
     assert found["pcs"].outcome == "pass"
 

@@ -35,7 +35,7 @@ PRECOMPILE = "a host that compiles ahead"
 # Operation, the plan that needs it, its permission, and the check that is unknown without it.
 QUESTIONS = [
     ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
-    ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network"),
+    ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network limits"),
     ("cloudwatch.GetMetricStatistics", NEW_VPC, "cloudwatch:GetMetricStatistics", "quota"),
     ("ec2.DescribeInstances", NEW_VPC, "ec2:DescribeInstances", "quota"),
     ("ec2.DescribeCapacityReservations", NEW_VPC, "ec2:DescribeCapacityReservations", "quota"),
@@ -44,8 +44,11 @@ QUESTIONS = [
     ("ec2.DescribeImages", NEW_VPC, "ec2:DescribeImages", "image"),
     ("ec2.GetEbsDefaultKmsKeyId", NEW_VPC, "ec2:GetEbsDefaultKmsKeyId", "volumes"),
     ("ec2.DescribeVpcs", NEW_VPC, "ec2:DescribeVpcs", "network"),
+    ("ec2.DescribeVolumes", NEW_VPC, "ec2:DescribeVolumes", "limits"),
+    ("ec2.DescribeNetworkInterfaces", NEW_VPC, "ec2:DescribeNetworkInterfaces", "limits"),
     ("cloudformation.DescribeStacks", NEW_VPC, "cloudformation:DescribeStacks", "stack"),
     ("cloudformation.DescribeStacks", ENDING, "cloudformation:DescribeStacks", "stack end"),
+    ("budgets.DescribeBudgets", OWN_VPC, "budgets:ViewBudget", "budget"),
     ("ec2.DescribeInstances", OWN_VPC, "ec2:DescribeInstances", "quota network"),
     ("ec2.DescribePlacementGroups", OWN_VPC, "ec2:DescribePlacementGroups", "placement"),
     ("s3.HeadBucket", OWN_VPC, "s3:ListBucket on the bucket our-cache", "cache"),
@@ -57,7 +60,7 @@ QUESTIONS = [
     ("ec2.DescribeCapacityReservations", RESERVED, "ec2:DescribeCapacityReservations", "reservation"),
     ("ec2.DescribeInstances", RESERVED, "ec2:DescribeInstances", "reservation"),
     ("fsx.DescribeFileSystems", FILE_SYSTEMS, "fsx:DescribeFileSystems", "lustre"),
-    ("ec2.DescribeNetworkInterfaces", FILE_SYSTEMS, "ec2:DescribeNetworkInterfaces", "lustre"),
+    ("ec2.DescribeNetworkInterfaces", FILE_SYSTEMS, "ec2:DescribeNetworkInterfaces", "lustre limits"),
     ("ec2.DescribeVpcs", FILE_SYSTEMS, "ec2:DescribeVpcs", "network lustre efs"),
     ("efs.DescribeFileSystems", FILE_SYSTEMS, "elasticfilesystem:DescribeFileSystems", "efs"),
     ("efs.DescribeMountTargets", FILE_SYSTEMS, "elasticfilesystem:DescribeMountTargets", "efs"),
@@ -71,14 +74,15 @@ QUESTIONS = [
     ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
     ("service-quotas.GetServiceQuota", TRAINING, "servicequotas:GetServiceQuota", "training"),
     ("pcs.ListClusters", SLURM, "pcs:ListClusters", "pcs"),
-    ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "network"),
+    ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "limits"),
+    ("ec2.DescribeNatGateways", HYPERPOD, "ec2:DescribeNatGateways", "limits"),
     (
         "ec2.DescribeInstanceTypeOfferings",
         PRECOMPILE,
         "ec2:DescribeInstanceTypeOfferings",
         "offering precompile",
     ),
-    ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network precompile"),
+    ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network limits precompile"),
 ]
 PRICES = "cost"
 """The only check that no fault affects: it falls back to a snapshot of prices, and reports that."""
@@ -149,7 +153,7 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
     own = {"nodes": 2, "vpc_id": vpc, "subnet_id": subnet, "route_table_id": table}
     return {
         NEW_VPC: from_settings(nodes=2),
-        OWN_VPC: from_settings(**own, cache_bucket="our-cache", placement_group="ours"),
+        OWN_VPC: from_settings(**own, cache_bucket="our-cache", placement_group="ours", budget_usd=200),
         FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),

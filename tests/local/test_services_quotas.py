@@ -27,15 +27,15 @@ def test_quotas_are_listed_over_pages_and_by_default(embedded_aws: EmbeddedAws) 
     assert quotas.get_aws_default_service_quota(ServiceCode="ec2", QuotaCode=TRN)["Quota"]["Value"] == 0
     pages = quotas.get_paginator("list_service_quotas").paginate(ServiceCode="ec2", PaginationConfig={"PageSize": 2})
     listed = [quota["QuotaCode"] for page in pages for quota in page["Quotas"]]
-    assert listed == [*(quota.code for quota in seeded_quotas()), facts()["network_quotas"]["elastic_ips"]["code"]]
+    assert listed == [*(quota.code for quota in seeded_quotas()), facts()["limits"]["elastic_ips"]["code"]]
     defaults = quotas.list_aws_default_service_quotas(ServiceCode="ec2")["Quotas"]
     assert [q["Value"] for q in defaults] == [*(quota.default for quota in seeded_quotas()), 5]
     assert quotas.list_aws_default_service_quotas(ServiceCode="vpc")["Quotas"]
 
 
-@pytest.mark.parametrize("key", ["vpcs", "elastic_ips"])
-def test_network_quotas_of_the_facts_have_aws_defaults(embedded_aws: EmbeddedAws, key: str) -> None:
-    limit = facts()["network_quotas"][key]
+@pytest.mark.parametrize("key", [key for key, value in facts()["limits"].items() if isinstance(value, dict)])
+def test_limits_of_the_facts_have_aws_defaults(embedded_aws: EmbeddedAws, key: str) -> None:
+    limit = facts()["limits"][key]
     parameters = {"ServiceCode": limit["service"], "QuotaCode": limit["code"]}
     quota = embedded_aws.client("service-quotas").get_service_quota(**parameters)["Quota"]
     assert (quota["QuotaName"], quota["Value"]) == (limit["name"], limit["default"])

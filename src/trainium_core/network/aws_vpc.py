@@ -84,11 +84,6 @@ class AwsNetwork(AwsService):
             pages = self.client("ec2").get_paginator("describe_vpcs")
             return sum(_cluster_of(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])
 
-    def elastic_ips_excluding(self, cluster: str) -> int:
-        with read_errors("ec2:DescribeAddresses"):
-            addresses = self.client("ec2").describe_addresses()["Addresses"]
-            return sum(_cluster_of(address) != cluster for address in addresses)
-
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
         own = (_filter("association.subnet-id", subnet_id),)
         main = (_filter("vpc-id", vpc_id), _filter("association.main", "true"))

@@ -85,10 +85,6 @@ class Network(Protocol):
         """The number of VPCs, without those of the cluster."""
         ...
 
-    def elastic_ips_excluding(self, cluster: str) -> int:
-        """The number of Elastic IPs, without those of the cluster."""
-        ...
-
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
         """The subnet's route table, else the main route table of its VPC."""
         ...

@@ -3,7 +3,6 @@
 Methods raise UnavailableError if AWS does not answer, and return None if the resource does not exist.
 """
 
-from collections.abc import Collection
 from typing import Protocol
 
 from trainium_core.capacity.offerings import Capacity
@@ -12,6 +11,7 @@ from trainium_core.images.image import Images
 from trainium_core.network.vpc import Network, PlacementGroups
 from trainium_core.permissions.simulation import Simulation
 from trainium_core.prices.price import Prices
+from trainium_core.quotas.resource_use import ResourceUse
 from trainium_core.stacks.deployed_stack import Stacks
 from trainium_core.storage.storage import Buckets, FileSystems, Volumes
 from trainium_runtime.quota import Quotas
@@ -20,6 +20,7 @@ from trainium_runtime.quota import Quotas
 class Account(
     Identities,
     Quotas,
+    ResourceUse,
     Images,
     Volumes,
     Network,
@@ -34,6 +35,6 @@ class Account(
 ):
     """All requests of the checks."""
 
-    def pcs_clusters(self) -> Collection[str]:
-        """The names of the AWS PCS clusters of the region."""
+    def budgets_enabled(self, account: str) -> bool:
+        """Whether the account can have budgets. In an organization, the management account enables them."""
         ...

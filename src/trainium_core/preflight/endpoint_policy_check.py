@@ -39,11 +39,27 @@ def s3_needs(plan: Plan) -> Sequence[Need]:
     return [*own, Need(action="s3:GetObject", resource=f"arn:aws:s3:::cdk-*-assets-*-{plan.region}/*")]
 
 
+_SESSION_NEEDS = {
+    "ssm": [Need(action="ssm:UpdateInstanceInformation", resource="*")],
+    "ssmmessages": [
+        Need(action=f"ssmmessages:{action}", resource="*")
+        for action in ("CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel")
+    ],
+}
+_UNRESTRICTED = CheckResult(outcome="pass", found="no existing endpoint restricts it")
+
+
 def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     """Check the policies of the endpoints on the nodes' route to S3."""
-    needs = s3_needs(plan)
-    unrestricted = CheckResult(outcome="pass", found="no existing endpoint restricts it")
-    return worst_of([_judge(endpoint, needs) for endpoint in endpoints] or [unrestricted])
+    return worst_of([_judge(endpoint, s3_needs(plan)) for endpoint in endpoints] or [_UNRESTRICTED])
+
+
+def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
+    """Check the policies of the endpoints of Session Manager. Sessions are optional, so a failure is a warning."""
+    worst = worst_of([_judge(endpoint, _SESSION_NEEDS[endpoint.service]) for endpoint in endpoints] or [_UNRESTRICTED])
+    if worst.outcome == "pass":
+        return worst
+    return CheckResult(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)
 
 
 def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:

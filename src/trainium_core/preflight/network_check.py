@@ -1,11 +1,10 @@
 """Whether the existing network of the nodes leads to S3, or a new one can be created."""
 
 import ipaddress
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from trainium_core.costs.estimate import stack_cost_items
 from trainium_core.engines.registry import engines_of
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
@@ -13,7 +12,7 @@ from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import addresses_needed
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.endpoint_policy_check import check_s3_policies
+from trainium_core.preflight.endpoint_policy_check import check_s3_policies, check_session_policies
 from trainium_core.preflight.finding import worst_of
 from trainium_core.problems import SETTING_PREFIX
 from trainium_runtime.check_result import CheckResult
@@ -119,28 +118,21 @@ def check_network(plan: Plan, account: Account) -> CheckResult | None:
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
-def _room_for_vpcs(vpcs: int, plan: Plan, account: Account) -> CheckResult:
-    """Whether the quotas of the region have room for new VPCs, and for the Elastic IPs of their NAT gateways."""
-    addresses = sum(int(item.quantity) for item in stack_cost_items(plan) if item.item.product == "public-ipv4")
+def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
+    needed = f"{count} VPC{'s' if count > 1 else ''}"
+    code = facts()["vpcs"]["quota_code"]
     with ThreadPoolExecutor() as threads:
-        rooms = [threads.submit(_room, plan, account, "vpcs", "VPC", vpcs, account.vpcs_excluding)]
-        if addresses:
-            others = account.elastic_ips_excluding
-            rooms.append(threads.submit(_room, plan, account, "elastic_ips", "Elastic IP", addresses, others))
-    return worst_of(room.result() for room in rooms)
-
-
-def _room(plan: Plan, account: Account, key: str, noun: str, count: int, others: Callable[[str], int]) -> CheckResult:
-    fact, needed = facts()["network_quotas"][key], f"{count} {noun}{'s' if count > 1 else ''}"
-    quota = account.quota(fact["service"], fact["code"])
-    used = others(plan.cluster_name)
+        limit = threads.submit(account.quota, "vpc", code)
+        others = threads.submit(account.vpcs_excluding, plan.cluster_name)
+    quota, used = limit.result(), others.result()
     if quota is None:
-        found = f"{used} {noun}s; Service Quotas has no quota {fact['code']} here"
-        return CheckResult(outcome="unknown", found=found, needed=needed)
-    found = f"{used} of {quota.limit:g} {noun}s are in use, without the plan's"
+        return CheckResult(
+            outcome="unknown", found=f"{used} VPCs; Service Quotas has no quota {code} here", needed=needed
+        )
+    found = f"{used} of {quota.limit:g} VPCs are in use, without the plan's"
     if used + count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = f"ask Service Quotas for more of {fact['code']}, or use an existing VPC: trn:vpc_id"
+    fix = f"ask Service Quotas for more of {code}, or use an existing VPC: trn:vpc_id"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
@@ -172,6 +164,7 @@ def _judge(
             _route_to_s3(plan, network),
             check_s3_policies(plan, network.existing_s3_endpoints(plan)),
             _session_access(plan, network),
+            check_session_policies(e for service in SESSION_SERVICES for e in network.interfaces(service)),
         ]
     )
 

@@ -7,11 +7,13 @@ from trainium_core.engines.engine import Check
 from trainium_core.engines.registry import ENGINES, engines_with_check
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
+from trainium_core.preflight.budget_check import check_budget
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.end_check import check_end
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.identity_check import check_identity
+from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.check_result import CheckResult
@@ -23,10 +25,12 @@ CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
     **{name: check for engine in ENGINES.values() for name, check in engine.checks.items()},
     "network": check_network,
+    "limits": check_limits,
     "cache": check_cache,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
     "end": check_end,
+    "budget": check_budget,
     "cost": check_cost,
 }
 """All checks by name, in the order of the findings. An engine's checks run if trn:stacks includes it."""

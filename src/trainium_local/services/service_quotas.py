@@ -83,9 +83,9 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
             | {"UsageMetric": usage_metric(quota)}
             for quota in vcpu_quotas()
         ]
-        addresses = facts()["network_quotas"]["elastic_ips"]
-        shown = _shown(response, service, addresses["code"], addresses["name"], float(addresses["default"]))
-        return [*of_instances, shown]
+        return of_instances + _limits(response, service)
+    if service == "ebs":
+        return _limits(response, service)
     if service == "sagemaker":
         return [
             _shown(response, service, quota.code, quota.name, quota.default)
@@ -93,6 +93,12 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
             if quota.is_applied or not applied
         ]
     return response.backend.list_aws_default_service_quotas(service)
+
+
+def _limits(response: Any, service: str) -> list[Quota]:
+    """Return the limits in facts.toml, with AWS's defaults. moto provides those of Amazon VPC."""
+    found = [limit for limit in facts()["limits"].values() if isinstance(limit, dict) and limit["service"] == service]
+    return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in found]
 
 
 def _requested_quota(response: Any, *, applied: bool) -> Quota:

@@ -1,0 +1,140 @@
+"""Whether the quotas of addresses, gateways, volumes and network interfaces allow the plan: used + needed <= limit.
+
+Only the network interfaces of nodes are counted. Endpoints, NAT gateways and file systems need a few more, and HyperPod
+an unknown number.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from trainium_core.costs.estimate import stack_cost_items
+from trainium_core.engines.registry import engines_with_check
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import network_interfaces
+from trainium_core.preflight.account import Account
+from trainium_core.preflight.finding import worst_of
+from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
+from trainium_runtime.check_result import CheckResult
+from trainium_runtime.errors import NoAccessError, UnavailableError
+from trainium_runtime.quota import Quota
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """One quota. `one`, `many`: names of what it counts. `by_nodes`: whether fewer nodes need less of it."""
+
+    one: str
+    many: str
+    need: Callable[[Plan], float]
+    use: Callable[[Plan, Account], Use]
+    by_nodes: bool = False
+
+
+_LAUNCHING = engines_with_check("quota")
+"""Engines whose nodes are EC2 instances of the account."""
+
+
+def check_limits(plan: Plan, account: Account) -> CheckResult | None:
+    """None if the plan creates nothing that the quota counts."""
+    needs = {key: need for key, limit in LIMITS.items() if (need := limit.need(plan))}
+    if not needs:
+        return None
+    with ThreadPoolExecutor(2 * len(needs)) as threads:
+        used_quotas = {
+            key: (
+                threads.submit(account.quota, facts()["limits"][key]["service"], facts()["limits"][key]["code"]),
+                threads.submit(LIMITS[key].use, plan, account),
+            )
+            for key in needs
+        }
+    judged: list[CheckResult] = []
+    unanswered: list[CheckResult] = []
+    for key, (quota, use) in used_quotas.items():
+        try:
+            judged.append(judge_limit(key, plan, quota=quota.result(), use=use.result()))
+        except NoAccessError:
+            raise
+        except UnavailableError as error:
+            unanswered.append(CheckResult(outcome="unknown", found=error.reason, fix=error.remedy))
+    if judged:
+        of_all = worst_of(judged)
+        judged = [replace(of_all, found=f"used by others: {of_all.found}")]
+    return worst_of([*judged, *dict.fromkeys(unanswered)])
+
+
+def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> CheckResult:
+    """Whether the quota has room for the plan. Raises UnavailableError if the quota does not exist."""
+    limit, need, fact = LIMITS[key], LIMITS[key].need(plan), facts()["limits"][key]
+    if quota is None:
+        raise UnavailableError(f"Service Quotas in {plan.region} has no quota {fact['code']}, {fact['name']}")
+    used = f"{'' if use.complete else 'at least '}{_number(use.amount)}"
+    found, needed = f"{used} of {_counted(quota.limit, limit)}", _counted(need, limit)
+    if use.amount + need > quota.limit:
+        wanted = f"{math.ceil(use.amount + need)} of {fact['code']}, {fact['name']}"
+        ways = [f"ask Service Quotas for {wanted} (service {fact['service']})", *_ways(limit, plan, quota, use)]
+        return CheckResult(outcome="fail", found=found, needed=needed, fix="; or ".join(ways))
+    return CheckResult(outcome="pass" if use.complete else "unknown", found=found, needed=needed)
+
+
+def _ways(limit: Limit, plan: Plan, quota: Quota, use: Use) -> Iterator[str]:
+    """Alternatives to a higher quota."""
+    if not limit.by_nodes:
+        yield "use an existing VPC: trn:vpc_id"
+    elif fitting := math.floor(max(0, quota.limit - use.amount) / (limit.need(plan) / plan.nodes)):
+        yield f"set trn:nodes to {fitting}"
+
+
+def _counted(amount: float, limit: Limit) -> str:
+    return f"{_number(amount)} {limit.one if amount == 1 else limit.many}"
+
+
+def _number(amount: float) -> str:
+    """With at most two decimals."""
+    return f"{round(amount, 2):.15g}"
+
+
+def _billed(plan: Plan, product: str) -> float:
+    """The amount of a product that the stacks are billed for."""
+    return float(sum(item.quantity for item in stack_cost_items(plan) if item.item.product == product))
+
+
+def _gp3_tib(plan: Plan) -> float:
+    return _billed(plan, "gp3-storage") / GIB_PER_TIB
+
+
+def _interfaces(plan: Plan) -> float:
+    return plan.nodes * len(network_interfaces(plan)) if _LAUNCHING & {*plan.stacks} else 0
+
+
+LIMITS: Mapping[str, Limit] = {
+    "elastic_ips": Limit(
+        one="Elastic IP",
+        many="Elastic IPs",
+        need=lambda plan: _billed(plan, "public-ipv4"),
+        use=lambda plan, account: account.elastic_ips_excluding(plan.cluster_name),
+    ),
+    "nat_gateways": Limit(
+        one="NAT gateway in the zone",
+        many="NAT gateways in the zone",
+        need=lambda plan: _billed(plan, "nat-gateway"),
+        use=lambda plan, account: account.nat_gateways_excluding(plan.cluster_name, zone_id=plan.zone_id),
+    ),
+    "gp3_storage": Limit(
+        one="TiB of gp3 storage",
+        many="TiB of gp3 storage",
+        need=_gp3_tib,
+        use=lambda plan, account: account.gp3_tib_excluding(plan.cluster_name),
+        by_nodes=True,
+    ),
+    "network_interfaces": Limit(
+        one="network interface",
+        many="network interfaces",
+        need=_interfaces,
+        use=lambda plan, account: account.network_interfaces_excluding(plan.cluster_name),
+        by_nodes=True,
+    ),
+}
+"""Limits by their keys in facts.toml."""

@@ -1,0 +1,73 @@
+"""Counts addresses, gateways, volumes and network interfaces in EC2, for their quotas.
+
+EC2 omits resources managed by AWS services if the account hides them. IncludeManagedResources, which would list them,
+is newer than the oldest supported boto3.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.naming import CLUSTER_TAG
+
+_GATEWAY_STATES = ("pending", "available", "deleting")
+_LARGEST_PAGE = 1000
+_MAX_PAGES = 20
+"""Four times the default quota of network interfaces. In an account with more, counting stops here."""
+
+
+class AwsResourceUse(AwsService):
+    def elastic_ips_excluding(self, cluster: str) -> Use:
+        with read_errors("ec2:DescribeAddresses"):
+            return Use(amount=len(_others(self.client("ec2").describe_addresses()["Addresses"], cluster)))
+
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
+        states = [{"Name": "state", "Values": [*_GATEWAY_STATES]}]
+        with read_errors("ec2:DescribeNatGateways"):
+            found, complete = self._listed("describe_nat_gateways", "NatGateways", Filter=states)
+        gateways = _others(found, cluster)
+        if gateways and zone_id is not None:
+            in_zone = [{"Name": "availability-zone-id", "Values": [zone_id]}]
+            with read_errors("ec2:DescribeSubnets"):
+                subnets, _ = self._listed("describe_subnets", "Subnets", Filters=in_zone)
+            ids = {subnet["SubnetId"] for subnet in subnets}
+            # A regional gateway has no subnet, and may be in this zone too.
+            gateways = [gateway for gateway in gateways if gateway.get("SubnetId") in {None, *ids}]
+        return Use(amount=len(gateways), complete=complete)
+
+    def gp3_tib_excluding(self, cluster: str) -> Use:
+        gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
+        with read_errors("ec2:DescribeVolumes"):
+            found, complete = self._listed("describe_volumes", "Volumes", Filters=gp3)
+        gib = sum(volume["Size"] for volume in _others(found, cluster))
+        return Use(amount=gib / GIB_PER_TIB, complete=complete)
+
+    def network_interfaces_excluding(self, cluster: str) -> Use:
+        with read_errors("ec2:DescribeNetworkInterfaces"):
+            found, complete = self._listed("describe_network_interfaces", "NetworkInterfaces")
+        return Use(amount=len(_others(found, cluster)), complete=complete)
+
+    def pcs_clusters(self) -> Collection[str]:
+        with read_errors("pcs:ListClusters"):
+            pages = self.client("pcs").get_paginator("list_clusters").paginate()
+            return [cluster["name"] for page in pages for cluster in page["clusters"]]
+        return []
+
+    def _listed(self, operation: str, key: str, **arguments: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
+        """The entries of the first pages, and whether these are all."""
+        entries: list[Mapping[str, Any]] = []
+        paginator = self.client("ec2").get_paginator(operation)
+        pages = paginator.paginate(**arguments, PaginationConfig={"PageSize": _LARGEST_PAGE})
+        for number, page in enumerate(pages, start=1):
+            entries += page[key]
+            if number == _MAX_PAGES and page.get("NextToken"):
+                return entries, False
+        return entries, True
+
+
+def _others(entries: Iterable[Mapping[str, Any]], cluster: str) -> Sequence[Mapping[str, Any]]:
+    """Entries without the tag of the cluster. In network interfaces the tags are called TagSet."""
+    own = {"Key": CLUSTER_TAG, "Value": cluster}
+    return [entry for entry in entries if own not in (entry.get("Tags") or entry.get("TagSet") or ())]

@@ -1,0 +1,55 @@
+"""Usage of the limits in the facts, in memory. By default nothing is used of AWS's default quotas."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from trainium_core.facts import facts
+from trainium_core.quotas.resource_use import Use
+from trainium_runtime.quota import Quota
+
+BY_CODE = {limit["code"]: key for key, limit in facts()["limits"].items() if isinstance(limit, dict)}
+"""The limits of the facts, by the codes of their quotas."""
+
+
+@dataclass(kw_only=True)
+class FakeResourceUse:
+    """Usage by the keys of the facts. `limits`: quotas other than the default, None for a missing one.
+
+    `uncounted`: resources of which more exist than were counted.
+    """
+
+    limits: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    in_use: Mapping[str, float] = field(default_factory=dict[str, float])
+    uncounted: Collection[str] = ()
+    clusters_of_pcs: Collection[str] = ()
+
+    def quota(self, service: str, code: str) -> Quota | None:
+        if code not in BY_CODE:
+            return super().quota(service, code)
+        key = BY_CODE[code]
+        assert service == facts()["limits"][key]["service"]
+        self._check_available("limits")
+        limit = self.limits.get(key, facts()["limits"][key]["default"])
+        return None if limit is None else Quota(code=code, name=facts()["limits"][key]["name"], limit=limit)
+
+    def _use(self, key: str, cluster: str) -> Use:
+        assert cluster == "trn-pilot"
+        self._check_available(key)
+        return Use(amount=self.in_use.get(key, 0), complete=key not in self.uncounted)
+
+    def elastic_ips_excluding(self, cluster: str) -> Use:
+        return self._use("elastic_ips", cluster)
+
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
+        assert zone_id is not None
+        return self._use("nat_gateways", cluster)
+
+    def gp3_tib_excluding(self, cluster: str) -> Use:
+        return self._use("gp3_storage", cluster)
+
+    def network_interfaces_excluding(self, cluster: str) -> Use:
+        return self._use("network_interfaces", cluster)
+
+    def pcs_clusters(self) -> Collection[str]:
+        self._check_available("pcs")
+        return self.clusters_of_pcs

@@ -1,0 +1,66 @@
+"""Usage counted against quotas, from moto except for many pages and regional NAT gateways."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION, stubbed
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.quotas.resource_use import Use
+
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
+
+OWN_TAGS = [{"Key": "trn:cluster", "Value": "mine"}]
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[AwsAccount]:
+    with mock_aws():
+        yield AwsAccount(REGION)
+
+
+@pytest.fixture
+def ec2(account: AwsAccount) -> Any:  # noqa: ARG001
+    return boto3.client("ec2", REGION)
+
+
+@pytest.fixture
+def network(ec2: Any) -> dict[str, str]:
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")["Subnet"]["SubnetId"]
+    return {"vpc": vpc, "subnet": subnet}
+
+
+def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
+    made = [
+        ec2.create_nat_gateway(SubnetId=network["subnet"], ConnectivityType="private")["NatGateway"]["NatGatewayId"]
+        for _ in range(2)
+    ]
+    ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
+    assert account.nat_gateways_excluding("mine", zone_id="usw2-az1") == Use(amount=1)
+    assert account.nat_gateways_excluding("another", zone_id="usw2-az1") == Use(amount=2)
+    assert account.nat_gateways_excluding("another", zone_id="usw2-az2") == Use(amount=0)
+    assert account.nat_gateways_excluding("another", zone_id=None) == Use(amount=2)
+
+
+def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> None:
+    zone = f"{REGION}a"
+    made = ec2.create_volume(AvailabilityZone=zone, Size=256, VolumeType="gp3")["VolumeId"]
+    ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp3")
+    ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp2")
+    ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
+    assert account.gp3_tib_excluding("mine") == Use(amount=0.5)
+    assert account.gp3_tib_excluding("another") == Use(amount=0.75)
+
+
+@pytest.mark.parametrize(("pages", "complete"), [(20, True), (21, False)])
+def test_counting_stops_after_twenty_pages_as_incomplete(pages: int, complete: bool) -> None:
+    account, stub = stubbed("ec2")
+    for number in range(min(pages, 20)):
+        more = {"NextToken": str(number)} if number + 1 < pages else {}
+        stub.add_response("describe_network_interfaces", {"NetworkInterfaces": [{}], **more})
+    assert account.network_interfaces_excluding("mine") == Use(amount=20, complete=complete)
+    stub.assert_no_pending_responses()

@@ -1,0 +1,86 @@
+"""Whether the plan's addresses, gateways, volumes and network interfaces are within the quotas."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+from tests.core.plans import plans
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.preflight.limits_check import LIMITS, judge_limit
+from trainium_core.quotas.resource_use import Use
+from trainium_runtime.quota import Quota
+
+WITH_NAT: dict[str, Any] = {"egress": "nat-gateway"}
+SETTINGS = {key: WITH_NAT if key in ("elastic_ips", "nat_gateways") else {} for key in LIMITS}
+"""Settings of a plan that needs some of a limit."""
+
+
+def test_every_limit_of_the_facts_is_checked() -> None:
+    assert set(LIMITS) == {key for key, value in facts()["limits"].items() if isinstance(value, dict)}
+
+
+@pytest.mark.parametrize("key", LIMITS)
+def test_each_limit_must_have_room(key: str) -> None:
+    full = {key: facts()["limits"][key]["default"]}
+    finding = found("limits", FakeAccount(in_use=full), **SETTINGS[key])
+    assert finding.outcome == "fail"
+    assert facts()["limits"][key]["code"] in finding.fix
+    assert finding.found == f"used by others: {full[key]} of {full[key]} {LIMITS[key].many}"
+
+
+@pytest.mark.parametrize("key", LIMITS)
+def test_missing_quota_is_unknown(key: str) -> None:
+    finding = found("limits", FakeAccount(limits={key: None}), **SETTINGS[key])
+    assert finding.outcome == "unknown"
+    assert (
+        finding.found
+        == f"Service Quotas in us-west-2 has no quota {facts()['limits'][key]['code']}, "
+        + (facts()["limits"][key]["name"])
+    )
+
+
+@pytest.mark.parametrize(("used", "outcome"), [(4000, "unknown"), (4985, "fail")])
+def test_incomplete_count_never_passes(used: int, outcome: str) -> None:
+    account = FakeAccount(in_use={"network_interfaces": used}, uncounted={"network_interfaces"})
+    finding = found("limits", account)
+    assert finding.outcome == outcome
+    assert f"at least {used} of 5000 network interfaces" in finding.found
+
+
+def test_fewer_nodes_are_suggested_if_they_fit() -> None:
+    finding = found("limits", FakeAccount(in_use={"network_interfaces": 4985}))
+    assert finding.fix.endswith("(service vpc); or set trn:nodes to 1")
+    assert "ask Service Quotas for 5001 of L-DF5E4CA3" in finding.fix
+    assert "trn:nodes" not in found("limits", FakeAccount(in_use={"network_interfaces": 4999})).fix
+
+
+def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
+    one = "1 Elastic IP; 1 NAT gateway in the zone"
+    assert one in found("limits", FakeAccount(), **WITH_NAT).needed
+    assert "NAT" not in found("limits", FakeAccount()).needed
+    assert one in found("limits", FakeAccount(), stacks="hyperpod").needed
+    assert (
+        "2 Elastic IPs; 2 NAT gateways" in found("limits", FakeAccount(), stacks="cluster,hyperpod", **WITH_NAT).needed
+    )
+
+
+@given(plan=plans(), used=st.integers(0, 6000), limit=st.integers(0, 6000), complete=st.booleans())
+@pytest.mark.parametrize("key", ["gp3_storage", "network_interfaces"])
+def test_limit_passes_only_with_room_and_suggests_a_fit(
+    key: str, plan: Plan, used: int, limit: int, complete: bool
+) -> None:
+    quota = Quota(code="L-1", name="x", limit=limit)
+    answer = judge_limit(key, plan, quota=quota, use=Use(amount=used, complete=complete))
+    fits = used + LIMITS[key].need(plan) <= limit
+    assert answer.outcome == ("fail" if not fits else "pass" if complete else "unknown")
+    _, suggested, nodes = answer.fix.partition("set trn:nodes to ")
+    if suggested:
+        each = LIMITS[key].need(plan) / plan.nodes
+        assert math.isclose(used + int(nodes) * each, limit, abs_tol=each)
+        assert used + int(nodes) * each <= limit + 1e-9
