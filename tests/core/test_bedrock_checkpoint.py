@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from trainium_core.evidence.bedrock import CheckpointFolder, check_checkpoint, import_facts, role_policy, trust_policy
+from trainium_core.evidence.bedrock import (
+    Checkpoint,
+    CheckpointFolder,
+    check_checkpoint,
+    import_facts,
+    role_policy,
+    trust_policy,
+)
 
 CONFIG: Mapping[str, Any] = {
     "model_type": "llama",
@@ -26,18 +33,22 @@ def index(*files: str) -> str:
     return json.dumps({"metadata": {"total_size": 4}, "weight_map": {f"w{at}": name for at, name in enumerate(files)}})
 
 
+def write_checkpoint(folder: Path) -> Path:
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "model.safetensors").write_bytes(safetensors())
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_text("{}")
+    return folder
+
+
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "model.safetensors").write_bytes(safetensors())
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / name).write_text("{}")
-    return tmp_path
+    return write_checkpoint(tmp_path)
 
 
-def not_passed(folder: Path, region: str = "us-east-1") -> Sequence[tuple[str, str]]:
-    found = check_checkpoint(CheckpointFolder(folder), region)
-    return [(one.check, one.status) for one in found if one.status != "pass"]
+def not_passed(source: Path | Checkpoint, region: str = "us-east-1") -> Sequence[tuple[str, str]]:
+    findings = check_checkpoint(CheckpointFolder(source) if isinstance(source, Path) else source, region)
+    return [(finding.check, finding.status) for finding in findings if finding.status != "pass"]
 
 
 def test_whole_checkpoint_passes(checkpoint: Path) -> None:
@@ -116,8 +127,9 @@ def test_other_formats_and_adapters_are_found(checkpoint: Path) -> None:
     (checkpoint / "adapter_config.json").write_text("{}")
     assert not_passed(checkpoint) == [("adapter", "fail")]
     (checkpoint / "model.safetensors").rename(checkpoint / "pytorch_model.bin")
-    (found,) = [one for one in check_checkpoint(CheckpointFolder(checkpoint), "us-east-1") if one.check == "weights"]
-    assert "found pytorch_model.bin: save with safe_serialization=True" in found.message
+    findings = check_checkpoint(CheckpointFolder(checkpoint), "us-east-1")
+    (weights,) = [finding for finding in findings if finding.check == "weights"]
+    assert "found pytorch_model.bin: save with safe_serialization=True" in weights.message
 
 
 @pytest.mark.parametrize(("model_type", "limit"), [("llama", "largest_gb"), ("mllama", "largest_multimodal_gb")])

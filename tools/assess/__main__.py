@@ -149,18 +149,18 @@ def main() -> int:
     parser.add_argument("--checkouts", type=Path, default=Path("build/assess"), help="where the code bases are cloned")
     parser.add_argument("--write", action="store_true", help=f"renew {PAGE.name}")
     parser.add_argument("--list", action="store_true", help="list what is wrong and what is missed")
-    given = parser.parse_args()
+    options = parser.parse_args()
     scores = list[tuple[CodeBase, Score]]()
     for base in code_bases():
-        found = found_in(checked_out(base, given.checkouts), base.paths)
+        found = found_in(checked_out(base, options.checkouts), base.paths)
         scores.append((base, score(found, base.places)))
-        if given.list:
+        if options.list:
             for word, places in (("wrong", found - base.places), ("missed", base.places - found)):
                 for path, line, rule in sorted(places):
                     print(f"{word} {base.name}/{path}:{line} {rule}")
     text = report(scores)
     print(text)
-    if given.write:
+    if options.write:
         PAGE.write_text(
             _MEASURED.sub(lambda _: f"<!-- measured -->\n\n{text}\n\n<!-- end of measured -->", PAGE.read_text())
         )

@@ -64,28 +64,32 @@ def assess(
     if observed and shape in ("sarif", "html"):
         raise click.UsageError("--observed requires --format text or json")
     with ProgressReporter() as progress:
-        found = assess_paths(paths, lambda read, total: progress.report("assess", f"{read:,} of {total:,} files read"))
-    _refuse_nothing(found, paths)
+        assessment = assess_paths(
+            paths, lambda read, total: progress.report("assess", f"{read:,} of {total:,} files read")
+        )
+    _refuse_nothing(assessment, paths)
     shown = STACKS if stack == "both" else (stack,)
-    counted = _compared(invocation, found, observed, shown) if observed else None
+    comparison = _compared(invocation, assessment, observed, shown) if observed else None
     if shape == "json":
-        more = {"observed": comparison_as_json(*counted)} if counted else {}
-        print_json({**as_json(found, shown, version("trainium-cdk")), **more})
+        more = {"observed": comparison_as_json(*comparison)} if comparison else {}
+        print_json({**as_json(assessment, shown, version("trainium-cdk")), **more})
     elif shape == "sarif":
-        print_json(as_sarif(found, shown, version("trainium-cdk")))
+        print_json(as_sarif(assessment, shown, version("trainium-cdk")))
     elif shape == "html":
-        echo(as_html(found, shown, version("trainium-cdk"), datetime.now(UTC).date()))
+        echo(as_html(assessment, shown, version("trainium-cdk"), datetime.now(UTC).date()))
     else:
-        show_assessment(found, shown)
-        if counted:
-            show_comparison(*counted)
+        show_assessment(assessment, shown)
+        if comparison:
+            show_comparison(*comparison)
     if fail_on == "never":
         return ExitCode.OK
-    fails = bool(found.unreadable) or found.worst(shown) >= Severity[fail_on]
+    fails = bool(assessment.unreadable) or assessment.worst(shown) >= Severity[fail_on]
     return ExitCode.NOT_READY if fails else ExitCode.OK
 
 
-def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequence[str]) -> tuple[Comparison, str, str]:
+def _compared(
+    invocation: Invocation, assessment: Assessment, job: str, shown: Sequence[str]
+) -> tuple[Comparison, str, str]:
     """The comparison with a job, the job, and its side.
 
     Raises CliError for a job that was not observed, and what reading jobs raises.
@@ -93,21 +97,21 @@ def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequen
     engines = read_engines(invocation, None, None)
     _, state = engines.known(job, every_node=True)
     nodes = state.attempts[-1].nodes if state.attempts else ()
-    counted = [node.observed for node in nodes if node.observed]
-    if not counted:
+    observed = [node.observed for node in nodes if node.observed]
+    if not observed:
         raise CliError(f"{job} has no counters: start it with `trn run --observe`.", ExitCode.BAD_INPUT)
-    if not any(counters.processes or counters.errors for counters in counted):
+    if not any(counters.processes or counters.errors for counters in observed):
         raise CliError(
             f"{job} has no counters: its processes did not load PyTorch/XLA or TorchNeuron, or have not ended.",
             ExitCode.BAD_INPUT,
         )
     side = TRAINIUM if invocation.reaches_aws(engines.plan.region) else LAB
-    return compared(found, counted, shown), job, side
+    return compared(assessment, observed, shown), job, side
 
 
-def _refuse_nothing(found: Assessment, paths: tuple[Path, ...]) -> None:
-    if found.files:
+def _refuse_nothing(assessment: Assessment, paths: tuple[Path, ...]) -> None:
+    if assessment.files:
         return
     named = ", ".join(map(str, paths))
-    reasons = "".join(f"\n  {problem}" for problem in found.unreadable) or ": no file of a supported kind"
+    reasons = "".join(f"\n  {problem}" for problem in assessment.unreadable) or ": no file of a supported kind"
     raise CliError(f"Nothing could be read in {named}{reasons}", ExitCode.BAD_INPUT)

@@ -18,15 +18,15 @@ _STYLES = {
 }
 
 
-def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
+def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
     """Print the assessment for the given stacks."""
     out = console()
     for key in shown:
         stack = stacks()[key]
-        worst = max(found.kinds(key), default=Severity.none)
-        out.print(Text(f"{key}: {found.verdict(key)}", _STYLES[worst]))
+        worst = max(assessment.kinds(key), default=Severity.none)
+        out.print(Text(f"{key}: {assessment.verdict(key)}", _STYLES[worst]))
         out.print(f"  {stack.title}: {stack.support} ({stack.source}, {stack.date})", style="dim")
-    by_rule = found.by_rule(shown)
+    by_rule = assessment.by_rule(shown)
     shown_severity = None
     for rule, places in by_rule.items():
         severity = rule.worst_of(shown)
@@ -39,32 +39,33 @@ def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
         out.print(Pairs(rows=[(Text(label), Text(value)) for label, value in _details(rule, shown)]))
     if by_rule:
         out.print()
-    for finding in found.counted(shown):
+    for finding in assessment.counted(shown):
         say(f"{finding.place}: {finding.rule} {finding.code}")
-    _show_rest(found)
+    _show_rest(assessment)
     out.print()
     effort = ", ".join(f"{letter} {meaning}" for letter, meaning in EFFORT.items())
     out.print(
-        f"{len(found.counted(shown))} places of {len(by_rule)} kinds in {found.files:,} files, {found.lines:,} lines. "
+        f"{len(assessment.counted(shown))} places of {len(by_rule)} kinds in {assessment.files:,} files, "
+        f"{assessment.lines:,} lines. "
         f"Effort for one place, estimated: {effort}."
     )
 
 
-def show_comparison(found: Comparison, job: str, side: str) -> None:
+def show_comparison(comparison: Comparison, job: str, side: str) -> None:
     """Compare the counters of a job with the predictions."""
     if side == LAB:
         say(f"\n{job} ran in the lab: its counters say nothing about Trainium.")
-    seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in found.seen.items()]
-    uncounted = f"Predicted, without a counter: {', '.join(found.uncounted)}"
+    seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in comparison.seen.items()]
+    uncounted = f"Predicted, without a counter: {', '.join(comparison.uncounted)}"
     for title, rows in (
         ("Predicted and seen:", seen),
-        ("Predicted and not seen:", [_titled(rule) for rule in found.not_seen]),
-        ("Seen and not predicted:", [event.text for event in found.not_predicted]),
+        ("Predicted and not seen:", [_titled(rule) for rule in comparison.not_seen]),
+        ("Seen and not predicted:", [event.text for event in comparison.not_predicted]),
     ):
         say(f"\n{title}")
         for row in rows or ["nothing"]:
             say(f"  {row}")
-    if found.uncounted:
+    if comparison.uncounted:
         say(f"\n{uncounted}")
 
 
@@ -72,14 +73,14 @@ def _titled(rule: str) -> str:
     return f"{rule}  {rules()[rule].title}"
 
 
-def _show_rest(found: Assessment) -> None:
-    unknown = [f"{name} ({place})" for name, place in found.unknown.items()]
-    ignored = [f"{finding.place}: {finding.rule} {finding.reason}" for finding in found.ignored]
+def _show_rest(assessment: Assessment) -> None:
+    unknown = [f"{name} ({place})" for name, place in assessment.unknown.items()]
+    ignored = [f"{finding.place}: {finding.rule} {finding.reason}" for finding in assessment.ignored]
     for title, rows in (
         ("Unknown libraries; check each:", unknown),
-        ("Not read:", [str(problem) for problem in found.unreadable]),
+        ("Not read:", [str(problem) for problem in assessment.unreadable]),
         ("Ignored by comments:", ignored),
-        ("Comments:", [str(comment) for comment in found.comments]),
+        ("Comments:", [str(comment) for comment in assessment.comments]),
         ("Not detectable by reading; compile and run a few steps to find it:", CANNOT_SEE),
     ):
         if rows:

@@ -48,11 +48,11 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     """
     plan = invocation.plan()
     file = invocation.cdk_json or Path(_FILE)
-    given = settings_given(invocation.cdk_json, invocation.overrides)
+    stated = settings_given(invocation.cdk_json, invocation.overrides)
     if output is not None and not file.exists():
         raise click.UsageError(f"--output needs a {_FILE} to derive from: run in its folder, or give --file")
     try:
-        found = baseline_of(plan, given, file.parent, chosen=chosen)
+        found = baseline_of(plan, stated, file.parent, chosen=chosen)
     except BaselineError as error:
         raise CliError(f"No baseline: {error}.", ExitCode.NOT_READY) from error
     written = None if output is None else _write(found, file, output)

@@ -187,7 +187,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
 
 
 def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
-    """What an hour of all nodes costs: as paid, and by the on-demand list price of the instances alone."""
+    """The price of all nodes for an hour: as paid, and the on-demand list price of the instances alone."""
     if of_side == LAB:
         return SidePrices(paid=None, list=None, source="", date="", why_unknown=_NO_PRICE_OF_LAB)
     plan, state = side.plan, side.states[-1]

@@ -54,10 +54,10 @@ class Side:
 
 @dataclass
 class Journal:
-    """Which job ran which seed, so that an interrupted command continues. Also proves that the gates came first.
+    """The job of each seed, so that an interrupted command continues. Also proves that the gates came first.
 
     Attributes:
-        lost: When a node of a job was terminated, by the job's ID.
+        lost: The time when a node of a job was terminated, by the job's ID.
     """
 
     path: Path
@@ -70,25 +70,25 @@ class Journal:
         """Raises CliError for a journal of another file."""
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{spec.name}.runs"
-        found = cls(path, spec.source.sha256, {}, {})
+        journal = cls(path, spec.source.sha256, {}, {})
         if path.exists():
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
-                found.jobs = {str(name): str(job) for name, job in content["jobs"].items()}
-                found.lost = {str(job): str(at) for job, at in content["lost"].items()}
+                journal.jobs = {str(name): str(job) for name, job in content["jobs"].items()}
+                journal.lost = {str(job): str(at) for job, at in content["lost"].items()}
                 earlier = content["sha256"]
-                if None in map(moment, found.lost.values()):
+                if None in map(moment, journal.lost.values()):
                     raise ValueError("a time in lost is not valid")
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise CliError(f"{path} is not a list of runs: {error!r}.", ExitCode.BAD_INPUT) from error
-            if earlier != found.digest:
+            if earlier != journal.digest:
                 message = f"{file} was changed after the first run. Give another --output, or remove {path}."
                 raise CliError(message, ExitCode.BAD_INPUT)
-        found.write()
-        return found
+        journal.write()
+        return journal
 
     def write(self) -> None:
-        """Store it."""
+        """Store the journal."""
         content = {"sha256": self.digest, "jobs": self.jobs, "lost": self.lost}
         self.path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
@@ -125,7 +125,11 @@ class _Loss:
 
 
 def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: Path, *, yes: bool) -> None:
-    """One run: the job of an earlier call that succeeded, else a new one. Raises CliError if it fails."""
+    """Measure one run: the job of an earlier call that succeeded, else a new one.
+
+    Raises:
+        CliError: The job fails, or lacks a result.
+    """
     key = f"{side.config.name} {seed}"
     state = _earlier(side, journal.jobs.get(key))
     if state is None:
@@ -162,7 +166,11 @@ def _started(side: Side, seed: int, journal: Journal, key: str, *, yes: bool, lo
 
 
 def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> None:
-    """One more job, of which a node is terminated. Raises CliError if it fails, or loses no node."""
+    """Measure one more job, of which a node is terminated.
+
+    Raises:
+        CliError: The job fails, or loses no node.
+    """
     key = f"{side.config.name} recovery"
     job_id = journal.jobs.get(key)
     state = None
@@ -210,8 +218,7 @@ def _lines(engine: JobEngine, state: JobState) -> list[LogLine]:
 
 
 def _results(side: Side, state: JobState, place: Path) -> Sequence[Imported]:
-    """The results of other tools in the outputs of the job. With several files, metrics are prefixed with the file's
-    name.
+    """The results of other tools in the outputs of the job. With several files, metrics begin with the file's name.
 
     Raises CliError for a file that is missing or unknown.
     """

@@ -10,7 +10,11 @@ from trainium_core.evidence.toml_file import TomlFileError
 
 @contextmanager
 def mistakes_listed(file: Path) -> Generator[None]:
-    """Raises CliError for the mistakes that reading the file finds."""
+    """Report the mistakes that are found while a file is read.
+
+    Raises:
+        CliError: The file has mistakes.
+    """
     try:
         yield
     except UnicodeDecodeError as error:

@@ -59,24 +59,24 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
     Exit code 0: every step passed. 1: stopped, declined, or something is left. 3: a price or a result is unknown. 130:
     interrupted.
     """
-    wanted = _read(file)
+    spec = _read(file)
     folder = file.absolute().parent
-    options = {side: _options(wanted, side, folder) for side in wanted.sides}
+    options = {side: _options(spec, side, folder) for side in spec.sides}
     if dry_run:
-        _show_steps(wanted, _stored(wanted, file), options)
+        _show_steps(spec, _stored(spec, file), options)
         return ExitCode.OK
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("not a terminal: pass --yes to confirm what is billed")
-    state = _stored(wanted, file) or PilotState(digest=digest_of(wanted, file))
+    state = _stored(spec, file) or PilotState(digest=digest_of(spec, file))
     for part in ("steps", "evidence"):
-        (folder / wanted.folder / part).mkdir(parents=True, exist_ok=True)
-    commands = PilotCommands(wanted, state, folder, options, yes=yes)
+        (folder / spec.folder / part).mkdir(parents=True, exist_ok=True)
+    commands = PilotCommands(spec, state, folder, options, yes=yes)
     outside = Outside(
         run=commands.run, save=commands.save, confirm=commands.confirm, say=say, now=lambda: datetime.now(UTC)
     )
-    end = Pilot(wanted, state, outside).run()
-    _show_steps(wanted, state, options)
-    _show_end(wanted, state, end, file)
+    end = Pilot(spec, state, outside).run()
+    _show_steps(spec, state, options)
+    _show_end(spec, state, end, file)
     return ExitCode.NOT_READY if end.left and end.result == "complete" else _EXIT_CODES[end.result]
 
 
@@ -177,12 +177,12 @@ def _replace(file: Path, text: str) -> None:
 def _read(file: Path) -> PilotFile:
     """Also the file of `trn bench`, whose mistakes would otherwise be found while clusters are billed."""
     with mistakes_listed(file):
-        found = read_pilot_file(file.read_text(encoding="utf-8"), file.absolute().parent)
-    if found.bench is not None:
-        bench = file.parent / found.bench
+        spec = read_pilot_file(file.read_text(encoding="utf-8"), file.absolute().parent)
+    if spec.bench is not None:
+        bench = file.parent / spec.bench
         with mistakes_listed(bench):
             bench_jobs(read_bench_file(bench.read_bytes(), bench))
-    return found
+    return spec
 
 
 def _options(pilot: PilotFile, side: str, folder: Path) -> tuple[str, ...]:
@@ -208,11 +208,11 @@ def _plan(pilot: PilotFile, side: str, folder: Path) -> Plan:
 
 def digest_of(pilot: PilotFile, file: Path) -> str:
     """Of the pilot's file, its plans, and its job and bench files."""
-    found = sha256()
+    digest = sha256()
     named = (*pilot.sides.values(), pilot.job, pilot.bench, pilot.observe)
     for path in (file, *(file.parent / name for name in named if name)):
-        found.update(sha256(path.read_bytes()).digest())
-    return found.hexdigest()
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _stored(pilot: PilotFile, file: Path) -> PilotState | None:

@@ -50,9 +50,9 @@ def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) 
 
     Exit code 0: the total of the first side is known. 2: a file has mistakes or contradicts another. 3: it is unknown.
     """
-    found, inputs = _computed(file, offline=offline)
+    costs, inputs = _computed(file, offline=offline)
     made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    records = tuple(tco_records(found, made=made, tool=Tool(version=version("trainium-cdk")), inputs=inputs))
+    records = tuple(tco_records(costs, made=made, tool=Tool(version=version("trainium-cdk")), inputs=inputs))
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         for record in records:
@@ -60,10 +60,10 @@ def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) 
     if invocation.as_json:
         print_json({"records": [loads(record_text(record)) for record in records]})
     else:
-        _show(found)
+        _show(costs)
         if output is not None:
             say(f"\nWritten: {', '.join(str(output / f'{record.id}.json') for record in records)}")
-    return ExitCode.OK if total_metric(found.sides[0]).value is not None else ExitCode.UNKNOWN
+    return ExitCode.OK if total_metric(costs.sides[0]).value is not None else ExitCode.UNKNOWN
 
 
 def _computed(file: Path, *, offline: bool) -> tuple[Tco, Sequence[Input]]:
@@ -104,21 +104,21 @@ def _estimated(folder: Path, side: SideFile, record: Record, *, offline: bool) -
     return estimate_cost(plan, aws=None if offline else aws_prices(plan.region), items=stack_cost_items)
 
 
-def _show(found: Tco) -> None:
+def _show(costs: Tco) -> None:
     out = console()
-    for side in found.sides:
+    for side in costs.sides:
         record = side.record
         title = f"{side.name}: {record.workload.name} on {record.hardware.machines}, side {record.side}"
         out.print(title, style="bold")
         out.print("US dollars for twelve months, before tax.\n")
         out.print(table(["Line", "USD", "How"], _line_rows(side), right=["USD"], wrapping=["How"]))
         say("")
-    if found.comparison is not None:
-        say(f"Saving of {found.sides[0].name}: {_shown(found.saving)}")
-        say(f"Break-even: {_shown_break_even(found)}\n")
-    swings = found.swings
+    if costs.comparison is not None:
+        say(f"Saving of {costs.sides[0].name}: {_shown(costs.saving)}")
+        say(f"Break-even: {_shown_break_even(costs)}\n")
+    swings = costs.swings
     if swings:
-        say(f"Sensitivity of the {found.result_name} of {found.sides[0].name}, the largest first:\n")
+        say(f"Sensitivity of the {costs.result_name} of {costs.sides[0].name}, the largest first:\n")
         columns = ["Driver", "Low", "High", "USD at low", "USD at high"]
         rows = [
             (swing.driver.label, *_range(swing.driver), _dollars(swing.at_low), _dollars(swing.at_high))
@@ -126,9 +126,9 @@ def _show(found: Tco) -> None:
         ]
         out.print(table(columns, rows, right=columns[1:], wrapping=["Driver"]))
         say("")
-    known = [driver for driver in found.drivers.values() if driver.value is not None]
+    known = [driver for driver in costs.drivers.values() if driver.value is not None]
     out.print(table(["Number", "Value", "Source"], _driver_rows(known), right=["Value"], wrapping=["Number", "Source"]))
-    for warning in warnings_of(found):
+    for warning in warnings_of(costs):
         out.print(f"warning: {warning}", style="yellow")
 
 
@@ -156,11 +156,11 @@ def _shown(metric: Metric) -> str:
     return f"{metric.why_null}" if metric.value is None else _dollars(metric.value)
 
 
-def _shown_break_even(found: Tco) -> str:
-    metric = found.break_even
+def _shown_break_even(costs: Tco) -> str:
+    metric = costs.break_even
     if metric.value is None:
         return f"{metric.why_null}"
-    nodes = found.sides[0].record.hardware.nodes
+    nodes = costs.sides[0].record.hardware.nodes
     of_nodes = f", {number(metric.value * nodes)} node-hours" if nodes else ""
     return f"after {number(metric.value)} h of work{of_nodes} ({metric.method})"
 

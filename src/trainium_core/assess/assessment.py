@@ -50,9 +50,14 @@ def _no_progress(read: int, total: int) -> None: ...
 
 
 def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessment:
-    """Findings in files and folders.
+    """The findings in files and folders.
 
-    Raises OSError for a path that cannot be listed.
+    Args:
+        paths: The files and folders.
+        progress: Called after each file.
+
+    Raises:
+        OSError: A path cannot be listed.
     """
     files = list(dict.fromkeys(file for path in paths for file in files_of(path)))
     project = project_of(files)
@@ -353,12 +358,12 @@ def _comments(lines: Sequence[str], source: PythonSource | None) -> dict[int, tu
     """The comments that ignore findings, by line: the rules that they name, and the reason."""
     if not any("trn:" in line for line in lines):
         return {}
-    found = dict[int, tuple[Sequence[str], str]]()
+    comments = dict[int, tuple[Sequence[str], str]]()
     for number, comment in _python_comments(source.text) if source else _text_comments(lines):
-        if given := IGNORE.search(comment):
-            names = [name.strip() for name in (given[1] or "").split(",") if name.strip()]
-            found[number] = (names, given[2].strip())
-    return found
+        if ignore := IGNORE.search(comment):
+            names = [name.strip() for name in (ignore[1] or "").split(",") if name.strip()]
+            comments[number] = (names, ignore[2].strip())
+    return comments
 
 
 def _python_comments(text: str) -> Iterator[tuple[int, str]]:

@@ -102,10 +102,10 @@ class Expressions:
         return f"builtins.{name}" if name in _BUILTINS else UNKNOWN
 
     def _name(self, node: ast.Name) -> str:
-        found = self._look_up(node.id)
-        if found and found[0] != "<" and "." in found:
-            self.listener.name(node, found)
-        return found
+        value = self._look_up(node.id)
+        if value and value[0] != "<" and "." in value:
+            self.listener.name(node, value)
+        return value
 
     def _attribute(self, node: ast.Attribute) -> str:
         return self._attribute_of(self.value(node.value), node)
@@ -150,8 +150,8 @@ class Expressions:
         if receiver == SELF and self.place.owner and site.method in self.place.owner.methods:
             return self.read_function(self.place.owner.methods[site.method], site.arguments)
         if receiver in kinds.TENSORS or receiver in kinds.ARRAYS:
-            given = [*site.arguments, site.keywords.get("dtype", UNKNOWN)]
-            return kinds.method_result(receiver, site.method, given)
+            arguments = [*site.arguments, site.keywords.get("dtype", UNKNOWN)]
+            return kinds.method_result(receiver, site.method, arguments)
         if not path:
             return kinds.UNKNOWN_RECEIVERS.get(site.method, UNKNOWN)
         if path[0] == "<":
@@ -264,18 +264,18 @@ class Expressions:
         return UNKNOWN
 
     def _lambda(self, node: ast.Lambda) -> str:
-        given = node.args
+        signature = node.args
         self.scopes.append(
-            {parameter.arg: UNKNOWN for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+            {parameter.arg: UNKNOWN for parameter in (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)}
         )
         self.value(node.body)
         self.scopes.pop()
         return UNKNOWN
 
     def _namedexpr(self, node: ast.NamedExpr) -> str:
-        found = self.value(node.value)
-        self.bind(node.target, found)
-        return found
+        value = self.value(node.value)
+        self.bind(node.target, value)
+        return value
 
     def _starred(self, node: ast.Starred | ast.Await) -> str:
         return self.value(node.value)

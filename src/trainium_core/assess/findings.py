@@ -21,7 +21,10 @@ EFFORT = {"S": "up to an hour", "M": "up to a day", "L": "more than a day"}
 class Finding:
     """One place. Lines and columns count from 1, columns in characters; the end is after the last character.
 
-    cell: of a notebook, from 1; lines then count within the cell. code: the line. reason: why a comment ignores it.
+    Attributes:
+        cell: The cell of a notebook, from 1; lines then count within the cell. 0: not in a notebook.
+        code: The line.
+        reason: Why a comment ignores it; empty if none does.
     """
 
     path: str
@@ -54,7 +57,11 @@ class Problem:
 
 @dataclass(kw_only=True)
 class FileFindings:
-    """The findings in one file. unknown: libraries without a rule."""
+    """The findings in one file.
+
+    Attributes:
+        unknown: The first place of each library without a rule.
+    """
 
     findings: list[Finding] = field(default_factory=list[Finding])
     unreadable: list[Problem] = field(default_factory=list[Problem])
@@ -65,7 +72,11 @@ class FileFindings:
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """The findings in all files. unknown: the first place of each unknown library."""
+    """The findings in all files.
+
+    Attributes:
+        unknown: The first place of each library without a rule.
+    """
 
     files: int
     lines: int
@@ -88,16 +99,16 @@ class Assessment:
 
     def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[Rule, Sequence[Finding]]:
         """Counted findings by rule, the worst first; rules of equal severity by number of findings."""
-        found = dict[str, list[Finding]]()
+        findings_of = dict[str, list[Finding]]()
         for finding in self.counted(stacks):
-            found.setdefault(finding.rule, []).append(finding)
-        ordered = sorted(found, key=lambda name: (-rules()[name].worst_of(stacks), -len(found[name]), name))
-        return {rules()[name]: found[name] for name in ordered}
+            findings_of.setdefault(finding.rule, []).append(finding)
+        ordered = sorted(findings_of, key=lambda name: (-rules()[name].worst_of(stacks), -len(findings_of[name]), name))
+        return {rules()[name]: findings_of[name] for name in ordered}
 
     def kinds(self, stack: str) -> Mapping[Severity, int]:
         """The number of rules with findings by severity, the worst first."""
-        found = [rule.severity[stack] for rule in self.by_rule((stack,))]
-        return {severity: found.count(severity) for severity in sorted(set(found), reverse=True)}
+        severities = [rule.severity[stack] for rule in self.by_rule((stack,))]
+        return {severity: severities.count(severity) for severity in sorted(set(severities), reverse=True)}
 
     def worst(self, stacks: Sequence[str] = STACKS) -> Severity:
         return max((rules()[finding.rule].worst_of(stacks) for finding in self.counted(stacks)), default=Severity.none)

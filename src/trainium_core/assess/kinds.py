@@ -126,12 +126,12 @@ def _by_name(name: str, kind: str) -> str:
 
 
 def _by_type(arguments: Sequence[str]) -> str:
-    for given in arguments:
-        if given in _INTEGER_TYPES:
+    for argument in arguments:
+        if argument in _INTEGER_TYPES:
             return INT_TENSOR
-        if given == "torch.bool":
+        if argument == "torch.bool":
             return BOOL_TENSOR
-        if given.startswith(("torch.float", "torch.bfloat", "torch.half", "torch.double", "torch.complex")):
+        if argument.startswith(("torch.float", "torch.bfloat", "torch.half", "torch.double", "torch.complex")):
             return TENSOR
     return UNKNOWN
 

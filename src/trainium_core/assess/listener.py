@@ -17,7 +17,13 @@ Located = ast.expr | ast.stmt
 
 @dataclass(slots=True, kw_only=True)
 class CallSite:
-    """A call. path: the called name, if known. receiver: the value whose method it is; method: its name."""
+    """A call.
+
+    Attributes:
+        path: The called name; unknown if it cannot be resolved.
+        receiver: The value whose method is called.
+        method: The name of the method.
+    """
 
     node: ast.Call
     path: str
@@ -61,7 +67,13 @@ class Project(Protocol):
 
 @dataclass
 class Class:
-    """path: its qualified name. attributes: the values of `self.x`."""
+    """A class of the module.
+
+    Attributes:
+        path: Its qualified name.
+        is_module: Whether it derives from torch.nn.Module.
+        attributes: The values of `self.x`.
+    """
 
     path: str
     is_module: bool
@@ -71,6 +83,8 @@ class Class:
 
 @dataclass
 class Function:
+    """A function or method of the module, and its result once it was read."""
+
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scopes: list[Scope]
     owner: Class | None

@@ -149,12 +149,12 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
         parser.read_string(text)
     except configparser.Error as error:
         raise UnreadableError(f"is not a configuration file: {error.message.splitlines()[0]}") from error
-    given = str(parser.get("options", "install_requires", fallback="")).splitlines()
+    requirement_lines = str(parser.get("options", "install_requires", fallback="")).splitlines()
     if parser.has_section("options.extras_require"):
         for _, value in parser.items("options.extras_require"):
-            given += value.splitlines()
+            requirement_lines += value.splitlines()
     lines = text.splitlines()
-    for name in dict.fromkeys(_of_line(line) for line in given):
+    for name in dict.fromkeys(_of_line(line) for line in requirement_lines):
         if name:
             yield _placed(name, lines, is_direct=True)
 

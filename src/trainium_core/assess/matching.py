@@ -40,27 +40,27 @@ class Index:
 
 @cache
 def index() -> Index:
-    made = Index()
+    tables = Index()
     for rule in rules().values():
         for match in rule.matches:
             row = (rule, match)
             for table, keys in (
-                (made.names, match.names),
-                (made.calls, match.calls),
-                (made.methods, match.methods),
-                (made.imports, match.imports),
-                (made.keywords, match.keywords),
-                (made.checks, (match.check,) if match.check else ()),
+                (tables.names, match.names),
+                (tables.calls, match.calls),
+                (tables.methods, match.methods),
+                (tables.imports, match.imports),
+                (tables.keywords, match.keywords),
+                (tables.checks, (match.check,) if match.check else ()),
             ):
                 for key in keys:
                     table.setdefault(key, []).append(row)
-            made.environment += [(name, row) for name in match.environment]
-            made.files += [(name, row) for name in match.files]
+            tables.environment += [(name, row) for name in match.environment]
+            tables.files += [(name, row) for name in match.files]
             if match.strings:
-                made.strings.append((re.compile(match.strings), row))
+                tables.strings.append((re.compile(match.strings), row))
             if match.text:
-                made.texts.append((re.compile(match.text), row))
-    return made
+                tables.texts.append((re.compile(match.text), row))
+    return tables
 
 
 @cache
@@ -228,9 +228,9 @@ class Matcher:
 
     def _report_call(self, row: Row, site: CallSite) -> None:
         match = row[1]
-        for wanted in match.arguments:
-            given = argument_text(site, wanted.name, wanted.position)
-            if given is None or not re.fullmatch(wanted.fits, given):
+        for condition in match.arguments:
+            text = argument_text(site, condition.name, condition.position)
+            if text is None or not re.fullmatch(condition.fits, text):
                 return
         if match.on_device and site.arguments and kinds.is_host(site.arguments[0]):
             return

@@ -18,7 +18,11 @@ RECOMPILED_AFTER = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """An event that a job counted. rules: the rules that predict it; empty if none does."""
+    """An event that a job counted.
+
+    Attributes:
+        rules: The rules that predict it; empty if none does.
+    """
 
     text: str
     rules: tuple[str, ...]
@@ -26,10 +30,13 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """seen: rules with findings, each with its events. not_seen: the other rules. not_predicted: events without a
-    finding.
+    """The findings in a code base beside the events that a job counted.
 
-    uncounted: rules with findings whose effect has no counter, such as a device's name.
+    Attributes:
+        seen: Rules with findings whose effect was counted, each with its events.
+        not_seen: Rules with findings whose effect was not counted in this job.
+        not_predicted: Events without a finding.
+        uncounted: Rules with findings whose effect has no counter, such as a device's name.
     """
 
     seen: Mapping[str, Sequence[str]]
@@ -38,9 +45,9 @@ class Comparison:
     uncounted: Sequence[str]
 
 
-def compared(found: Assessment, observed: Sequence[Observed], stacks: Sequence[str]) -> Comparison:
+def compared(assessment: Assessment, observed: Sequence[Observed], stacks: Sequence[str]) -> Comparison:
     """Compare the findings for the stacks with the counters of all nodes of a job."""
-    predicted = [rule.id for rule in found.by_rule(stacks)]
+    predicted = [rule.id for rule in assessment.by_rule(stacks)]
     events = list(dict.fromkeys(event for counters in observed for event in _events(counters)))
     seen = {rule: texts for rule in predicted if (texts := [event.text for event in events if rule in event.rules])}
     countable = countable_rules()
@@ -67,7 +74,7 @@ def _events(observed: Observed) -> Iterator[Event]:
 def _rules_of_operator(name: str) -> tuple[str, ...]:
     bare = name.removeprefix("aten::").partition(".")[0]
     operators: Mapping[str, list[str]] = _table()["operators"]
-    return next((tuple(found) for pattern, found in operators.items() if fnmatchcase(bare, pattern)), ())
+    return next((tuple(names) for pattern, names in operators.items() if fnmatchcase(bare, pattern)), ())
 
 
 def countable_rules() -> frozenset[str]:
@@ -83,13 +90,19 @@ def _table() -> Mapping[str, Any]:
     return tomllib.loads((DATA / "assess" / "observed.toml").read_text(encoding="utf-8"))
 
 
-def as_json(found: Comparison, job: str, side: str) -> Mapping[str, Any]:
-    """The member `observed` of --format json. side: trainium or lab."""
+def as_json(comparison: Comparison, job: str, side: str) -> Mapping[str, Any]:
+    """The member `observed` of --format json.
+
+    Args:
+        comparison: The comparison.
+        job: ID of the job.
+        side: TRAINIUM or LAB.
+    """
     return {
         "job": job,
         "side": side,
-        "predicted_and_seen": {rule: list(texts) for rule, texts in found.seen.items()},
-        "predicted_not_seen": list(found.not_seen),
-        "seen_not_predicted": [event.text for event in found.not_predicted],
-        "not_counted": list(found.uncounted),
+        "predicted_and_seen": {rule: list(texts) for rule, texts in comparison.seen.items()},
+        "predicted_not_seen": list(comparison.not_seen),
+        "seen_not_predicted": [event.text for event in comparison.not_predicted],
+        "not_counted": list(comparison.uncounted),
     }

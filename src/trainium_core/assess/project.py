@@ -10,9 +10,7 @@ from trainium_core.assess.resolver import Resolver
 
 
 class Summary:
-    """What other modules need of one. results: of its functions; classes: whether each is a subclass of torch's
-    Module.
-    """
+    """The results of a module's functions, and which of its classes are modules of torch."""
 
     def __init__(self, reader: Resolver) -> None:
         self.results = {path: function.result for path, function in reader.functions.items()}
@@ -21,10 +19,11 @@ class Summary:
 
 
 class ProjectFiles:
-    """The Python files of a code base by every name that they can be imported by.
+    """The Python files of a code base, by every name that they can be imported by.
 
-    read: reads a file, and stores its summary. `ahead` has the findings of files that were read early because another
-    one imports them.
+    Attributes:
+        ahead: The findings in files that were read early because another file imports them.
+        roots: First parts of all names that a file can be imported by.
     """
 
     def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], FileFindings]) -> None:
@@ -35,7 +34,6 @@ class ProjectFiles:
         self._ambiguous = set[str]()
         self._summaries = dict[Path, Summary | None]()
         self.roots = set[str]()
-        """First parts of all names that a file can be imported by."""
         for file in files:
             self._add(file)
 

@@ -22,30 +22,30 @@ LEVELS = {
 }
 
 
-def as_json(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
+def as_json(assessment: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
     """The document of --format json, for the shown stacks."""
-    used = {one.rule for one in (*found.counted(shown), *found.ignored)}
+    used = {one.rule for one in (*assessment.counted(shown), *assessment.ignored)}
     return {
         "schema": JSON_SCHEMA,
         "version": version,
-        "files": found.files,
-        "lines": found.lines,
-        "stacks": {key: _stack(found, key) for key in shown},
+        "files": assessment.files,
+        "lines": assessment.lines,
+        "stacks": {key: _stack(assessment, key) for key in shown},
         "rules": {name: _rule(rules()[name]) for name in sorted(used)},
-        "findings": [_finding(one) for one in found.counted(shown)],
-        "ignored": [{**_finding(one), "reason": one.reason} for one in found.ignored],
-        "unknown_libraries": dict(found.unknown),
-        "not_read": [_problem(one) for one in found.unreadable],
-        "comments": [_problem(one) for one in found.comments],
+        "findings": [_finding(one) for one in assessment.counted(shown)],
+        "ignored": [{**_finding(one), "reason": one.reason} for one in assessment.ignored],
+        "unknown_libraries": dict(assessment.unknown),
+        "not_read": [_problem(one) for one in assessment.unreadable],
+        "comments": [_problem(one) for one in assessment.comments],
         "cannot_see": CANNOT_SEE,
     }
 
 
-def _stack(found: Assessment, key: str) -> Mapping[str, Any]:
+def _stack(assessment: Assessment, key: str) -> Mapping[str, Any]:
     stack = asdict(stacks()[key])
     del stack["key"]
-    kinds = {severity.name: count for severity, count in found.kinds(key).items()}
-    return stack | {"date": str(stack["date"]), "verdict": found.verdict(key), "kinds": kinds}
+    kinds = {severity.name: count for severity, count in assessment.kinds(key).items()}
+    return stack | {"date": str(stack["date"]), "verdict": assessment.verdict(key), "kinds": kinds}
 
 
 def _rule(rule: Rule) -> Mapping[str, Any]:

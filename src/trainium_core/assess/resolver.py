@@ -271,8 +271,8 @@ class Resolver(Expressions):
         return function.result
 
     def _parameters(self, function: Function, arguments: Sequence[str]) -> Scope:
-        given = function.node.args
-        parameters = [*given.posonlyargs, *given.args]
+        signature = function.node.args
+        parameters = [*signature.posonlyargs, *signature.args]
         scope = Scope()
         is_static = any(
             isinstance(decorator, ast.Name) and decorator.id == "staticmethod"
@@ -287,14 +287,14 @@ class Resolver(Expressions):
             and function.owner is not None
             and function.owner.is_module
         )
-        without_default = len(parameters) - len(given.defaults)
-        for at, parameter in enumerate([*parameters, *given.kwonlyargs]):
+        without_default = len(parameters) - len(signature.defaults)
+        for at, parameter in enumerate([*parameters, *signature.kwonlyargs]):
             declared = self._annotated(parameter.annotation)
             called = arguments[at] if at < len(arguments) else UNKNOWN
             is_input = computes and at < without_default and not _FLAGS.match(parameter.arg)
             assumed = TENSOR if is_input and parameter.annotation is None else UNKNOWN
             scope[parameter.arg] = declared or called or assumed
-        for rest in (given.vararg, given.kwarg):
+        for rest in (signature.vararg, signature.kwarg):
             if rest:
                 scope[rest.arg] = UNKNOWN
         return scope

@@ -47,7 +47,8 @@ FAIL_ON = (*(severity.name for severity in sorted(Severity, reverse=True)[:-1]),
 class Argument:
     """A condition on an argument of a call: its literal, or the name that it resolves to, fits the expression.
 
-    position: its place when it is not named; None for one that is always named.
+    Attributes:
+        position: Its index if it is passed by position; None for a keyword-only argument.
     """
 
     name: str
@@ -106,8 +107,14 @@ class Match:
 class Rule:
     """What a rule matches, and what a finding means.
 
-    severity: for each stack. effort: S, M or L. doubt: why the severity may be wrong. covers: rules that say nothing
-    more about the same line. bad, good: examples; `example_file` is the file's name if it is not a Python file.
+    Attributes:
+        severity: By stack.
+        effort: S, M or L.
+        doubt: Why the severity may be wrong.
+        covers: Rules whose findings on the same line are not reported.
+        bad: An example with a finding.
+        good: An example without one.
+        example_file: Name of the file with the example.
     """
 
     id: str
@@ -151,8 +158,9 @@ class Stack:
 class Libraries:
     """The rule of each library, by the names of its modules and distributions.
 
-    optional: the rule of a library whose import is optional. neutral: names of distributions and modules without device
-    code.
+    Attributes:
+        optional: By rule, the rule of an optional import of the same library.
+        neutral: Names of distributions without device code.
     """
 
     by_module: Mapping[str, Rule]
@@ -179,17 +187,17 @@ def rules() -> Mapping[str, Rule]:
 
 
 def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> Rule:
-    given = dict(row)
-    severity = {stack: Severity[given.pop(stack)] for stack in STACKS}
-    matches = [_match(match) for match in given.pop("match")]
-    source = sources[given.pop("source")]
-    return Rule(**given, **source, kind=kind, severity=severity, matches=matches)
+    fields = dict(row)
+    severity = {stack: Severity[fields.pop(stack)] for stack in STACKS}
+    matches = [_match(match) for match in fields.pop("match")]
+    source = sources[fields.pop("source")]
+    return Rule(**fields, **source, kind=kind, severity=severity, matches=matches)
 
 
 def _match(row: dict[str, Any]) -> Match:
-    given = dict(row)
-    arguments = [Argument(**argument) for argument in given.pop("arguments", ())]
-    return Match(**given, arguments=arguments)
+    fields = dict(row)
+    arguments = [Argument(**argument) for argument in fields.pop("arguments", ())]
+    return Match(**fields, arguments=arguments)
 
 
 @cache

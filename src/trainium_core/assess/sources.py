@@ -1,4 +1,4 @@
-"""Which files of a code base are read, and how: Python, notebooks, shell, Dockerfiles, CUDA, manifests."""
+"""Selects and reads the files of a code base: Python, notebooks, shell, Dockerfiles, CUDA, manifests."""
 
 import ast
 import json
@@ -36,21 +36,21 @@ def kind_of(path: Path) -> str:
     return ""
 
 
-def files_of(given: Path) -> Iterator[Path]:
+def files_of(start: Path) -> Iterator[Path]:
     """The files of a path that are read, in order. A file that is named directly is read whatever its name.
 
     Raises:
         OSError: The path does not exist, or a folder cannot be listed.
     """
-    if not given.is_dir():
-        given.stat()
-        yield given
+    if not start.is_dir():
+        start.stat()
+        yield start
         return
 
     def fail(error: OSError) -> None:
         raise error
 
-    for folder, below, names in os.walk(given, onerror=fail):
+    for folder, below, names in os.walk(start, onerror=fail):
         below[:] = sorted(
             name for name in below if not name.startswith(".") and name not in FILES["skipped_folders"]
             and not os.path.lexists(Path(folder, name, "pyvenv.cfg"))
@@ -123,8 +123,8 @@ class PythonSource:
 
     def place(self, line: int) -> tuple[int, int]:
         """The cell, 0 outside of notebooks, and the line in it."""
-        found = max((cell for cell in self.cells if cell[0] <= line), default=None)
-        return (found[1], line - found[0] + 1) if found else (0, line)
+        cell_start = max((cell for cell in self.cells if cell[0] <= line), default=None)
+        return (cell_start[1], line - cell_start[0] + 1) if cell_start else (0, line)
 
 
 def python_source(content: bytes) -> PythonSource:

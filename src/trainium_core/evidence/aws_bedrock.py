@@ -9,9 +9,10 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 
 class CheckpointInS3(AwsService):
-    """Implements trainium_core.evidence.bedrock.Checkpoint. prefix: ends with a slash.
+    """A checkpoint below a prefix that ends with a slash. Implements trainium_core.evidence.bedrock.Checkpoint.
 
-    Raises UnavailableError.
+    Raises:
+        UnavailableError: The files cannot be listed or read.
     """
 
     def __init__(self, region: str, bucket: str, prefix: str, clients: Clients) -> None:

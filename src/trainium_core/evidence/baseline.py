@@ -67,12 +67,12 @@ def pairs() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads((DATA / "baselines.toml").read_text(encoding="utf-8"))
 
 
-def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str | None = None) -> Baseline:
+def baseline(plan: Plan, stated: Mapping[str, Any], folder: Path, *, chosen: str | None = None) -> Baseline:
     """The GPU plan to compare with a Trainium plan.
 
     Args:
         plan: The Trainium plan.
-        given: Its settings as in cdk.json, without their prefix.
+        stated: Its settings as in cdk.json, without their prefix.
         folder: The folder that its paths are relative to.
         chosen: The GPU type. Default: the preferred one that the region offers.
 
@@ -84,9 +84,9 @@ def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str 
         raise BaselineError(f"{plan.instance_type} has GPUs: give the Trainium plan to compare with")
     name, why, skipped = _given_type(plan, chosen) if chosen else _preferred_type(plan)
     kind = plan.catalog[name]
-    left_out = {key: why_not for key, why_not in _OF_TRAINIUM.items() if key in given}
-    left_out |= {key: "it is for other stacks" for key in given if GROUP_OF.get(key) in _ENGINE_GROUPS}
-    settings = {key: value for key, value in given.items() if key not in left_out}
+    left_out = {key: why_not for key, why_not in _OF_TRAINIUM.items() if key in stated}
+    left_out |= {key: "it is for other stacks" for key in stated if GROUP_OF.get(key) in _ENGINE_GROUPS}
+    settings = {key: value for key, value in stated.items() if key not in left_out}
     settings |= {key: str((folder / str(settings[key])).resolve()) for key in _FILES if key in settings}
     settings |= {"instance_type": name, "cluster_name": _name(plan.cluster_name)}
     if "secondary_interface_type" in settings and kind.efa_interfaces < 2:

@@ -1,4 +1,4 @@
-"""What keeps a checkpoint from being imported into Amazon Bedrock, and the role that an import needs."""
+"""Checks of a checkpoint for import into Amazon Bedrock, and the role that an import needs."""
 
 import json
 import struct
@@ -23,7 +23,11 @@ _LARGEST_HEADER = 100 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointFinding:
-    """pass; fail: the import does not support it; look: no source says whether it does."""
+    """The result of a check.
+
+    Attributes:
+        status: "pass"; "fail": the import does not support it; "look": no source says whether it does.
+    """
 
     check: str
     status: Literal["pass", "fail", "look"]
@@ -31,14 +35,25 @@ class CheckpointFinding:
 
 
 class Checkpoint(Protocol):
-    """The files of a checkpoint, without folders below it. sizes: bytes by name."""
+    """The files of a checkpoint, without folders below it.
+
+    Attributes:
+        sizes: Bytes by name.
+    """
 
     sizes: Mapping[str, int]
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file from `start`. length: at most that many; None for all.
+        """Bytes of a file.
 
-        Raises OSError or UnavailableError.
+        Args:
+            name: Name of the file.
+            start: The first byte.
+            length: The largest number of bytes; None: all.
+
+        Raises:
+            OSError: A local file cannot be read.
+            UnavailableError: A file in S3 cannot be read.
         """
         ...
 
@@ -57,7 +72,12 @@ class CheckpointFolder:
 
 
 def check_checkpoint(checkpoint: Checkpoint, region: str) -> Sequence[CheckpointFinding]:
-    """Every check of the files. Raises OSError or UnavailableError for a file that cannot be read."""
+    """The results of all checks of a checkpoint for an import in a region.
+
+    Raises:
+        OSError: A local file cannot be read.
+        UnavailableError: A file in S3 cannot be read.
+    """
     config = _json_of(checkpoint, CONFIG)
     weights = {name: size for name, size in sorted(checkpoint.sizes.items()) if name.endswith(".safetensors")}
     return [
@@ -80,7 +100,7 @@ def import_facts() -> Mapping[str, Any]:
 
 
 def trust_policy(account: str, region: str) -> Mapping[str, Any]:
-    """Who may assume the role of an import: Bedrock, for import jobs of the account in the region."""
+    """The trust policy of the role of an import: Bedrock, for import jobs of the account in the region."""
     jobs = f"arn:aws:bedrock:{region}:{account}:model-import-job/*"
     statement = {
         "Effect": "Allow",
@@ -92,7 +112,7 @@ def trust_policy(account: str, region: str) -> Mapping[str, Any]:
 
 
 def role_policy(bucket: str, prefix: str, account: str) -> Mapping[str, Any]:
-    """What the role may do: list the bucket and read the checkpoint.
+    """The permissions of the role: list the bucket and read the checkpoint.
 
     It is not documented which prefix an import lists, so the list is not limited to one.
     """

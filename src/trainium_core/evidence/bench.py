@@ -90,18 +90,18 @@ def measured_run(
     if not steps and imported:
         run = _run(state, (), seed, None)
         return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates="the job prints no steps")
-    found = counted(steps, file.steps, file.warmup_steps)
-    if not found:
+    counted_steps = counted(steps, file.steps, file.warmup_steps)
+    if not counted_steps:
         why = f"it has no {file.steps} steps in a row after the warm-up" if steps else "it prints no progress lines"
         return MeasuredRun(run=_run(state, (), seed, why), imported=imported)
-    run = _run(state, found, seed, None, losses=steps)
-    if any(step.seconds is None or step.seconds <= 0 for step in found):
+    run = _run(state, counted_steps, seed, None, losses=steps)
+    if any(step.seconds is None or step.seconds <= 0 for step in counted_steps):
         return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates=NO_SECONDS)
-    seconds = [step.seconds or 0.0 for step in found]
-    rates[STEPS_PER_SECOND] = sum(step.steps for step in found) / sum(seconds)
+    seconds = [step.seconds or 0.0 for step in counted_steps]
+    rates[STEPS_PER_SECOND] = sum(step.steps for step in counted_steps) / sum(seconds)
     if run.tokens:
         rates[TOKENS_PER_SECOND] = run.tokens / sum(seconds)
-    is_each = all(step.steps == 1 for step in found)
+    is_each = all(step.steps == 1 for step in counted_steps)
     return MeasuredRun(
         run=run,
         samples=tuple(seconds) if is_each else (),
@@ -111,18 +111,18 @@ def measured_run(
     )
 
 
-def _run(state: JobState, found: Sequence[Step], seed: int, excluded: str | None, losses: Sequence[Step] = ()) -> Run:
+def _run(state: JobState, steps: Sequence[Step], seed: int, excluded: str | None, losses: Sequence[Step] = ()) -> Run:
     attempt = state.attempts[-1] if state.attempts else None
     node = attempt.nodes[0] if attempt and attempt.nodes else None
-    tokens = [step.tokens for step in found]
+    tokens = [step.tokens for step in steps]
     observed = node.observed if node else None
     recompiled = [use.recompiled for use in node.caches] if node else []
     return Run(
         job=state.job.id,
         attempt=attempt.number if attempt else None,
         seed=seed,
-        phases=_phases(state, found),
-        steps=sum(step.steps for step in found) if found else None,
+        phases=_phases(state, steps),
+        steps=sum(step.steps for step in steps) if steps else None,
         tokens=round(sum(token or 0.0 for token in tokens)) if tokens and None not in tokens else None,
         fallback_ops=sum(observed.fallbacks.values()) if observed else None,
         recompiles=sum(recompiled) if recompiled else None,
@@ -131,14 +131,14 @@ def _run(state: JobState, found: Sequence[Step], seed: int, excluded: str | None
     )
 
 
-def _phases(state: JobState, found: Sequence[Step]) -> Mapping[str, float | None]:
+def _phases(state: JobState, steps: Sequence[Step]) -> Mapping[str, float | None]:
     """Seconds on node 0 by phase. A first step with compilations is cold, one with cached graphs alone is warm."""
     node = state.attempts[-1].nodes[0] if state.attempts and state.attempts[-1].nodes else None
     phases: Mapping[str, float] = node.phases if node else {}
     compiled = graphs_of(node).get("compiled") if node else None
     first = phases.get("first_step")
     restarts = [restart.seconds for restart in restarts_of(state)]
-    seconds = [step.seconds for step in found]
+    seconds = [step.seconds for step in steps]
     return {
         "compile_cold": first if compiled else None,
         "compile_warm": first if compiled == 0 else None,
@@ -315,7 +315,7 @@ def with_ratios(records: Sequence[Record], runs: Mapping[str, Sequence[MeasuredR
 def _compared(
     record: Record, other: Record, runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]
 ) -> Comparability:
-    found = comparable(record, other, of_cost=False)
+    comparison = comparable(record, other, of_cost=False)
     of_cost = comparable(record, other).verdict
     rates = {name for name in record.metrics if name.endswith(_RATE)}
     costs = {name: rate for rate in rates if rate.endswith("tokens_per_second") for name in _cost_names(rate)}
@@ -323,7 +323,7 @@ def _compared(
     for name, rate in sorted(({rate: rate for rate in rates} | costs).items()):
         metrics = [side.metrics[name] for side in (record, other) if name in side.metrics]
         null = next((metric.why_null for metric in metrics if metric.value is None), None)
-        verdict = of_cost if name.endswith("_paid") else found.verdict
+        verdict = of_cost if name.endswith("_paid") else comparison.verdict
         if len(metrics) < 2:
             continue
         if verdict != COMPARABLE or null is not None:
@@ -331,7 +331,7 @@ def _compared(
             continue
         ours, theirs = (_values(side, name, rate, its) for side, its in ((record, runs), (other, others)))
         ratios[name] = ratio_of_runs(ours, theirs, f"{name} of {record.id} / {name} of {other.id}")
-    return replace(found, ratios=ratios)
+    return replace(comparison, ratios=ratios)
 
 
 def _values(record: Record, name: str, rate: str, runs: Sequence[MeasuredRun]) -> list[float]:

@@ -259,7 +259,7 @@ def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
     return requests
 
 
-def seeded(given: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def seeded(job_file: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The keys of a job file with the seed in the place of {seed}, in arguments, command and environment."""
 
     def put(value: Any) -> Any:
@@ -272,5 +272,5 @@ def seeded(given: Mapping[str, Any], seed: int) -> dict[str, Any]:
         return value
 
     return {
-        key: put(value) if key in ("arguments", "command", "environment") else value for key, value in given.items()
+        key: put(value) if key in ("arguments", "command", "environment") else value for key, value in job_file.items()
     }

@@ -20,7 +20,13 @@ _PRECISIONS = {
 
 
 def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
-    """Compare the conditions of two records. of_cost: including the purchase option."""
+    """Compare the conditions of two records.
+
+    Args:
+        a: The record that is compared.
+        b: The other record.
+        of_cost: Whether the purchase option is a condition.
+    """
     equal, different = list[str](), list[str]()
     for name, problem in _conditions(a, b, of_cost=of_cost):
         if problem:

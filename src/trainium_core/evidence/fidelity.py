@@ -24,7 +24,7 @@ class FidelityError(ValueError):
 def loss_fidelity(
     curves: Mapping[int, Curve], references: Mapping[int, Curve], reference: str, limit: float
 ) -> tuple[Fidelity, tuple[str, ...]]:
-    """Compare loss curves by seed; also warnings."""
+    """Compare loss curves by seed. Returns the result and warnings."""
     shared = [
         (ours, theirs)
         for seed, curve in curves.items()
@@ -39,16 +39,20 @@ def loss_fidelity(
 
 
 def logits_fidelity(logits: Path, fp32: Path, bf16: Path, limit: float) -> Fidelity:
-    """The norm of the error against fp32, divided by that of bf16 on the reference. Raises FidelityError."""
-    given, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))
-    if not len(given) == len(exact) == len(rounded):
+    """The norm of the error against fp32, divided by that of bf16 on the reference.
+
+    Raises:
+        FidelityError: A file cannot be read, or the files cannot be compared.
+    """
+    numbers, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))
+    if not len(numbers) == len(exact) == len(rounded):
         raise FidelityError(
-            f"{logits.name} has {len(given)} numbers, and the reference {len(exact)} and {len(rounded)}"
+            f"{logits.name} has {len(numbers)} numbers, and the reference {len(exact)} and {len(rounded)}"
         )
-    own = math.dist(rounded, exact)
-    if not own:
+    bf16_error = math.dist(rounded, exact)
+    if not bf16_error:
         raise FidelityError(f"{bf16.name} and {fp32.name} are equal, so the error of bf16 is unknown")
-    value = math.dist(given, exact) / own
+    value = math.dist(numbers, exact) / bf16_error
     return _result(LOGITS, fp32.name, value if math.isfinite(value) else None, limit)
 
 
@@ -68,9 +72,9 @@ def _numbers(path: Path) -> tuple[float, ...]:
         header = literal_eval(content[start : start + length].decode())
         data = content[start + length :]
         code, size = _TYPES[header["descr"]]
-        found: tuple[float, ...] = struct.unpack(f"<{len(data) // size}{code}", data)
+        numbers: tuple[float, ...] = struct.unpack(f"<{len(data) // size}{code}", data)
     except (ValueError, KeyError, TypeError, SyntaxError, struct.error) as error:
         raise FidelityError(f"{path.name} is not a .npy file of float32 or float64: {error}") from error
-    if not all(map(math.isfinite, found)):
+    if not all(map(math.isfinite, numbers)):
         raise FidelityError(f"{path.name} has numbers that are not finite")
-    return found
+    return numbers

@@ -1,4 +1,4 @@
-"""Runs the steps of a pilot: free checks first, billed clusters only after confirmation, and always their end."""
+"""Runs the steps of a pilot: free checks first, then billed clusters after confirmation. Always ends the clusters."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,12 @@ Result = Literal["complete", "stopped", "unknown", "declined", "interrupted"]
 
 @dataclass(frozen=True, kw_only=True)
 class StepEnd:
-    """How a command ended. output: what it printed, if that was kept. late: whether it exceeded its time limit."""
+    """How a command ended.
+
+    Attributes:
+        output: Its standard output, if it was captured.
+        late: Whether it exceeded its time limit.
+    """
 
     exit_code: int
     output: str = ""
@@ -30,7 +35,7 @@ class StepEnd:
 
 @dataclass(kw_only=True)
 class PilotState:
-    """What is stored of a pilot, after every change.
+    """The stored state of a pilot.
 
     Attributes:
         digest: Of the pilot's file, its plans and its job.
@@ -51,7 +56,13 @@ class PilotState:
 
     @classmethod
     def from_json(cls, text: str) -> "PilotState":
-        """Raises ValueError, LookupError or TypeError if it is not one."""
+        """The state in a text.
+
+        Raises:
+            ValueError: The text is not JSON, or has another schema.
+            LookupError: It has no schema.
+            TypeError: It has other fields.
+        """
         stored = json.loads(text)
         if stored.pop("schema") != SCHEMA:
             raise ValueError("it has another schema")
@@ -80,7 +91,7 @@ def _time(text: str) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What a pilot needs from outside. KeyboardInterrupt and the exit code 130 of a step end what is billed.
+    """The effects of a pilot. KeyboardInterrupt and the exit code 130 of a step end what is billed.
 
     Attributes:
         run: Runs a step with a limit in seconds, or without one, given the job of its side.
@@ -99,7 +110,12 @@ class Outside:
 
 @dataclass(frozen=True, kw_only=True)
 class PilotEnd:
-    """How the pilot ended. why: empty if it is complete. left: clusters that may still be billed."""
+    """How the pilot ended.
+
+    Attributes:
+        why: Why it stopped; empty if it is complete.
+        left: Sides whose cluster may still be billed.
+    """
 
     result: Result
     why: str = ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from trainium_core.assess.rules import FAIL_ON
-from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.facts import DATA
 
 Kind = Literal["look", "billed", "evidence", "end", "report"]
@@ -19,7 +19,7 @@ _PATHS = ("plan", "job", "bench", "observe", "code", "baseline")
 
 @dataclass(frozen=True, kw_only=True)
 class PilotFile:
-    """What a pilot is to do. Paths are as in the file, relative to its folder.
+    """The file of a pilot. Paths are as in the file, relative to its folder.
 
     Attributes:
         plan: cdk.json of the Trainium cluster.
@@ -58,9 +58,15 @@ class PilotFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One command. `arguments` may contain placeholders; `key` is unique in a pilot.
+    """One command.
 
-    job: the name of the job that {job} stands for. starts: whether the command starts that job.
+    Attributes:
+        arguments: Arguments of `trn`, which may contain placeholders.
+        writes: File for its standard output.
+        passes: Exit codes of success.
+        tries: How often it is run while its exit code is 3.
+        job: Name of the job that {job} stands for.
+        starts: Whether the command starts that job.
     """
 
     name: str
@@ -75,37 +81,45 @@ class Step:
 
     @property
     def key(self) -> str:
+        """A name that is unique in a pilot."""
         return f"{self.side} {self.name}".strip()
 
 
 def read_pilot_file(text: str, folder: Path) -> PilotFile:
-    """The pilot of a TOML file. folder: that its paths are relative to. Raises TomlFileError with all mistakes."""
-    given = parse_toml(text)
+    """The pilot in the text of a TOML file.
+
+    Args:
+        text: The text.
+        folder: The folder that its paths are relative to.
+
+    Raises:
+        TomlFileError: The file has mistakes. The error has all of them.
+    """
+    document = parse_toml(text)
     reader = TomlReader()
     known = [field.name for field in fields(PilotFile)]
-    reader.only(given, known, "")
+    reader.only(document, known, "")
     problems = reader.problems
-    problems += [f"{key} is missing" for key in ("plan", "budget_usd", "hours") if key not in given]
-    if ("job" in given) == ("bench" in given):
-        both = " and ".join(key for key in ("job", "bench") if key in given) or "neither job nor bench"
+    problems += [f"{key} is missing" for key in ("plan", "budget_usd", "hours") if key not in document]
+    if ("job" in document) == ("bench" in document):
+        both = " and ".join(key for key in ("job", "bench") if key in document) or "neither job nor bench"
         problems.append(f"it has {both}; give either job, which each side runs, or bench, which measures all sides")
-    if "observe" in given and "code" not in given:
+    if "observe" in document and "code" not in document:
         problems.append("observe is compared with the findings in the code; name the code too")
     for key in known:
-        if key in given:
-            problems += _mistakes(key, given[key], folder)
+        if key in document:
+            problems += _mistakes(key, document[key], folder)
     if problems:
         raise TomlFileError(problems)
-    return PilotFile(**given)
+    return PilotFile(**document)
 
 
 def _mistakes(key: str, value: object, folder: Path) -> Iterator[str]:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
     if key == "hours":
-        if not (number and isinstance(value, int) and value > 0):
+        if not (type(value) is int and value > 0):
             yield f"hours is {value!r}; it must be a whole number of 1 or more"
     elif key == "budget_usd":
-        if not (number and cast("float", value) > 0):
+        if not (is_number(value) and cast("float", value) > 0):
             yield f"budget_usd is {value!r}; it must be an amount in US dollars above 0"
     elif not isinstance(value, str) or not value:
         yield f"{key} is {value!r}; it must be text"

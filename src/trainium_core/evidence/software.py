@@ -26,10 +26,10 @@ def software_of(
         for instance_id in (attempt.instance_ids if attempt else ())
         if instance_id in records
     ]
-    found = {
+    found_by_check = {
         name: [check.found for record in used for check in record.checks if check.name == name] for name in _CHECKS
     }
-    environments = [match for text in found["framework"] if (match := _ENVIRONMENT.fullmatch(text))]
+    environments = [match for text in found_by_check["framework"] if (match := _ENVIRONMENT.fullmatch(text))]
     stacks = {framework.environment: framework.stack for framework in frameworks().values() if not framework.gpus}
     same_stack = [
         environment for environment in environments if state.job.stack in (None, stacks.get(environment["name"]))
@@ -46,8 +46,8 @@ def software_of(
         compiler=_joined(
             release.removeprefix(RELEASE_PREFIX) for release in releases if release.startswith(RELEASE_PREFIX)
         ),
-        driver=_joined(match[1] for text in found["driver"] if (match := _DRIVER.match(text))),
-        runtime=_joined(match[1] for text in found["driver"] if (match := _RUNTIME.search(text))),
+        driver=_joined(match[1] for text in found_by_check["driver"] if (match := _DRIVER.match(text))),
+        runtime=_joined(match[1] for text in found_by_check["driver"] if (match := _RUNTIME.search(text))),
         git_commit=git_commit,
         git_dirty=git_dirty,
     )

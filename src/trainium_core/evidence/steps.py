@@ -34,21 +34,21 @@ class Step:
 
 def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
     """The steps of the last attempt, from the lines of the first process."""
-    found: list[Step] = []
+    steps_read: list[Step] = []
     attempt, before, warms = 0, 0, True
     for line in lines:
         if line.attempt != attempt:
             attempt, before, warms = line.attempt, 0, True
-            found.clear()
+            steps_read.clear()
         warms = warms or any(event in line.text for event in _GRAPH_EVENTS)
         match = PROGRESS.search(line.text)
         values = pairs_of(match[1]) if match else {}
         at = number(values.get("step", ""))
         if at is None or int(at) <= before:
             continue
-        steps = int(at) - before if found else 1
-        warms = warms or (len(found) > 1 and steps > found[-1].steps)
-        found.append(
+        steps = int(at) - before if steps_read else 1
+        warms = warms or (len(steps_read) > 1 and steps > steps_read[-1].steps)
+        steps_read.append(
             Step(
                 number=int(at),
                 steps=steps,
@@ -59,7 +59,7 @@ def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
             )
         )
         before, warms = int(at), False
-    return tuple(found)
+    return tuple(steps_read)
 
 
 def warmup_rule(least: int) -> str:
@@ -73,15 +73,15 @@ def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
 
     least: how many steps of the run are warm-up at least.
     """
-    found: list[Step] = []
+    rows: list[Step] = []
     passed = 0
     for step in steps:
         is_warmup = passed < least or step.warms
         passed += step.steps
         if is_warmup:
-            found.clear()
+            rows.clear()
             continue
-        found.append(step)
-        if sum(step.steps for step in found) >= wanted:
-            return tuple(found)
+        rows.append(step)
+        if sum(step.steps for step in rows) >= wanted:
+            return tuple(rows)
     return ()

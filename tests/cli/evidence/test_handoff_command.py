@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from tests.cli.running import GOOD, run
-from tests.core.test_bedrock_checkpoint import CONFIG, safetensors
+from tests.core.test_bedrock_checkpoint import safetensors, write_checkpoint
 from trainium_cli.evidence import handoff_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.evidence.aws_bedrock import ImportJob
@@ -17,11 +17,7 @@ from trainium_runtime.errors import RequestRefusedError
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "model.safetensors").write_bytes(safetensors())
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / name).write_text("{}")
-    return tmp_path
+    return write_checkpoint(tmp_path)
 
 
 def test_exit_code_is_the_worst_finding(checkpoint: Path) -> None:
@@ -40,7 +36,7 @@ def test_policies_and_commands_name_the_location(checkpoint: Path) -> None:
     assert "s3DataSource={s3Uri=s3://models/llama/}" in shown
     assert "Nothing was imported" in shown
     printed = json.loads(run("handoff", "bedrock", str(checkpoint), *options, "--json").stdout)
-    assert {one["status"] for one in printed["findings"]} == {"pass"}
+    assert {finding["status"] for finding in printed["findings"]} == {"pass"}
 
 
 ROLE = "arn:aws:iam::123456789012:role/import"
