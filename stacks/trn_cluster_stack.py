@@ -6,7 +6,7 @@ from constructs import Construct
 from stacks.end_output import add_end
 from trainium_cdk import SleepSwitch, TrainiumCluster
 from trainium_cdk.fleet.cluster_names import tag_all
-from trainium_cdk.fleet.fleet_outputs import add_state_outputs
+from trainium_cdk.fleet.created_fleet import add_state_outputs
 from trainium_core import Plan
 from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command, next_steps
@@ -37,13 +37,5 @@ class TrnClusterStack(Stack):
         )
         for step in steps:
             CfnOutput(self, step.name, description=step.meaning, value=step.value)
-        fleet = cluster.fleet
-        add_state_outputs(
-            self,
-            group_name=fleet.group.ref,
-            records=fleet.records,
-            pilot=fleet.pilot,
-            version=fleet.version,
-            readiness=fleet.readiness,
-        )
+        add_state_outputs(self, cluster.fleet)
         add_end(self, plan)

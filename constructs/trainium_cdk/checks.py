@@ -1,6 +1,7 @@
 """Checks of parameters that AWS would reject only during the deployment, and their errors."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, cast
 
 from aws_cdk import Stack, Token
@@ -13,9 +14,11 @@ _SHOWN = 120
 
 
 class PropsError(ValueError):
-    """Invalid parameters of a construct. The message says what is wrong with each, and how to fix it.
+    """Invalid parameters of a construct. The message names each one, its value, the allowed values and the fix.
 
-    path: of the construct. problems: all of them; the `key` of each is the name of its parameter.
+    Attributes:
+        path: Path of the construct.
+        problems: All problems. The `key` of each is the name of the parameter.
     """
 
     def __init__(self, path: str, problems: Iterable[Problem]) -> None:
@@ -27,7 +30,11 @@ class PropsError(ValueError):
 
 
 def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
-    """The error for one parameter. got: its value; a construct is shown by its path."""
+    """The error for one parameter.
+
+    Args:
+        got: Its value. A construct is shown by its path.
+    """
     node = getattr(got, "node", None)
     shown = node.path if isinstance(node, Node) else got
     return PropsError(construct.node.path, [Problem(key=parameter, got=shown, allowed=allowed, fix=fix)])
@@ -35,13 +42,12 @@ def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, 
 
 def check(construct: IConstruct, *problems: Iterable[Problem]) -> None:
     """Raise PropsError if there are problems."""
-    found = [problem for some in problems for problem in some]
-    if found:
-        raise PropsError(construct.node.path, found)
+    if all_problems := [*chain.from_iterable(problems)]:
+        raise PropsError(construct.node.path, all_problems)
 
 
 def form(setting: str, value: Any, *, field: str | None = None) -> Iterable[Problem]:
-    """What is wrong with the form of a value. Values that are not known yet and None are accepted.
+    """The problems with the form of a value. None and values that are not known yet are accepted.
 
     Args:
         field: Name of the parameter. Default: the setting.

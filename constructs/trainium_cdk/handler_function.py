@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,12 +12,13 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 import trainium_runtime
 import trainium_wire
-from trainium_cdk.justification import justify
+from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.service_role import service_role
 
 _PACKAGES = (trainium_wire, trainium_runtime)
@@ -31,6 +32,7 @@ _LONGEST_SERVICE_TIMEOUT = 60
 """Minutes: 3,600 seconds (CloudFormation template reference, ServiceTimeout)."""
 
 _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
+_RUNTIME = "python3.14"
 
 
 class HandlerFunction(Construct):
@@ -56,7 +58,7 @@ class HandlerFunction(Construct):
             environment: Variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
-        self._stack, self._timeout_minutes = Stack.of(self), timeout_minutes
+        self._scope, self._stack, self._timeout_minutes = scope, Stack.of(self), timeout_minutes
         self.log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
@@ -69,7 +71,7 @@ class HandlerFunction(Construct):
         self.function = lambda_.CfnFunction(
             self,
             "Function",
-            runtime=_runtime(),
+            runtime=_RUNTIME,
             handler=f"{trainium_runtime.__name__}.handlers.{handler}.handle",
             description=f"trainium-cdk: {handler}, version {trainium_runtime.__version__}",
             code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.bucket_name, s3_key=code.key),
@@ -79,6 +81,7 @@ class HandlerFunction(Construct):
             memory_size=256,
             environment=lambda_.CfnFunction.EnvironmentProperty(variables=dict(environment)) if environment else None,
         )
+        self.arn, self.name = self.function.attr_arn, self.function.ref
         justify(
             self.function,
             checkov={
@@ -96,10 +99,6 @@ class HandlerFunction(Construct):
             },
         )
 
-    @cached_property
-    def arn(self) -> str:
-        return self.function.attr_arn
-
     def allow(
         self, *, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
     ) -> None:
@@ -107,6 +106,12 @@ class HandlerFunction(Construct):
         self.policy.add_statements(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
+
+    def allow_reading(self, actions: Sequence[str]) -> None:
+        """Allow the function read-only actions that do not support resource-level permissions."""
+        self.allow(actions=actions, resources=["*"])
+        reason = "read-only actions without resource-level permissions (Service Authorization Reference)"
+        justify_wildcard(self, "*", reason)
 
     def custom_resource(
         self,
@@ -145,32 +150,29 @@ class HandlerFunction(Construct):
         calling = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn])
         iam.Policy(self, "CallItself", roles=[self.role], statements=[calling])
 
+    def call_on_event(
+        self, rule_id: str, *, source: str, detail_types: Sequence[str], detail: Mapping[str, Any]
+    ) -> None:
+        """Invoke the function for events. rule_id: ID of the rule, in the scope of the function."""
+        rule = events.CfnRule(
+            self._scope,
+            rule_id,
+            event_pattern={"source": [source], "detail-type": list(detail_types), "detail": dict(detail)},
+            targets=[events.CfnRule.TargetProperty(id=self.node.id, arn=self.arn)],
+        )
+        lambda_.CfnPermission(
+            self._scope,
+            f"{rule_id}MayCall",
+            action="lambda:InvokeFunction",
+            function_name=self.arn,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )
 
-def call_on_event(
-    scope: Construct,
-    name: str,
-    function_arn: str,
-    *,
-    target_id: str,
-    source: str,
-    detail_types: Sequence[str],
-    detail: Mapping[str, Any],
-) -> None:
-    """Invoke a function for events. name: id of the rule. target_id: of the function in the rule."""
-    rule = events.CfnRule(
-        scope,
-        name,
-        event_pattern={"source": [source], "detail-type": list(detail_types), "detail": dict(detail)},
-        targets=[events.CfnRule.TargetProperty(id=target_id, arn=function_arn)],
-    )
-    lambda_.CfnPermission(
-        scope,
-        f"{name}MayCall",
-        action="lambda:InvokeFunction",
-        function_name=function_arn,
-        principal="events.amazonaws.com",
-        source_arn=rule.attr_arn,
-    )
+    def call_on_object(self, rule_id: str, bucket: s3.IBucket, prefix: str) -> None:
+        """Invoke the function for each new object under a prefix of a bucket that sends events."""
+        detail = {"bucket": {"name": [bucket.bucket_name]}, "object": {"key": [{"prefix": f"{prefix}/"}]}}
+        self.call_on_event(rule_id, source="aws.s3", detail_types=["Object Created"], detail=detail)
 
 
 class _Code(Asset):
@@ -199,8 +201,3 @@ def _set_modes(folder: Path) -> None:
 @cache
 def _code(stack: Stack) -> _Code:
     return _Code(stack)
-
-
-@cache
-def _runtime() -> str:
-    return lambda_.Runtime.PYTHON_3_14.name

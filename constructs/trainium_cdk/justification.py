@@ -42,11 +42,11 @@ def justify_wildcards(construct: IConstruct, wildcards: Mapping[str, str], *, of
         of: The construct that owns the resources. If it is in another stack, the CDK chooses its name at the end of the
             synthesis.
     """
-    found = _Wildcards(construct, wildcards)
+    acknowledgement = _Wildcards(construct, wildcards)
     if of is not None and Stack.of(of) is not Stack.of(construct):
-        construct.node.add_validation(found)
+        construct.node.add_validation(acknowledgement)
     else:
-        found.validate()
+        acknowledgement.validate()
 
 
 @jsii.implements(IValidation)
@@ -61,7 +61,7 @@ class _Wildcards:
         if resources != ["*"]:
             resources = Stack.of(self._construct).resolve(resources)
         reasons = zip(resources, self._wildcards.values(), strict=True)
-        justify(self._construct, cdk_nag={f"IAM5[Resource::{_as_printed(one)}]": reason for one, reason in reasons})
+        justify(self._construct, cdk_nag={f"IAM5[Resource::{_as_printed(arn)}]": reason for arn, reason in reasons})
         return []
 
 
@@ -70,10 +70,10 @@ _VALIDATIONS: WeakKeyDictionary[IConstruct, Validations] = WeakKeyDictionary()
 
 def _validations(construct: IConstruct) -> Validations:
     """The acknowledgements of a construct, cached: reading them from the CDK takes as long as adding one."""
-    found = _VALIDATIONS.get(construct)
-    if found is None:
-        found = _VALIDATIONS[construct] = Validations.of(construct)
-    return found
+    validations = _VALIDATIONS.get(construct)
+    if validations is None:
+        validations = _VALIDATIONS[construct] = Validations.of(construct)
+    return validations
 
 
 def _as_printed(value: Any) -> str:

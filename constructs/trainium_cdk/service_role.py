@@ -1,6 +1,6 @@
-"""A role for one AWS service."""
+"""Roles for AWS services, and their permissions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -24,9 +24,18 @@ def service_role(
     """
     # In the generated classes some parameters have other names than in the interfaces.
     principal = _principal(service) if conditions is None else iam.ServicePrincipal(service, conditions=conditions)
-    as_the_cdk_has_it: iam.IPrincipal = principal  # pyright: ignore[reportAssignmentType]
-    role: iam.IRole = iam.Role(scope, construct_id, assumed_by=as_the_cdk_has_it, path=path)  # pyright: ignore[reportAssignmentType]
+    assumed_by: iam.IPrincipal = principal  # pyright: ignore[reportAssignmentType]
+    role: iam.IRole = iam.Role(scope, construct_id, assumed_by=assumed_by, path=path)  # pyright: ignore[reportAssignmentType]
     return role
+
+
+def allow(
+    role: iam.IRole, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
+) -> None:
+    """Allow a role actions on resources."""
+    role.add_to_principal_policy(
+        iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+    )
 
 
 @cache

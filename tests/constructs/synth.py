@@ -53,14 +53,14 @@ class Template:
     def before(self, logical_id: str) -> set[str]:
         """Logical ids of everything that CloudFormation creates before a resource, and deletes after it."""
         resources = self.resources()
-        found: set[str] = set()
+        earlier: set[str] = set()
         ahead = [logical_id]
         while ahead:
             resource = resources[ahead.pop()]
-            new = ({*as_list(resource.get("DependsOn", [])), *references(resource)} & resources.keys()) - found
-            found |= new
+            new = ({*as_list(resource.get("DependsOn", [])), *references(resource)} & resources.keys()) - earlier
+            earlier |= new
             ahead += new
-        return found
+        return earlier
 
 
 def feature_flags() -> Json:
@@ -72,16 +72,17 @@ def feature_flags() -> Json:
 def new_app(folder: Path | None = None, *, validated: bool = False) -> App:
     """An app with the feature flags of this repository.
 
-    folder: the output folder. Default: a new one. validated: by CloudFormation Validate too, as every app is by
-    default. That takes seconds in each process: the tests of it in tests/stacks validate every kind of plan, and the
-    others do not.
+    Args:
+        folder: Output folder. Default: a new one.
+        validated: Whether CloudFormation Validate runs at synthesis, as it does in every app by default. It takes
+            seconds in each process, so only the tests in tests/stacks do so, for every kind of plan.
     """
     folder = folder or Path(tempfile.mkdtemp(dir=_assemblies.name))
     return App(context=feature_flags(), outdir=str(folder), builtin_cloud_formation_validation=validated)
 
 
 def new_stack(*, validated: bool = False) -> Stack:
-    """An empty stack for a construct. validated: as for `new_app`."""
+    """An empty stack for a construct. `validated` is as for `new_app`."""
     return Stack(new_app(validated=validated), "Stack", env=Environment(region=REGION))
 
 

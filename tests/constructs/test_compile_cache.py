@@ -74,7 +74,7 @@ def test_nodes_access_graphs_and_delete_only_files_of_pytorch_xla() -> None:
         ("s3:DeleteObject", "/neuron-compile-cache/direct/*"),
         ("s3:ListBucket", ""),
     }
-    (listing,) = [one for one in statements(template) if "s3:ListBucket" in as_list(one["Action"])]
+    (listing,) = [s for s in statements(template) if "s3:ListBucket" in as_list(s["Action"])]
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}
 
 
@@ -111,7 +111,7 @@ def reads_from_another_account(*, own_bucket: bool) -> tuple[Template, list[str]
     bucket = None if own_bucket else s3.Bucket.from_bucket_name(stack, "Own", "my-cache")
     cache = CompileCache(stack, "Cache", bucket=bucket)
     cache.grant_read(iam.Role.from_role_arn(stack, "Reader", f"arn:aws:iam::{OTHER_ACCOUNT}:role/reader"))
-    return synthesize(stack), [one.data for one in cache.node.metadata if one.type == "aws:cdk:warning"]
+    return synthesize(stack), [entry.data for entry in cache.node.metadata if entry.type == "aws:cdk:warning"]
 
 
 def test_role_of_another_account_is_granted_only_by_bucket_policy() -> None:

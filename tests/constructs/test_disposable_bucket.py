@@ -49,14 +49,14 @@ def test_bucket_policy_allows_the_emptier() -> None:
     arn = {"Fn::GetAtt": [bucket().logical_id("AWS::S3::Bucket"), "Arn"]}
     role = {"Fn::GetAtt": [bucket().logical_id("AWS::IAM::Role"), "Arn"]}
     document = bucket().properties("AWS::S3::BucketPolicy")["PolicyDocument"]
-    assert [one for one in document["Statement"] if one["Effect"] == "Allow"] == [
+    assert [s for s in document["Statement"] if s["Effect"] == "Allow"] == [
         {"Effect": "Allow", "Action": actions, "Principal": {"AWS": role}, "Resource": resource}
         for actions, resource in (
             (["s3:GetBucketTagging", "s3:ListBucketVersions"], arn),
             (["s3:DeleteObject", "s3:DeleteObjectVersion"], {"Fn::Join": ["", [arn, "/*"]]}),
         )
     ]
-    assert not [one for one in statements(bucket()) if "s3:" in str(one["Action"])]
+    assert not [s for s in statements(bucket()) if "s3:" in str(s["Action"])]
 
 
 def test_bucket_retained_by_an_aspect_is_not_emptied() -> None:

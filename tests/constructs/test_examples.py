@@ -38,8 +38,8 @@ INDENTATION = " " * 8
 
 def example(name: str) -> str:
     """The code block in a class's docstring."""
-    lines = (getattr(trainium_cdk, name).__doc__ or "").splitlines()
-    return textwrap.dedent("\n".join(line for line in lines if line.startswith(INDENTATION)))
+    text = (getattr(trainium_cdk, name).__doc__ or "").partition("Example:\n")[2]
+    return textwrap.dedent("\n".join(line for line in text.splitlines() if line.startswith(INDENTATION)))
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,6 @@ def test_example_of_public_name_runs(
 def test_example_of_public_name_shows_its_methods(name: str) -> None:
     """Except those with which a fleet mounts a file system, which only a fleet calls."""
     code, of_file_systems = example(name), vars(NodeFileSystem)
-    methods = [path.rpartition(".")[2] for path, one in public_attributes(name) if inspect.isroutine(one)]
+    methods = [path.rpartition(".")[2] for path, value in public_attributes(name) if inspect.isroutine(value)]
     called = {CALLED_BY.get(method, method) for method in methods if method not in of_file_systems}
     assert [method for method in called if f".{method}(" not in code] == []

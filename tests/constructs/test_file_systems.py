@@ -40,8 +40,8 @@ def new_efs() -> Placed:
 
 
 @cache
-def new_lustre(**given: Any) -> Placed:
-    arguments: dict[str, Any] = {"size": Size.gibibytes(4800), **given}
+def new_lustre(**props: Any) -> Placed:
+    arguments: dict[str, Any] = {"size": Size.gibibytes(4800), **props}
     return placed(lambda stack, vpc, subnet: LustreFileSystem(stack, "Files", vpc=vpc, subnet=subnet, **arguments))
 
 
@@ -65,7 +65,7 @@ def existing_lustre() -> Placed:
 
 def group(template: Template, name: str) -> str:
     """The logical id of a security group, by its prefix."""
-    (logical_id,) = (one for one in template.resources("AWS::EC2::SecurityGroup") if one.startswith(name))
+    (logical_id,) = (i for i in template.resources("AWS::EC2::SecurityGroup") if i.startswith(name))
     return logical_id
 
 
@@ -132,8 +132,8 @@ def test_efs_accepts_only_nfs_from_the_nodes(made: Any) -> None:
 def test_lustre_and_nodes_reach_each_other_on_lustre_ports(made: Any) -> None:
     template, _ = made()
     nodes, files = group_id(template, "Nodes"), group_id(template, "Files") if made is new_lustre else GROUP_ID
-    for one, other in ((nodes, files), (files, nodes)):
-        assert let_in(template, one, other) == let_out(template, one, other) == LUSTRE
+    for group, other in ((nodes, files), (files, nodes)):
+        assert let_in(template, group, other) == let_out(template, group, other) == LUSTRE
 
 
 def test_new_lustre_allows_no_other_traffic() -> None:
@@ -152,7 +152,7 @@ def test_new_lustre_allows_no_other_traffic() -> None:
 def test_lustre_and_its_group_are_deleted_or_retained_together(policy: RemovalPolicy, fate: str) -> None:
     template, _ = new_lustre(removal_policy=policy)
     kept = [template.resources()[group(template, "Files")], *template.resources("AWS::FSx::FileSystem").values()]
-    assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in kept} == {(fate, "Retain")}
+    assert {(resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) for resource in kept} == {(fate, "Retain")}
 
 
 def test_existing_file_systems_are_referenced_by_id() -> None:

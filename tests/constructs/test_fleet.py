@@ -117,7 +117,7 @@ def test_nodes_may_read_the_script_of_their_version() -> None:
         if name.startswith("FleetRole")
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
     ]
-    assert {"Fn::GetAtt": [chosen, "NodeScript"]} in [one for s in statements for one in as_list(s["Resource"])]
+    assert {"Fn::GetAtt": [chosen, "NodeScript"]} in [arn for s in statements for arn in as_list(s["Resource"])]
     assert as_text(template.properties(RESOURCE_TYPE)["NodeScript"]) == f"arn:aws:s3:::{script_asset(template)}"
 
 

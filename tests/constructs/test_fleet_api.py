@@ -95,35 +95,40 @@ def launch_template_data() -> Json:
 def statements_of(role: str) -> list[Json]:
     """The statements of the policies of a role, by the prefix of its logical id."""
     policies = app().resources("AWS::IAM::Policy").values()
-    ours = [
-        one["Properties"] for one in policies if any(role in name for name in references(one["Properties"]["Roles"]))
+    return [
+        statement
+        for policy in policies
+        if any(role in name for name in references(policy["Properties"]["Roles"]))
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
     ]
-    return [statement for one in ours for statement in one["PolicyDocument"]["Statement"]]
 
 
 def test_grant_to_fleet_is_on_its_role_and_the_key() -> None:
-    reading = [one for one in statements_of("NodeRole") if "s3:GetObject*" in as_list(one["Action"])]
+    reading, decrypting = (
+        [statement for statement in statements_of("NodeRole") if action in as_list(statement["Action"])]
+        for action in ("s3:GetObject*", "kms:Decrypt")
+    )
     assert any(name.startswith("Data") for name in references(reading))
-    assert [one for one in statements_of("NodeRole") if "kms:Decrypt" in as_list(one["Action"])]
+    assert decrypting
 
 
 def test_auto_scaling_may_use_the_key_of_the_volumes() -> None:
-    statements = app().properties("AWS::KMS::Key")["KeyPolicy"]["Statement"]
-    of_auto_scaling = [one for one in statements if "AWSServiceRoleForAutoScaling" in json.dumps(one)]
-    actions = {action for one in of_auto_scaling for action in as_list(one["Action"])}
+    statements = app().properties(KEY)["KeyPolicy"]["Statement"]
+    of_auto_scaling = [s for s in statements if "AWSServiceRoleForAutoScaling" in json.dumps(s)]
+    actions = {action for statement in of_auto_scaling for action in as_list(statement["Action"])}
     assert {"kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKey*"} <= actions
-    volumes = [one["Ebs"] for one in launch_template_data()["BlockDeviceMappings"]]
-    assert [one["VolumeSize"] for one in volumes] == [512, 100]
-    assert all(
-        one["Encrypted"] and references(one["KmsKeyId"]) == {app().logical_id("AWS::KMS::Key")} for one in volumes
-    )
+    volumes = [mapping["Ebs"] for mapping in launch_template_data()["BlockDeviceMappings"]]
+    assert [volume["VolumeSize"] for volume in volumes] == [512, 100]
+    for volume in volumes:
+        assert volume["Encrypted"]
+        assert references(volume["KmsKeyId"]) == {app().logical_id(KEY)}
 
 
 def test_ports_are_opened_in_the_group_of_the_nodes() -> None:
     (nodes,) = [name for name in app().resources("AWS::EC2::SecurityGroup") if name.startswith("FleetSecurityGroup")]
-    rules = [one["Properties"] for one in app().resources("AWS::EC2::SecurityGroupIngress").values()]
-    opened = [one for one in rules if one.get("FromPort") == 8080 and references(one["GroupId"]) == {nodes}]
-    sources = {name for one in opened for name in references(one["SourceSecurityGroupId"])}
+    rules = [rule["Properties"] for rule in app().resources("AWS::EC2::SecurityGroupIngress").values()]
+    opened = [rule for rule in rules if rule.get("FromPort") == 8080 and references(rule["GroupId"]) == {nodes}]
+    sources = {name for rule in opened for name in references(rule["SourceSecurityGroupId"])}
     assert {name[:7] for name in sources} == {"Callers", "Balance"}
 
 
@@ -143,20 +148,22 @@ def test_failed_nodes_in_the_log_are_counted_by_cluster_name() -> None:
     assert metric["MetricNamespace"] == "TrainiumCdk/web-train"
 
 
+def failure_rule() -> Json:
+    """The properties of the rule that `on_node_failed` has added."""
+    (rule,) = [rule for name, rule in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
+    return rule["Properties"]
+
+
 def test_tag_of_failed_node_of_this_cluster_is_sent_to_target() -> None:
-    (rule,) = [one for name, one in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
-    assert rule["Properties"]["EventPattern"]["detail"]["tags"] == {
-        "trn:cluster": ["web-train"],
-        "trn:node": ["failed"],
-    }
-    (target,) = rule["Properties"]["Targets"]
+    assert failure_rule()["EventPattern"]["detail"]["tags"] == {"trn:cluster": ["web-train"], "trn:node": ["failed"]}
+    (target,) = failure_rule()["Targets"]
     assert references(target["Arn"]) == {app().logical_id("AWS::SNS::Topic")}
 
 
 def tag_change(instance: str) -> Json:
     """The event of an instance whose tags changed (EventBridge User Guide, Tag Change on Resource)."""
-    (found,) = client("ec2").describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"]
-    tags = {tag["Key"]: tag["Value"] for tag in found["Tags"]}
+    (description,) = client("ec2").describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"]
+    tags = {tag["Key"]: tag["Value"] for tag in description["Tags"]}
     return {
         "source": "aws.tag",
         "detail-type": "Tag Change on Resource",
@@ -185,15 +192,14 @@ def test_rule_matches_reconciler_tags_on_a_failed_node(monkeypatch: pytest.Monke
         group_name=GROUP, limit=1, store=store, autoscaling=client("autoscaling"), ec2=client("ec2")
     )
     keeper.reconcile({}, now=NOON)
-    (rule,) = [one for name, one in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
-    pattern = EventPattern.load(json.dumps(rule["Properties"]["EventPattern"]))
-    assert [pattern.matches_event(tag_change(one)) for one in (proven, failed)] == [False, True]
+    pattern = EventPattern.load(json.dumps(failure_rule()["EventPattern"]))
+    assert [pattern.matches_event(tag_change(instance)) for instance in (proven, failed)] == [False, True]
 
 
 def test_tags_of_the_app_reach_instances_volumes_and_interfaces() -> None:
-    for one in launch_template_data()["TagSpecifications"]:
-        assert {"Key": "team", "Value": "ml"} in one["Tags"]
-        assert {"Key": "trn:cluster", "Value": "web-train"} in one["Tags"]
+    for specification in launch_template_data()["TagSpecifications"]:
+        assert {"Key": "team", "Value": "ml"} in specification["Tags"]
+        assert {"Key": "trn:cluster", "Value": "web-train"} in specification["Tags"]
 
 
 def test_changed_tag_of_the_app_requires_no_new_nodes() -> None:
@@ -219,7 +225,7 @@ def test_parameters_of_cdk_interfaces_accept_their_classes() -> None:
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)
-    assert {"Fleet", "Imported", "Training"} <= {one.node.id for one in stack.node.children}
+    assert {"Fleet", "Imported", "Training"} <= {child.node.id for child in stack.node.children}
 
 
 def _bucket(prefix: str) -> str:
@@ -227,13 +233,17 @@ def _bucket(prefix: str) -> str:
     return name
 
 
+def fleet_in(stack: Stack, **props: Any) -> NeuronFleet:
+    """A fleet of one trn1.32xlarge in a new VPC of the stack."""
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    return NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, **props)
+
+
 @pytest.fixture(scope="module")
 def bare() -> tuple[Stack, NeuronFleet]:
     """A fleet whose records have a key, with an added group, and a role that may run jobs."""
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    key: Any = kms.Key(stack, "Key")
-    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, encryption_key=key)
+    fleet = fleet_in(stack, encryption_key=kms.Key(stack, "Key"))
     pipeline: Any = iam.AccountRootPrincipal()
     fleet.grant_run_jobs(iam.Role(stack, "Pipeline", assumed_by=pipeline))
     fleet.add_to_role_policy(iam.PolicyStatement(actions=["dynamodb:GetItem"], resources=["*"]))
@@ -242,19 +252,23 @@ def bare() -> tuple[Stack, NeuronFleet]:
 
 
 def allowed_to(template: Template, role: str, action: str) -> list[Any]:
-    policies = [one["Properties"] for one in template.resources("AWS::IAM::Policy").values()]
-    of_role = [one for one in policies if any(name.startswith(role) for name in references(one["Roles"]))]
-    return [s for one in of_role for s in one["PolicyDocument"]["Statement"] if action in as_list(s["Action"])]
+    return [
+        statement
+        for policy in template.resources("AWS::IAM::Policy").values()
+        if any(name.startswith(role) for name in references(policy["Properties"]["Roles"]))
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if action in as_list(statement["Action"])
+    ]
 
 
 def test_records_with_a_key_are_read_and_written_with_it(bare: tuple[Stack, NeuronFleet]) -> None:
     template = synthesize(bare[0])
     (rules,) = [
-        one["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-        for name, one in template.resources("AWS::S3::Bucket").items()
+        bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        for name, bucket in template.resources("AWS::S3::Bucket").items()
         if name.startswith("FleetRecords")
     ]
-    assert references(rules) == {template.logical_id("AWS::KMS::Key")}
+    assert references(rules) == {template.logical_id(KEY)}
     for role in ("FleetRole", "FleetKeeper", "FleetGate", "Pipeline"):
         assert allowed_to(template, role, "kms:Decrypt"), role
     for role in ("FleetRole", "Pipeline"):
@@ -288,7 +302,7 @@ def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]
 def test_nodes_may_not_write_what_operators_submit(bare: tuple[Stack, NeuronFleet], role: str, key: str) -> None:
     """IAM's `*` also matches slashes."""
     template = synthesize(bare[0]) if role == "FleetRole" else app()
-    written = json.dumps([one["Resource"] for one in allowed_to(template, role, "s3:PutObject")])
+    written = json.dumps([statement["Resource"] for statement in allowed_to(template, role, "s3:PutObject")])
     patterns = re.findall(r'"/([^"]+)"', written)
     assert any(fnmatchcase("jobs/job/outputs/x", pattern) for pattern in patterns)
     assert not [pattern for pattern in patterns if fnmatchcase(key, pattern)]
@@ -297,46 +311,36 @@ def test_nodes_may_not_write_what_operators_submit(bare: tuple[Stack, NeuronFlee
 def test_added_group_is_on_every_interface_and_replaces_nodes(bare: tuple[Stack, NeuronFleet]) -> None:
     template = synthesize(bare[0])
     interfaces = template.properties(LAUNCH_TEMPLATE)["LaunchTemplateData"]["NetworkInterfaces"]
-    assert len(interfaces) == 8
-    assert all(one["Groups"][1:] == ["sg-0123456789abcdef0"] and one["NetworkCardIndex"] >= 0 for one in interfaces)
+    assert [interface["Groups"][1:] for interface in interfaces] == [["sg-0123456789abcdef0"]] * 8
     assert template.properties(RESOURCE_TYPE)["Uses"]["security_group_1"] == "sg-0123456789abcdef0"
 
 
 def test_publishers_of_warnings_may_use_the_key() -> None:
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    key: Any = kms.Key(stack, "Key")
-    NeuronFleet(
-        stack,
-        "Fleet",
-        instance_type=ec2.InstanceType("trn1.2xlarge"),
-        vpc=vpc,
-        encryption_key=key,
-        max_lifetime=Duration.hours(8),
-        budget_usd=100,
-        budget_action="stop",
-    )
+    end: Any = {"max_lifetime": Duration.hours(8), "budget_usd": 100, "budget_action": "stop"}
+    fleet_in(stack, encryption_key=kms.Key(stack, "Key"), **end)
     template = synthesize(stack)
     topics = template.resources("AWS::SNS::Topic").values()
-    assert [references(one["Properties"]["KmsMasterKeyId"]) for one in topics] == [{template.logical_id(KEY)}] * 2
+    assert [references(topic["Properties"]["KmsMasterKeyId"]) for topic in topics] == [{template.logical_id(KEY)}] * 2
     statements = template.properties(KEY)["KeyPolicy"]["Statement"]
-    publishing = [one["Principal"] for one in statements if "kms:GenerateDataKey*" in one["Action"]]
-    services = {name for one in publishing for name in as_list(one.get("Service", []))}
+    publishers = [s["Principal"] for s in statements if "kms:GenerateDataKey*" in s["Action"]]
+    services = {name for principal in publishers for name in as_list(principal.get("Service", []))}
     assert {"budgets.amazonaws.com", "cloudwatch.amazonaws.com"} <= services
     assert allowed_to(template, "FleetPilotClock", "kms:GenerateDataKey")
 
 
 def test_aspect_of_the_page_reaches_the_logs_of_all_functions() -> None:
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.2xlarge"), vpc=vpc)
+    fleet_in(stack)
     page = (ROOT / "docs/reference/constructs.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page.partition("\n## Log groups\n")[2], re.DOTALL)
     exec(code, {"stack": stack})
     template = synthesize(stack)
     groups = template.resources("AWS::Logs::LogGroup").values()
-    kept = {(one["Properties"]["RetentionInDays"], *references(one["Properties"]["KmsKeyId"])) for one in groups}
-    assert kept == {(365, template.logical_id(KEY))}
+    assert {group["Properties"]["RetentionInDays"] for group in groups} == {365}
+    assert {name for group in groups for name in references(group["Properties"]["KmsKeyId"])} == {
+        template.logical_id(KEY)
+    }
     assert any(name.startswith("TrainiumCdkSleepSwitch") for name in template.resources("AWS::Logs::LogGroup"))
 
 
@@ -347,18 +351,14 @@ def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, Neuro
 
 def test_other_value_of_the_cluster_tag_fails_synthesis() -> None:
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    trn1 = ec2.InstanceType("trn1.32xlarge")
-    Tags.of(NeuronFleet(stack, "Fleet", instance_type=trn1, vpc=vpc, cluster_name="ours")).add(CLUSTER_TAG, "theirs")
+    Tags.of(fleet_in(stack, cluster_name="ours")).add(CLUSTER_TAG, "theirs")
     with pytest.raises(RuntimeError, match="got 'theirs' as its tag trn:cluster; allowed: 'ours'"):
         synthesize(stack)
 
 
 def test_destroy_in_a_stack_protected_later_fails_synthesis() -> None:
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    end: Any = {"max_lifetime": Duration.hours(8), "ends_action": "destroy"}
-    NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, **end)
+    fleet_in(stack, max_lifetime=Duration.hours(8), ends_action="destroy")
     stack.termination_protection = True
     with pytest.raises(RuntimeError, match="ends_action: got destroy with termination_protection=True"):
         synthesize(stack)
@@ -376,8 +376,6 @@ SIZE_CHANGES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("kind", SIZE_CHANGES)
 def test_change_of_the_size_of_the_group_fails_synthesis(kind: str) -> None:
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc)
-    SIZE_CHANGES[kind](fleet.auto_scaling_group)
+    SIZE_CHANGES[kind](fleet_in(stack).auto_scaling_group)
     with pytest.raises(RuntimeError, match=f"got {kind} on the Auto Scaling group of a fleet"):
         synthesize(stack)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.plans import RESERVATION
-from tests.constructs.synth import Json, Template, a_plan, as_list, cluster_template, granted
+from tests.constructs.synth import Json, Template, a_plan, cluster_template, granted
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.quota_need import QuotaNeed
 
@@ -28,16 +28,15 @@ def of_nodes(**settings: Any) -> set[tuple[str, str]]:
     """The permissions of nodes below the bucket of their records, without the bucket's name."""
     template = cluster_template(**settings)
     (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
-    found = granted(allowed(template, "FleetRole"))
-    return {(action, resource.partition(".Arn}")[2]) for action, resource in found if bucket in resource}
+    permissions = granted(allowed(template, "FleetRole"))
+    return {(action, resource.partition(".Arn}")[2]) for action, resource in permissions if bucket in resource}
 
 
 @pytest.mark.parametrize("kind", [QUOTA_CHECK, READINESS])
 def test_service_timeout_exceeds_that_of_the_function(kind: str) -> None:
     template, properties = cluster_template(), cluster_template().properties(kind)
-    (asker,) = [
-        one["Properties"] for name, one in template.resources("AWS::Lambda::Function").items() if "Asker" in name
-    ]
+    functions = template.resources("AWS::Lambda::Function").items()
+    (asker,) = [function["Properties"] for name, function in functions if "Asker" in name]
     lasts = 60 * int(properties["TimeoutMinutes"]) if kind == READINESS else asker["Timeout"]
     assert int(properties["ServiceTimeout"]) > lasts
 
@@ -48,7 +47,7 @@ def test_service_timeout_exceeds_that_of_the_function(kind: str) -> None:
 def test_functions_have_permissions_before_they_are_called(kind: str, functions: tuple[str, ...]) -> None:
     template = cluster_template()
     (resource,) = template.resources(kind).values()
-    needed = {name for name in template.resources() if any(one in name for one in functions)}
+    needed = {name for name in template.resources() if any(part in name for part in functions)}
     assert needed <= {*resource["DependsOn"], template.logical_id(kind)}
 
 
@@ -60,8 +59,8 @@ def test_quota_check_has_the_need_of_the_plan() -> None:
 
 
 def test_quota_check_may_only_read() -> None:
-    actions = {action for one in allowed(cluster_template(), "Asker") for action in as_list(one["Action"])}
-    reads = {one for one in actions if one.split(":")[1].startswith(("Get", "List", "Describe"))}
+    actions = {action for action, _ in granted(allowed(cluster_template(), "Asker"))}
+    reads = {action for action in actions if action.split(":")[1].startswith(("Get", "List", "Describe"))}
     assert actions - reads == {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
@@ -83,13 +82,13 @@ def test_reconciler_may_replace_nodes_only_with_recovery() -> None:
     with_recovery, without = (
         granted(allowed(cluster_template(node_recovery=recovery), "FleetKeeper")) for recovery in (True, False)
     )
-    ((action, group),) = {one for one in with_recovery - without if one[0].startswith("autoscaling:")}
+    ((action, group),) = {grant for grant in with_recovery - without if grant[0].startswith("autoscaling:")}
     assert action == "autoscaling:SetInstanceHealth"
     assert cluster_template().logical_id(GROUP) in group
 
 
 def test_reconciler_may_write_two_tags_on_only_its_own_instances() -> None:
-    (statement,) = [one for one in allowed(cluster_template(), "FleetKeeper") if one["Action"] == "ec2:CreateTags"]
+    (statement,) = [s for s in allowed(cluster_template(), "FleetKeeper") if s["Action"] == "ec2:CreateTags"]
     assert statement["Condition"] == {
         "StringEquals": OF_THE_CLUSTER,
         "ForAllValues:StringEquals": {"aws:TagKeys": ["trn:node", "trn:reason"]},
@@ -97,8 +96,7 @@ def test_reconciler_may_write_two_tags_on_only_its_own_instances() -> None:
 
 
 def test_gate_may_read_only_the_consoles_of_its_cluster() -> None:
-    watcher = allowed(cluster_template(), "GateWatcher")
-    (statement,) = [one for one in watcher if one["Action"] == "ec2:GetConsoleOutput"]
+    (statement,) = [s for s in allowed(cluster_template(), "GateWatcher") if s["Action"] == "ec2:GetConsoleOutput"]
     assert statement["Condition"] == {"StringEquals": OF_THE_CLUSTER}
 
 
@@ -131,7 +129,7 @@ def test_only_nodes_that_connect_to_each_other_exchange_keys() -> None:
 
 def test_logs_and_jobs_expire_and_records_do_not() -> None:
     buckets = cluster_template().resources("AWS::S3::Bucket")
-    (bucket,) = [one["Properties"] for name, one in buckets.items() if "Records" in name]
+    (bucket,) = [bucket["Properties"] for name, bucket in buckets.items() if "Records" in name]
     rules = bucket["LifecycleConfiguration"]["Rules"]
     assert {(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules} == {
         ("logs/", 30),

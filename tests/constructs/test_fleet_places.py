@@ -75,21 +75,18 @@ def test_looked_up_vpc_offers_its_private_subnets() -> None:
     NeuronFleet(stack, "Fleet", instance_type=TYPE, vpc=ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web"))
     choice = synthesize(stack).properties("Custom::TrnNodeSubnet")
     assert choice["SubnetIds"] == ["subnet-us-west-2a", "subnet-us-west-2b"]
-    assert [one.data for part in stack.node.find_all() for one in part.node.metadata if "warning" in one.type] == []
-
-
-def any_region() -> Any:
-    stack = Stack(new_app(), "Any")
-    NeuronFleet(stack, "Fleet", instance_type=TYPE, nodes=2, vpc=ec2.Vpc(stack, "Vpc", nat_gateways=1))
-    return synthesize(stack)
+    entries = [entry for child in stack.node.find_all() for entry in child.node.metadata]
+    assert [entry.data for entry in entries if "warning" in entry.type] == []
 
 
 def test_stack_without_region_chooses_subnet_and_checks_quota_at_deployment() -> None:
-    template = any_region()
+    stack = Stack(new_app(), "Any")
+    NeuronFleet(stack, "Fleet", instance_type=TYPE, nodes=2, vpc=ec2.Vpc(stack, "Vpc", nat_gateways=1))
+    template = synthesize(stack)
     assert template.properties("Custom::TrnQuotaGate")["Region"] == {"Ref": "AWS::Region"}
     choice = template.properties("Custom::TrnNodeSubnet")
     assert choice["InstanceType"] == "trn1.32xlarge"
-    assert [one["Ref"][:16] for one in choice["SubnetIds"]] == ["VpcPrivateSubnet"] * 2
+    assert [subnet["Ref"][:16] for subnet in choice["SubnetIds"]] == ["VpcPrivateSubnet"] * 2
     (chosen,) = template.properties("AWS::AutoScaling::AutoScalingGroup")["VPCZoneIdentifier"]
     assert chosen == {"Fn::GetAtt": [template.logical_id("Custom::TrnNodeSubnet"), "SubnetId"]}
 
@@ -99,4 +96,4 @@ def test_nested_stack_has_no_sleep_switch() -> None:
     nested = NestedStack(stack, "Nested")
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     NeuronFleet(nested, "Fleet", instance_type=TYPE, vpc=vpc)
-    assert not [one for one in stack.node.find_all() if isinstance(one, SleepSwitch)]
+    assert not [child for child in stack.node.find_all() if isinstance(child, SleepSwitch)]

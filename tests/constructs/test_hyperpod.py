@@ -16,8 +16,8 @@ def cluster(**settings: Any) -> Json:
 
 
 def group(name: str, **settings: Any) -> Json:
-    (found,) = [one for one in cluster(**settings)["InstanceGroups"] if one["InstanceGroupName"] == name]
-    return found
+    groups = {group["InstanceGroupName"]: group for group in cluster(**settings)["InstanceGroups"]}
+    return groups[name]
 
 
 def test_slurm_cluster_has_one_controller() -> None:
@@ -29,12 +29,12 @@ def test_slurm_cluster_has_one_controller() -> None:
 
 def test_eks_orchestrates_with_the_existing_cluster() -> None:
     assert cluster(**EKS)["Orchestrator"] == {"Eks": {"ClusterArn": EKS_CLUSTER}}
-    assert [one["InstanceGroupName"] for one in cluster(**EKS)["InstanceGroups"]] == ["workers"]
+    assert [group["InstanceGroupName"] for group in cluster(**EKS)["InstanceGroups"]] == ["workers"]
     assert "SlurmConfig" not in group("workers", **EKS)
 
 
 @pytest.mark.parametrize(("setting", "mode"), [(True, "Automatic"), (False, "None")])
-def test_faulty_nodes_are_replaced_by_default(setting: str, mode: str) -> None:
+def test_faulty_nodes_are_replaced_if_recovery_is_on(setting: bool, mode: str) -> None:
     assert cluster(node_recovery=setting)["NodeRecovery"] == mode
 
 
@@ -117,7 +117,7 @@ ENDS: dict[str, Any] = {"ends": "5d"}
 
 def test_clock_of_hyperpod_only_deletes_its_stack() -> None:
     template = hyperpod_template(**ENDS)
-    (policy,) = [one for name, one in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
+    (policy,) = [p for name, p in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
     allowed = granted(policy["Properties"]["PolicyDocument"]["Statement"])
     assert {action for action, _ in allowed} == {
         "cloudformation:DeleteStack",
@@ -139,14 +139,11 @@ def test_clock_is_deleted_after_the_cluster_so_that_it_can_retry() -> None:
 
 
 def test_capacity_block_of_the_plan_does_not_affect_hyperpod() -> None:
-    assert not hyperpod_template(**reserved_block()).resources("AWS::Scheduler::Schedule")
+    block = {"capacity": "capacity-block", **reserved("capacity-block")}
+    assert not hyperpod_template(**block).resources("AWS::Scheduler::Schedule")
 
 
 def test_budget_of_cluster_reports_and_stops_nothing() -> None:
     template = hyperpod_template(budget_usd=500)
     assert len(template.resources("AWS::Budgets::Budget")) == 1
     assert not template.resources("AWS::Scheduler::Schedule")
-
-
-def reserved_block() -> dict[str, Any]:
-    return {"capacity": "capacity-block", **reserved("capacity-block")}

@@ -2,7 +2,7 @@
 
 from aws_cdk import aws_iam as iam
 
-from tests.constructs.synth import granted, new_stack, synthesize
+from tests.constructs.synth import granted, new_stack, statements, synthesize
 from trainium_cdk.fleet.job_access import allow_jobs
 from trainium_core.plan.settings.jobs import JobAccess
 
@@ -14,8 +14,7 @@ def allowed(access: JobAccess) -> set[tuple[str, str]]:
     stack = new_stack()
     role = iam.Role(stack, "Node", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     allow_jobs(stack, role, access)
-    policies = synthesize(stack).resources("AWS::IAM::Policy").values()
-    return {each for policy in policies for each in granted(policy["Properties"]["PolicyDocument"]["Statement"])}
+    return granted(statements(synthesize(stack)))
 
 
 def test_nothing_is_allowed_without_settings() -> None:

@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from hypothesis import given, settings
 
 from tests.constructs.plans import RESERVATION, plans
-from tests.constructs.synth import Json, a_plan, new_stack, synthesize
+from tests.constructs.synth import Json, Template, a_plan, new_stack, synthesize
 from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.from_plan import plan_fleet
@@ -19,34 +19,34 @@ from trainium_core import Plan
 USER_DATA = "#!/bin/bash\necho node\n"
 
 
-def launch_template(plan: Plan, **arguments: Any) -> Json:
-    """The properties of the launch template alone, with two existing security groups."""
+def template_of(plan: Plan) -> Template:
+    """The template of a launch template alone, with two existing security groups."""
     stack = new_stack()
     ids = ("sg-0000000000000000a", "sg-0000000000000000b")
     groups = [ec2.SecurityGroup.from_security_group_id(stack, name, name) for name in ids]
     profile = iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node")
-    NodeLaunchTemplate(stack, "Template", props=of_plan(stack, plan, groups, profile, **arguments))
-    return synthesize(stack).properties("AWS::EC2::LaunchTemplate")
+    NodeLaunchTemplate(stack, "Template", props=of_plan(stack, plan, groups, profile))
+    return synthesize(stack)
 
 
 def of_plan(stack: Stack, plan: Plan, groups: Any, profile: iam.IInstanceProfile, **arguments: Any) -> Any:
     nowhere: Any = SimpleNamespace(vpc=None, subnet=None)
     fleet = plan_fleet(stack, plan, network=nowhere, cache=nowhere, file_systems=[], sleep=None)
-    taken = {name: getattr(fleet, name) for name in ("node", "capacity", "image_id", "root_volume", "tags")}
-    given = {"user_data": USER_DATA, **taken, **arguments}
+    of_fleet = {name: getattr(fleet, name) for name in ("node", "capacity", "image_id", "root_volume", "tags")}
+    props = {"user_data": USER_DATA, **of_fleet, **arguments}
     return LaunchTemplateProps(
-        security_groups=groups, instance_profile=profile, market_type=market_type_of(fleet.capacity), **given
+        security_groups=groups, instance_profile=profile, market_type=market_type_of(fleet.capacity), **props
     )
 
 
-def data_of(**settings: Any) -> Json:
-    return launch_template(a_plan(**settings))["LaunchTemplateData"]
+def data_of(plan: Plan) -> Json:
+    return template_of(plan).properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
 
 
 @given(plan=plans())
 @settings(max_examples=40)
 def test_launch_template_of_any_plan_is_valid(plan: Plan) -> None:
-    data = launch_template(plan)["LaunchTemplateData"]
+    data = data_of(plan)
     interfaces = data["NetworkInterfaces"]
     assert [interface["NetworkCardIndex"] for interface in interfaces] == list(range(max(plan.type.efa_interfaces, 1)))
     assert [interface["DeviceIndex"] for interface in interfaces] == [0] + [1] * (len(interfaces) - 1)
@@ -66,7 +66,7 @@ def test_launch_template_of_any_plan_is_valid(plan: Plan) -> None:
 
 
 def test_metadata_requires_tokens_and_is_reachable_from_containers() -> None:
-    assert data_of()["MetadataOptions"] == {
+    assert data_of(a_plan())["MetadataOptions"] == {
         "HttpEndpoint": "enabled",
         "HttpTokens": "required",
         "HttpPutResponseHopLimit": 2,
@@ -74,7 +74,7 @@ def test_metadata_requires_tokens_and_is_reachable_from_containers() -> None:
 
 
 def test_root_volume_is_encrypted_gp3_of_the_planned_size() -> None:
-    assert data_of(root_volume_gib=700, root_device_name="/dev/xvda")["BlockDeviceMappings"] == [
+    assert data_of(a_plan(root_volume_gib=700, root_device_name="/dev/xvda"))["BlockDeviceMappings"] == [
         {
             "DeviceName": "/dev/xvda",
             "Ebs": {
@@ -90,7 +90,7 @@ def test_root_volume_is_encrypted_gp3_of_the_planned_size() -> None:
 
 @pytest.mark.parametrize("resource_type", ["instance", "volume", "network-interface"])
 def test_launched_resources_are_tagged(resource_type: str) -> None:
-    specifications = data_of(tags={"team": "ml"})["TagSpecifications"]
+    specifications = data_of(a_plan(tags={"team": "ml"}))["TagSpecifications"]
     (tags,) = [spec["Tags"] for spec in specifications if spec["ResourceType"] == resource_type]
     assert {tag["Key"]: tag["Value"] for tag in tags} == {
         "team": "ml",
@@ -101,11 +101,7 @@ def test_launched_resources_are_tagged(resource_type: str) -> None:
 
 def test_image_is_resolved_from_ssm_parameter_at_deployment() -> None:
     name = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
-    stack = new_stack()
-    groups = [ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0000000000000000a")]
-    profile = iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node")
-    NodeLaunchTemplate(stack, "Template", props=of_plan(stack, a_plan(ami=name), groups, profile))
-    template = synthesize(stack)
+    template = template_of(a_plan(ami=name))
     parameter = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["ImageId"]["Ref"]
     assert template.json["Parameters"][parameter] == {
         "Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
@@ -113,7 +109,7 @@ def test_image_is_resolved_from_ssm_parameter_at_deployment() -> None:
     }
 
 
-def test_app_parameters_equal_those_of_the_plan() -> None:
+def test_parameters_and_equal_plan_make_the_same_template() -> None:
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
     groups = [EfaSecurityGroup(stack, "Group", vpc=vpc)]
@@ -122,7 +118,7 @@ def test_app_parameters_equal_those_of_the_plan() -> None:
     user_data.add_commands("echo node")
     NeuronLaunchTemplate(
         stack,
-        "Given",
+        "Direct",
         instance_type=ec2.InstanceType("trn1.32xlarge"),
         capacity=Capacity.reservation(RESERVATION),
         security_groups=groups,
@@ -150,5 +146,5 @@ def test_app_parameters_equal_those_of_the_plan() -> None:
     )
     named = {"user_data": "#!/bin/bash\necho node", "placement_group_name": "close"}
     NodeLaunchTemplate(stack, "Planned", props=of_plan(stack, plan, groups, profile, **named))
-    given, planned = synthesize(stack).resources("AWS::EC2::LaunchTemplate").values()
-    assert given["Properties"] == planned["Properties"]
+    direct, planned = synthesize(stack).resources("AWS::EC2::LaunchTemplate").values()
+    assert direct["Properties"] == planned["Properties"]

@@ -14,8 +14,8 @@ from tests.stacks.test_api_models import refused
 from trainium_core.engines.pcs.slurm_settings import cluster_settings, queue_settings, queues
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.problems import PlanError
-from trainium_userdata.pcs import login_script, proof_script
 from trainium_userdata.pcs_image import pcs_image_script
+from trainium_userdata.script import slurm_script
 
 IMAGE = "ami-0123456789abcdef0"
 CLUSTER, GROUP, QUEUE = "AWS::PCS::Cluster", "AWS::PCS::ComputeNodeGroup", "AWS::PCS::Queue"
@@ -26,11 +26,11 @@ def template(**settings: Any) -> Template:
 
 
 def groups(made: Template) -> dict[str, Json]:
-    return {one["Properties"]["Name"]: one["Properties"] for one in made.resources(GROUP).values()}
+    return {group["Properties"]["Name"]: group["Properties"] for group in made.resources(GROUP).values()}
 
 
 def pairs(settings: list[Json]) -> dict[str, str]:
-    return {one["ParameterName"]: one["ParameterValue"] for one in settings}
+    return {setting["ParameterName"]: setting["ParameterValue"] for setting in settings}
 
 
 def test_cluster_has_the_slurm_settings_of_the_plan() -> None:
@@ -76,18 +76,16 @@ def test_group_scales_from_zero_and_offers_devices() -> None:
 def test_purchase_option_and_market_of_the_template_agree(settings: Json, option: str, market: str | None) -> None:
     made = template(**settings)
     assert groups(made)["nodes"]["PurchaseOption"] == option
-    data = next(
-        one["Properties"]["LaunchTemplateData"]
-        for one in made.resources("AWS::EC2::LaunchTemplate").values()
-        if "InstanceType" in one["Properties"]["LaunchTemplateData"]
-    )
+    templates = made.resources("AWS::EC2::LaunchTemplate").values()
+    all_data = [template["Properties"]["LaunchTemplateData"] for template in templates]
+    data = next(data for data in all_data if "InstanceType" in data)
     assert data.get("InstanceMarketOptions", {}).get("MarketType") == market
     assert ("CapacityReservationSpecification" in data) == ("reservation_id" in settings)
 
 
 def test_every_node_proves_itself_before_slurm_at_every_boot() -> None:
     made, node = template(), node_settings(a_plan(stacks=("pcs",), pcs_ami=IMAGE))
-    for name, text in (("nodes", proof_script(node)), ("login", login_script(node))):
+    for name, text in (("nodes", slurm_script(node, "slurm")), ("login", slurm_script(node, "login"))):
         actions = groups(made)[name]["NodeLifecycleActions"]
         (script,) = actions["Stages"]["NodeBootstrapped"]
         assert (script["OnError"], script["ExecutionPolicy"]) == ("TERMINATE", "EVERY_BOOT")
@@ -99,20 +97,20 @@ def test_every_node_proves_itself_before_slurm_at_every_boot() -> None:
 def test_queues_are_those_of_the_plan_and_go_before_the_group() -> None:
     settings: Json = {"pcs_queues": ("short:10", "long")}
     made, plan = template(**settings), a_plan(**settings, stacks=("pcs",), pcs_ami=IMAGE)
-    found = {one["Properties"]["Name"]: (name, one["Properties"]) for name, one in made.resources(QUEUE).items()}
-    assert list(found) == ["short", "long"]
+    by_name = {queue["Properties"]["Name"]: (i, queue["Properties"]) for i, queue in made.resources(QUEUE).items()}
+    assert list(by_name) == ["short", "long"]
     for queue in queues(plan):
-        logical_id, properties = found[queue.name]
+        logical_id, properties = by_name[queue.name]
         assert pairs(properties["SlurmConfiguration"]["SlurmCustomSettings"]) == queue_settings(plan, queue)
-        before = {made.resources()[one]["Type"] for one in made.before(logical_id)}
-        assert {GROUP, CLUSTER} <= before
-        assert "guard" in str([made.resources()[one] for one in made.before(logical_id)]).lower()
+        before = [made.resources()[name] for name in made.before(logical_id)]
+        assert {GROUP, CLUSTER} <= {resource["Type"] for resource in before}
+        assert "guard" in str(before).lower()
 
 
 def test_dependencies_of_nodes_exist_before_and_after_them() -> None:
     made = pcs_template(**{key: value for key, value in PCS["pcs-spot"].items() if key != "stacks"})
-    nodes = next(name for name, one in made.resources(GROUP).items() if one["Properties"]["Name"] == "nodes")
-    types = {made.resources()[one]["Type"] for one in made.before(nodes)}
+    nodes = next(i for i, group in made.resources(GROUP).items() if group["Properties"]["Name"] == "nodes")
+    types = {made.resources()[name]["Type"] for name in made.before(nodes)}
     needed = {
         "AWS::IAM::Policy",
         "AWS::S3::Bucket",
@@ -125,7 +123,7 @@ def test_dependencies_of_nodes_exist_before_and_after_them() -> None:
 
 def test_nodes_have_a_role_that_aws_pcs_accepts() -> None:
     made = template()
-    assert "/aws-pcs/" in {one["Properties"].get("Path") for one in made.resources("AWS::IAM::Role").values()}
+    assert "/aws-pcs/" in {role["Properties"].get("Path") for role in made.resources("AWS::IAM::Role").values()}
     actions = {action for action, _ in granted(statements(made))}
     assert "pcs:RegisterComputeNodeGroupInstance" in actions
     assert not {action for action in actions if action.startswith("secretsmanager:")}
@@ -133,7 +131,7 @@ def test_nodes_have_a_role_that_aws_pcs_accepts() -> None:
 
 def test_closed_network_reaches_aws_pcs_by_its_endpoint() -> None:
     endpoints = template().resources("AWS::EC2::VPCEndpoint").values()
-    names = {as_text(one["Properties"]["ServiceName"]).rpartition(".")[2] for one in endpoints}
+    names = {as_text(endpoint["Properties"]["ServiceName"]).rpartition(".")[2] for endpoint in endpoints}
     assert names >= {"pcs", "ssm", "ssmmessages"}
     assert not template().resources("AWS::EC2::NatGateway")
 
@@ -152,7 +150,7 @@ def test_login_node_can_be_left_out() -> None:
 
 def test_logs_are_delivered_into_a_group_of_the_stack() -> None:
     made = template()
-    kinds = {one["Properties"]["LogType"] for one in made.resources("AWS::Logs::DeliverySource").values()}
+    kinds = {source["Properties"]["LogType"] for source in made.resources("AWS::Logs::DeliverySource").values()}
     assert kinds == {"PCS_SCHEDULER_LOGS", "PCS_JOBCOMP_LOGS"}
     assert made.properties("AWS::Logs::ResourcePolicy")
 

@@ -32,8 +32,8 @@ def pending(stack: Stack) -> str:
     return ssm.StringParameter.value_from_lookup(stack, "/company/value")
 
 
-def fleet(stack: Stack, **given: Any) -> NeuronFleet:
-    settings: dict[str, Any] = {"instance_type": TYPE, "vpc": ec2.Vpc(stack, "Vpc", max_azs=2), **given}
+def fleet(stack: Stack, **props: Any) -> NeuronFleet:
+    settings: dict[str, Any] = {"instance_type": TYPE, "vpc": ec2.Vpc(stack, "Vpc", max_azs=2), **props}
     return NeuronFleet(stack, "Fleet", **settings)
 
 

@@ -21,8 +21,8 @@ BLOCK: dict[str, Any] = {"capacity": "capacity-block", **reserved("capacity-bloc
 
 def the(template: Template, kind: str, name: str) -> tuple[str, Json]:
     """Logical id and definition of the only resource of a type whose id contains a name."""
-    (found,) = [(i, resource) for i, resource in template.resources(kind).items() if name in i]
-    return found
+    (match,) = [(i, resource) for i, resource in template.resources(kind).items() if name in i]
+    return match
 
 
 @cache
@@ -35,11 +35,11 @@ def variables(**settings: Any) -> dict[str, Any]:
 def allowed(**settings: Any) -> dict[str, list[Json]]:
     """The statements of the clock's role that allow each action."""
     _, policy = the(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
-    found: dict[str, list[Json]] = {}
+    by_action: dict[str, list[Json]] = {}
     for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
         for action in as_list(statement["Action"]):
-            found.setdefault(action, []).append(statement)
-    return found
+            by_action.setdefault(action, []).append(statement)
+    return by_action
 
 
 @pytest.mark.parametrize("settings", [{}, {"budget_usd": 500}])
@@ -151,10 +151,10 @@ def test_changed_end_updates_the_gate() -> None:
 
 def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
     """Address by type and percentage."""
-    found = cluster_template(**settings).properties("AWS::Budgets::Budget")["NotificationsWithSubscribers"]
+    notices = cluster_template(**settings).properties("AWS::Budgets::Budget")["NotificationsWithSubscribers"]
     return {
         (n["Notification"]["NotificationType"], n["Notification"]["Threshold"]): as_text(n["Subscribers"][0]["Address"])
-        for n in found
+        for n in notices
     }
 
 

@@ -30,9 +30,9 @@ PARAMETERS = {
     "warning_hours": "warn_before",
 }
 """Parameters by the settings with the same default, if their names differ."""
-MADE_OF_MORE_THAN_A_SETTING = {"capacity", "cluster_name", "machine_image"}
+WITHOUT_SETTING = {"capacity", "cluster_name", "machine_image"}
 """Defaults that are documented as objects of the CDK, or in words."""
-GIVEN_BY_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
+OF_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
 
 
 def test_no_other_module_has_public_names() -> None:
@@ -44,7 +44,7 @@ def test_no_other_module_has_public_names() -> None:
 def test_page_lists_exported_names_with_their_first_sentence() -> None:
     page = (ROOT / "docs" / "reference" / "constructs.md").read_text()
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
-    assert listed == {name: (inspect.getdoc(one) or "").partition("\n")[0] for name, one in EXPORTED.items()}
+    assert listed == {name: (inspect.getdoc(value) or "").partition("\n")[0] for name, value in EXPORTED.items()}
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
@@ -69,21 +69,22 @@ def test_parameters_of_methods_are_described_with_defaults(name: str) -> None:
 
 def test_documented_default_equals_that_of_the_setting() -> None:
     """Docstrings are written by hand, so this compares them with the setting that the parameter becomes."""
-    told = {f"{name}.{parameter}": one for name in CONSTRUCTS for parameter, one in told_defaults(name)}
+    defaults = {f"{name}.{parameter}": pair for name in CONSTRUCTS for parameter, pair in defaults_of(name)}
     of_several = {"ClusterNetwork.cidr", "NeuronFleet.timeout", "QuotaCheck.nodes", "SageMakerTraining.max_runtime"}
-    assert of_several <= set(told)
-    assert {where: one for where, one in told.items() if not re.match(rf"{re.escape(one[1])}(?![\w-])", one[0])} == {}
+    assert of_several <= set(defaults)
+    for parameter, (documented, actual) in defaults.items():
+        assert re.match(rf"{re.escape(actual)}(?![\w-])", documented), parameter
 
 
-def told_defaults(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
+def defaults_of(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Documented and actual default by parameter, if the documented one is a value."""
     construct: Any = getattr(trainium_cdk, name)
     text = f"{construct.__doc__}\n{construct.__init__.__doc__}"
     settings = {PARAMETERS.get(key, key): setting.default for key, setting in SETTINGS.items()}
     for parameter in inspect.signature(construct.__init__).parameters:
-        told = re.search(rf"(?:^|\s){parameter}: [^:]*?Default:\s+([^\n]*)", text)
-        if told and parameter not in MADE_OF_MORE_THAN_A_SETTING and isinstance(settings.get(parameter), str | int):
-            yield parameter, (told[1], str(settings[parameter]))
+        documented = re.search(rf"(?:^|\s){parameter}: [^:]*?Default:\s+([^\n]*)", text)
+        if documented and parameter not in WITHOUT_SETTING and isinstance(settings.get(parameter), str | int):
+            yield parameter, (documented[1], str(settings[parameter]))
 
 
 def public_attributes(name: str) -> Iterator[tuple[str, Any]]:
@@ -91,7 +92,7 @@ def public_attributes(name: str) -> Iterator[tuple[str, Any]]:
     parts: tuple[type, ...] = getattr(trainium_cdk, name).__mro__
     for part in parts:
         if part.__module__.partition(".")[0] == trainium_cdk.__name__:
-            yield from ((f"{part.__name__}.{key}", one) for key, one in vars(part).items() if not key.startswith("_"))
+            yield from ((f"{part.__name__}.{key}", v) for key, v in vars(part).items() if not key.startswith("_"))
 
 
 def undescribed(function: Any, text: str) -> list[str]:
@@ -99,18 +100,15 @@ def undescribed(function: Any, text: str) -> list[str]:
     parameters = inspect.signature(function).parameters
     if "kwargs" in parameters:  # From jsii, for a construct without its own constructor.
         return []
-    found = {name: re.search(rf"(?:^|[\s,]){name}\b[^:\n]*:", text) for name in parameters}
-    starts = sorted(match.start() for match in found.values() if match)
-    return [
-        name
-        for name, parameter in parameters.items()
-        if name not in GIVEN_BY_EVERY_CONSTRUCT
-        and (
-            (match := found[name]) is None
-            or (
-                parameter.default is not inspect.Parameter.empty
-                and "Default:"
-                not in text[match.start() : min((one for one in starts if one > match.start()), default=None)]
-            )
+    matches = {name: re.search(rf"(?:^|[\s,]){name}\b[^:\n]*:", text) for name in parameters}
+    starts = sorted(match.start() for match in matches.values() if match)
+    problems = list[str]()
+    for name, parameter in parameters.items():
+        match = matches[name]
+        end = next((start for start in starts if match and start > match.start()), None)
+        without_default = parameter.default is not inspect.Parameter.empty and (
+            match is None or "Default:" not in text[match.start() : end]
         )
-    ]
+        if name not in OF_EVERY_CONSTRUCT and (match is None or without_default):
+            problems.append(name)
+    return problems

@@ -183,8 +183,8 @@ def test_imported_target_group_is_attached_once_with_a_warning() -> None:
     for _ in range(2):
         a_fleet().attach_to_network_target_group(group)
     assert a_fleet().group.target_group_arns == [arn]
-    warnings = [one.data for one in a_fleet().node.metadata if one.type == "aws:cdk:warning"]
-    assert any("it must have the target type instance and be in the nodes' VPC" in one for one in warnings)
+    warnings = [entry.data for entry in a_fleet().node.metadata if entry.type == "aws:cdk:warning"]
+    assert any("it must have the target type instance and be in the nodes' VPC" in warning for warning in warnings)
 
 
 def test_fleets_of_one_name_in_one_stage_are_refused() -> None:
@@ -200,7 +200,7 @@ def test_fleets_of_one_name_in_one_stage_are_refused() -> None:
             NeuronFleet(stack, "Fleet", **props)
 
 
-@pytest.mark.parametrize("kind", [ec2.SubnetType.PUBLIC, ec2.SubnetType.PRIVATE_ISOLATED], ids=lambda one: one.name)
+@pytest.mark.parametrize("kind", [ec2.SubnetType.PUBLIC, ec2.SubnetType.PRIVATE_ISOLATED], ids=lambda kind: kind.name)
 def test_subnet_without_route_to_s3_is_refused(kind: ec2.SubnetType) -> None:
     stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
     configuration = [ec2.SubnetConfiguration(name="Nodes", subnet_type=kind)]
@@ -220,7 +220,7 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
     made = NeuronFleet(
         stack, "Fleet", instance_type=TRN1, vpc=network.vpc, machine_image=bare, neuron_software="install"
     )
-    (problem,) = [one for one in made.node.validate() if "neuron_software" in one]
+    (problem,) = [problem for problem in made.node.validate() if "neuron_software" in problem]
     assert "got install in Stack/Network/Vpc/NodesSubnet1" in problem
     table = network.subnet.route_table.route_table_id
     ec2.CfnRoute(
@@ -230,7 +230,7 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
         destination_cidr_block="0.0.0.0/0",
         transit_gateway_id="tgw-0123456789abcdef0",
     )
-    assert not [one for one in made.node.validate() if "neuron_software" in one]
+    assert not [problem for problem in made.node.validate() if "neuron_software" in problem]
 
 
 def test_second_switch_in_a_stack_is_refused() -> None:
@@ -242,17 +242,17 @@ def test_second_switch_in_a_stack_is_refused() -> None:
 
 def test_end_is_an_instant_or_a_time_after_deployment() -> None:
     berlin = timezone(timedelta(hours=1))
-    ends = [
+    pilots = [
         fleet(end_time=datetime(2030, 1, 1, 12, tzinfo=berlin)).pilot,
         fleet(max_lifetime=Duration.days(2)).pilot,
     ]
-    assert [one.clock.settings["ENDS"] for one in ends if one and one.clock] == ["2030-01-01T11:00Z", "48h"]
+    assert [pilot.clock.settings["ENDS"] for pilot in pilots if pilot and pilot.clock] == ["2030-01-01T11:00Z", "48h"]
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SetupScript.from_text(f"echo {Aws.REGION}"), "give the value to the fleet's environment"),
+        (lambda: SetupScript.from_text(f"echo {Aws.REGION}"), "pass the value in the fleet's environment"),
         (lambda: SetupScript.from_file("there/is/none.sh"), "there/is/none.sh cannot be read as text"),
         (lambda: SetupScript.from_text(" "), "got ' '; allowed: the text of a bash script"),
         (lambda: SetupScript.from_file("."), "cannot be read as text: Is a directory"),

@@ -10,8 +10,7 @@ from tests.constructs.synth import OWN_NETWORK, Json, Template, a_plan, as_list,
 from tests.constructs.training import KMS_KEY, training_template
 from tests.state_machine.interpreter import REPORTS_TOPIC
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
-from trainium_cdk.sagemaker.training_definition import training_definition
-from trainium_cdk.sagemaker.training_run import TrainingRun
+from trainium_cdk.sagemaker.training_definition import TrainingRun, training_definition
 from trainium_core import PlanError
 
 JOB_ROLE = "Execution"
@@ -23,7 +22,7 @@ def policy_of(template: Template, role: str) -> list[Json]:
     return [
         statement
         for policy in template.resources("AWS::IAM::Policy").values()
-        if any(role in one["Ref"] for one in policy["Properties"]["Roles"])
+        if any(role in name["Ref"] for name in policy["Properties"]["Roles"])
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
     ]
 
@@ -39,8 +38,8 @@ def resources_for(action: str, template: Template, role: str = JOB_ROLE) -> list
 
 
 def role(template: Template, name: str) -> Json:
-    (found,) = [r["Properties"] for key, r in template.resources("AWS::IAM::Role").items() if name in key]
-    return found
+    (role,) = [r["Properties"] for key, r in template.resources("AWS::IAM::Role").items() if name in key]
+    return role
 
 
 def store(template: Template) -> str:

@@ -37,7 +37,7 @@ def test_nodes_depend_on_all_internet_access(egress: str) -> None:
 @pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
 def test_nothing_depends_on_conditional_resources_by_name(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
-    named = {one for r in template.resources().values() if "Condition" not in r for one in r.get("DependsOn", [])}
+    named = {name for r in template.resources().values() if "Condition" not in r for name in r.get("DependsOn", [])}
     assert named.isdisjoint(only_awake(template))
 
 

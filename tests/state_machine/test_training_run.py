@@ -20,8 +20,12 @@ from tests.state_machine.interpreter import (
     Refused,
     execute,
 )
-from trainium_cdk.sagemaker.training_definition import NEEDED, training_definition
-from trainium_cdk.sagemaker.training_run import START_UP_SECONDS, TrainingRun
+from trainium_cdk.sagemaker.training_definition import (
+    REQUIRED_FIELDS,
+    START_UP_SECONDS,
+    TrainingRun,
+    training_definition,
+)
 from trainium_core.engines.sagemaker.jobs.images import training_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
@@ -204,7 +208,7 @@ def test_request_over_the_budget_starts_nothing() -> None:
     assert "MaxRuntimeInSeconds is 86401, over the budget of 86400" in execution.reports[0]
 
 
-@pytest.mark.parametrize("path", NEEDED)
+@pytest.mark.parametrize("path", REQUIRED_FIELDS)
 def test_incomplete_request_starts_nothing(path: str) -> None:
     given = copy.deepcopy(a_request())
     del given[path.split(".")[0]]

@@ -23,28 +23,11 @@ from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.script import node_script, node_user_data
 
 PROGRAMS = (
-    *(
-        "awk",
-        "base64",
-        "bash",
-        "cat",
-        "chmod",
-        "cp",
-        "cut",
-        "date",
-        "dirname",
-        "env",
-        "false",
-        "grep",
-        "head",
-        "install",
-        "mkdir",
-        "mv",
-    ),
-    *("paste", "readlink", "rm", "sed", "sh", "sha256sum", "sleep", "sort", "sync", "tail", "tee", "timeout", "touch"),
-    *("tr", "true", "uname"),
+    *("awk", "base64", "bash", "cat", "chmod", "cp", "cut", "date", "dirname", "env", "false", "grep"),
+    *("head", "install", "mkdir", "mv", "paste", "readlink", "rm", "sed", "sh", "sha256sum", "sleep"),
+    *("sort", "sync", "tail", "tee", "timeout", "touch", "tr", "true", "uname"),
 )
-"""Every program that a node on a Neuron DLAMI may call besides the stand-ins: all are in Ubuntu 24.04 and Amazon
+"""Every program that a node on a Neuron DLAMI may call besides the stand-ins. All are in Ubuntu 24.04 and Amazon
 Linux.
 """
 

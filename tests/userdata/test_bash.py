@@ -15,8 +15,7 @@ from tests.userdata.plans import LOCATIONS, every_plan, plan_for
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.node_files import slurm_files
-from trainium_userdata.pcs import login_script, proof_script
-from trainium_userdata.script import TEMPLATES, boot_script, node_script, node_user_data
+from trainium_userdata.script import TEMPLATES, boot_script, node_script, node_user_data, slurm_script
 
 SETUP_SCRIPT = "#!/bin/bash\nset -e\ncat <<EOF\n$HOME ${#x[@]} 'unbalanced\nEOF\nEND\n"
 INSTALL = {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"}
@@ -38,7 +37,7 @@ def scripts() -> Iterator[str]:
 
 def of_slurm(plan: Plan) -> Iterator[str]:
     node = node_settings(plan)
-    yield from (proof_script(node), login_script(node))
+    yield from (slurm_script(node, role) for role in ("slurm", "login"))
     yield from (file.text for file in slurm_files(node, boot_script="", constant_text=template) if is_shell(file.path))
     yield from (boot_script(node, role) for role in ("slurm", "login"))
 

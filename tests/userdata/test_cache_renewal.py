@@ -10,10 +10,10 @@ import pytest
 
 from tests.userdata import fake_compiler
 from tests.userdata.cache_node import CacheNode, place
-from trn_cache import renewal, room
+from trn_cache import renewal
 from trn_cache.entries import Entries, Kept
 from trn_cache.renewal import Renewal
-from trn_cache.room import make_room
+from trn_job.compile_caches import LEAST_FREE, make_room
 
 DAY = 86400
 OLD = renewal.LIFETIME_SECONDS * renewal.DUE + DAY
@@ -179,7 +179,7 @@ def test_full_disk_loses_the_least_recently_used_places(
 
     def usage(_: Path) -> Disk:
         there = sum(each.exists() for each in places)
-        return Disk(100, 0, 100 - 22 * there if full else 100 * room.LEAST_FREE)
+        return Disk(100, 0, 100 - 22 * there if full else 100 * LEAST_FREE)
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     removed = make_room(tmp_path, [places[0]])

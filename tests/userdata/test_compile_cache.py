@@ -17,7 +17,7 @@ import pytest
 from tests.userdata import fake_compiler
 from tests.userdata.cache_node import URL, CacheNode, place
 from trainium_wire.cache_place import DIGEST, parse_key
-from trn_cache.boots import CHECKSUMS
+from trn_cache.cache import BOOT
 from trn_cache.entries import Entries
 from trn_cache.packing import Unpacking
 from trn_cache.use import RECOMPILES, Use
@@ -69,41 +69,30 @@ def with_other_bytes(body: bytes) -> bytes:
 FILE, LINK, DONE = tarfile.REGTYPE, tarfile.SYMTYPE, ("model.done", tarfile.REGTYPE, b"1")
 
 
-@pytest.mark.parametrize(
-    ("poison", "why"),
-    [
-        (with_other_bytes, "its checksum is wrong"),
-        (packed(("model.neff", FILE, b"NEFF")), "it is no finished entry"),
-        (packed(("model.neff", FILE, b""), DONE), "it is no finished entry"),
-        (packed(("../evil", FILE, b"1"), DONE), "it holds ../evil, which is not a file of an entry"),
-        (packed(("/tmp/evil", FILE, b"1"), DONE), "it holds /tmp/evil, which is not a file of an entry"),
-        (packed(("model.neff", LINK, b""), DONE), "it holds model.neff, which is not a file of an entry"),
-        (packed(("x" * 300, FILE, b"1"), DONE), "it holds x+, which cannot be written: File name too long"),
-        (packed(("a", FILE, b"1"), ("a/b", FILE, b"1"), DONE), "it holds a/b, which cannot be written: .*"),
-        (packed(DONE, DONE), "it holds model.done, which cannot be written: File exists"),
-        (packed(("large", tarfile.XHDTYPE, bytes(100_000)), DONE), "it has a header of 100352 bytes"),
-        (packed(), "it holds no file"),
-        (b"no tar" * 200, "it cannot be read: .*"),
-        (packed(("model.neff", FILE, b"NEFF" * 200))[:900], "it cannot be read: it ends too early"),
-    ],
-    ids=(
-        *(
-            "other bytes",
-            "no mark",
-            "empty result",
-            "above",
-            "elsewhere",
-            "a link",
-            "long name",
-            "file and folder",
-            "twice",
-            "large header",
-            "no file",
-            "no tar",
-            "torn tar",
-        ),
+POISONED = {
+    "other bytes": (with_other_bytes, "its checksum is wrong"),
+    "no mark": (packed(("model.neff", FILE, b"NEFF")), "it is no finished entry"),
+    "empty result": (packed(("model.neff", FILE, b""), DONE), "it is no finished entry"),
+    "above": (packed(("../evil", FILE, b"1"), DONE), "it holds ../evil, which is not a file of an entry"),
+    "elsewhere": (packed(("/tmp/evil", FILE, b"1"), DONE), "it holds /tmp/evil, which is not a file of an entry"),
+    "a link": (packed(("model.neff", LINK, b""), DONE), "it holds model.neff, which is not a file of an entry"),
+    "long name": (packed(("x" * 300, FILE, b"1"), DONE), "it holds x+, which cannot be written: File name too long"),
+    "file and folder": (
+        packed(("a", FILE, b"1"), ("a/b", FILE, b"1"), DONE),
+        "it holds a/b, which cannot be written: .*",
     ),
-)
+    "twice": (packed(DONE, DONE), "it holds model.done, which cannot be written: File exists"),
+    "large header": (
+        packed(("large", tarfile.XHDTYPE, bytes(100_000)), DONE),
+        "it has a header of 100352 bytes",
+    ),
+    "no file": (packed(), "it holds no file"),
+    "no tar": (b"no tar" * 200, "it cannot be read: .*"),
+    "torn tar": (packed(("model.neff", FILE, b"NEFF" * 200))[:900], "it cannot be read: it ends too early"),
+}
+
+
+@pytest.mark.parametrize(("poison", "why"), POISONED.values(), ids=POISONED)
 def test_poisoned_entry_is_replaced_and_not_used(
     new_node: Callable[..., CacheNode], bucket: Any, poison: bytes | Callable[[bytes], bytes], why: str
 ) -> None:
@@ -118,7 +107,7 @@ def test_poisoned_entry_is_replaced_and_not_used(
     else:
         stored.Object().put(Body=poison(content["Body"].read()), Metadata=content["Metadata"])
     second.begin()
-    assert [file.name for file in second.folder.rglob("*") if file.is_file()] == [CHECKSUMS]
+    assert [file.name for file in second.folder.rglob("*") if file.is_file()] == [BOOT]
     assert not [*second.folder.parent.rglob("evil")]
     (warning,) = second.cache.report.warnings
     assert re.fullmatch(rf"neuronx-cc-\S+ is not used and will be replaced: {why}", warning), warning
@@ -214,6 +203,7 @@ def test_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode]) -
 
 def test_name_unknown_to_torchneuron_is_not_an_entry(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node(place("native"))
+    node.begin()
     node.compile("a")
     path = node.cache.root / fake_compiler.name_of("native", "a")
     path.rename(path.with_name(f"half-{path.name}"))

@@ -10,6 +10,7 @@ from email.message import Message
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -211,7 +212,8 @@ def test_entries_without_disk_space_stay_in_s3(new_node: NewNode, monkeypatch: p
     """Of 12 entries of one size, on a disk that keeps 50 of its 1,000 blocks free."""
     node = new_node()
     size = next(iter(node.s3.entries(f"{URL}/"))).size
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(total=1000 * size, free=50 * size + 5 * size + 1))
+    disk = Disk(total=1000 * size, free=50 * size + 5 * size + 1)
+    monkeypatch.setattr(shutil, "disk_usage", Mock(return_value=disk))
     node.begin()
     assert len(modules_of(node)) == 5
     assert node.cache.report.warnings == ["7 entries do not fit on the disk"]
@@ -220,6 +222,22 @@ def test_entries_without_disk_space_stay_in_s3(new_node: NewNode, monkeypatch: p
 class Disk(NamedTuple):
     total: int
     free: int
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(("boot", "next_boot"), [("first", "second"), ("", ""), ("first", "first")])
+def test_entry_truncated_at_power_loss_is_read_again(new_node: NewNode, boot: str, next_boot: str) -> None:
+    node = new_node()
+    node.boot = boot
+    node.begin()
+    result = LAYOUTS["xla"].finished(node.cache.root)[fake_compiler.name_of("xla", "module0")].result
+    # The length of the file is unchanged, as on a disk whose last blocks were never written.
+    result.write_bytes(b"torn".ljust(result.stat().st_size, b"\0"))
+    node.boot = next_boot
+    node.begin()
+    is_same_boot = bool(boot) and boot == next_boot
+    assert (node.result("module0") == fake_compiler.result_of("module0")) != is_same_boot
+    assert node.cache.report.fetched == (0 if is_same_boot else len(MODULES))
 
 
 class TwoPages(Entries):

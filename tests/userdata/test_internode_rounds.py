@@ -15,6 +15,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import PACKAGES, VerifiedNode
 from trainium_userdata.node.trn_node import all_reduce, files, internode_rounds, self_test
+from trainium_userdata.node.trn_node.cluster import InternodeProcess, InternodeResult
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.internode import (
     ASSEMBLY,
@@ -26,7 +27,6 @@ from trainium_userdata.node.trn_node.internode import (
     Judgement,
     Outcome,
 )
-from trainium_userdata.node.trn_node.internode_process import InternodeProcess, InternodeResult
 from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
 from trainium_userdata.node.trn_node.s3 import S3
 from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders

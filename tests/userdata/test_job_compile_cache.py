@@ -2,7 +2,6 @@
 
 import base64
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.userdata import fake_compiler
-from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.cache_node import place
 from tests.userdata.frameworks import TORCH_NEURONX
 from tests.userdata.job_nodes import JobNodes
@@ -18,6 +16,7 @@ from trainium_core.jobs.precompile import precompile_job
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plan import Plan
 from trainium_wire.cache_place import NATIVE_LOCAL_FOLDER
+from trn_cache.cache import BOOT, BOOT_ID
 from trn_node import job_cache
 
 COMPILES = f"""
@@ -28,13 +27,6 @@ print("TRN step=1", flush=True)
 time.sleep(float(os.environ.get("LASTS", "0")))
 sys.exit(done)
 """
-
-
-@pytest.fixture
-def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
-    found = JobNodes(tmp_path, aws)
-    yield found
-    found.close()
 
 
 def cache_of(folder: Path, *, compiler: str = fake_compiler.COMPILER) -> dict[str, Any]:
@@ -120,6 +112,7 @@ def test_leftovers_of_dead_compilers_delay_no_job(nodes: JobNodes) -> None:
     lock = fake_compiler.lock_of("xla", root, "b")
     lock.parent.mkdir(parents=True)
     lock.touch()
+    (root / BOOT).write_text(BOOT_ID.read_text().strip())
     nodes.start(COMPILES, compile_cache=given)
     assert nodes.wait() == [0]
     (found,) = nodes.record()["compile_caches"]

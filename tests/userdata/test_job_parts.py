@@ -7,8 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.userdata.job_parts import MemoryStore, launch
 from trn_job import command, inputs, logs
@@ -251,20 +249,6 @@ def test_unreadable_source_is_reported(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "source.tar.gz").write_bytes(content)
     with pytest.raises(SourceError, match="the packed source cannot be read"):
         unpack(tmp_path / "source.tar.gz", tmp_path / "source")
-
-
-@given(
-    before=st.integers(0, 40),
-    secrets=st.lists(st.text("ab", min_size=4, max_size=12), min_size=1, max_size=3),
-    after=st.integers(40, 60),
-)
-def test_too_long_line_is_split_outside_of_secrets(before: int, secrets: list[str], after: int) -> None:
-    line = b"." * before + "".join(secrets).encode() + b"." * after
-    texts = [secret.encode() for secret in secrets]
-    end = command.end_of_part(line, 40, texts)
-    assert 0 < end <= 40
-    for text in texts:
-        assert all(not at < end < at + len(text) for at in range(len(line)) if line.startswith(text, at))
 
 
 class _Records:

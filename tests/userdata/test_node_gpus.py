@@ -13,7 +13,7 @@ from tests.userdata.verified_node import VerifiedNode
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_userdata.node.trn_node import compute, gpu, usage
 from trainium_userdata.node.trn_node.hardware import DRAINING, FAILED, KernelLog
-from trainium_userdata.node.trn_node.record_update import OF_ALL_NODES
+from trainium_userdata.node.trn_node.watch import OF_ALL_NODES
 
 PLAN = plan_for("p5.48xlarge")
 OF_NEURON = ("neuron-devices", "neuron-cores", "lnc", "ultraserver")

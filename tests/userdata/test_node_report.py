@@ -121,21 +121,3 @@ def test_status_before_any_record_names_the_log(node: VerifiedNode):
 
 def test_collectives_over_the_node_report_the_bandwidth(node: VerifiedNode):
     assert node.run("collectives").output == "correct, 22.0 GB/s; 91.2 GB/s at 256 MiB\n"
-
-
-def test_collectives_over_all_nodes_need_ssh_between_them(node: VerifiedNode):
-    outcome = node.run("collectives", "--nodes")
-    assert outcome.exit_code == 1
-    assert "deploy with trn:internode_ssh=on" in outcome.output
-
-
-def test_collectives_over_all_nodes_start_on_the_head(node: VerifiedNode):
-    node.expect(internode_ssh=True)
-    node.write("etc/trn/hostfile", "10.42.0.11\n10.42.0.12\n")
-    node.program("runuser", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
-    assert node.run("collectives", "--nodes").exit_code == 0
-    arguments = node.read("nccom-test.arguments").split()
-    assert arguments[:4] == ["-r", "4", "-N", "2"]
-    assert arguments[-3:] == ["--hosts", "10.42.0.11", "10.42.0.12"]
-    port = node.expectations["root_comm_port"]
-    assert f"NEURON_RT_ROOT_COMM_ID=10.42.0.11:{port}\n" in node.read("nccom-test.environment")

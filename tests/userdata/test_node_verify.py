@@ -17,7 +17,7 @@ from tests.userdata.verified_node import DISK, LOG_KEY, PROGRAMS, VerifiedNode
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_userdata.node.trn_node.hardware import DEVICES
-from trainium_userdata.node.trn_node.record_update import OF_ALL_NODES
+from trainium_userdata.node.trn_node.watch import OF_ALL_NODES
 
 TRN1 = plan_for("trn1.32xlarge")
 CORE_ERRORS = "neuron_core0/stats/status/hw_hbm_ue_error/total"

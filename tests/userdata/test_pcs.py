@@ -4,9 +4,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -18,15 +18,15 @@ from tests.userdata.watch_node import WatchNode
 from trainium_core.engines.pcs.slurm_settings import EPILOG
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.node_settings import NodeSettings, node_settings
-from trainium_userdata.pcs import login_script, proof_script
-from trainium_userdata.script import TEMPLATES
+from trainium_core.plan.node_settings import node_settings
+from trainium_userdata.script import TEMPLATES, slurm_script
 
 PLAN = plan_for("trn1.32xlarge", nodes=2)
 LARGEST = 2 * 2**20
 """Bytes of a script of a lifecycle action (AWS PCS User Guide, node lifecycle actions)."""
 CONCLUSION = "conclusion"
-Script = Callable[[NodeSettings], str]
+SlurmRole = Literal["slurm", "login"]
+ROLES: tuple[SlurmRole, ...] = ("slurm", "login")
 
 
 class PcsNode(BootingNode):
@@ -55,7 +55,7 @@ class PcsNode(BootingNode):
         return self._run("action.sh")
 
     def prove(self) -> Run:
-        return self.run_action(proof_script(node_settings(self.plan)))
+        return self.run_action(slurm_script(node_settings(self.plan), "slurm"))
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -75,20 +75,20 @@ def of_ours(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("setup", [None, "#!/bin/bash\n" + "echo long\n" * 5_000])
-@pytest.mark.parametrize("script", [proof_script, login_script])
-def test_script_has_half_of_the_size_that_pcs_allows(script: Script, setup: str | None) -> None:
-    text = script(node_settings(plan_for("trn2.48xlarge", setup_script=setup, fsx_lustre=1200, efs="new")))
+@pytest.mark.parametrize("role", ROLES)
+def test_script_has_half_of_the_size_that_pcs_allows(role: SlurmRole, setup: str | None) -> None:
+    text = slurm_script(node_settings(plan_for("trn2.48xlarge", setup_script=setup, fsx_lustre=1200, efs="new")), role)
     assert len(text.encode()) < LARGEST / 2
 
 
-@pytest.mark.parametrize("script", [proof_script, login_script])
-def test_script_does_not_depend_on_the_number_of_nodes(script: Script) -> None:
-    texts = {script(node_settings(plan_for("trn1.32xlarge", nodes=nodes))) for nodes in (1, 4)}
+@pytest.mark.parametrize("role", ROLES)
+def test_script_does_not_depend_on_the_number_of_nodes(role: SlurmRole) -> None:
+    texts = {slurm_script(node_settings(plan_for("trn1.32xlarge", nodes=nodes)), role) for nodes in (1, 4)}
     assert len(texts) == 1
 
 
 def test_node_finds_the_programs_of_its_version_of_slurm(node: PcsNode) -> None:
-    run = node.run_action(proof_script(node_settings(PLAN), slurm_version="25.11"))
+    run = node.run_action(slurm_script(node_settings(PLAN), "slurm", slurm_version="25.11"))
     assert run.exit_code == 0, run.output
     assert "scheduler/slurm-25.11/bin" in node.read("etc/profile.d/trn-slurm.sh")
 
@@ -130,7 +130,7 @@ def test_setup_script_that_fails_is_reported(tmp_path: Path, aws: AwsStandIn) ->
 
 def test_proof_that_does_not_end_is_ended_and_reported(node: PcsNode) -> None:
     node.conclude("[[ $1 != verify ]] || exec sleep 100")
-    script = proof_script(node_settings(PLAN))
+    script = slurm_script(node_settings(PLAN), "slurm")
     seconds = facts()["pcs"]["proof_seconds"]
     assert seconds <= 20 * 60
     run = node.run_action(script.replace(f"--kill-after=30 {seconds}", "--kill-after=1 3"))
@@ -161,7 +161,7 @@ def test_record_of_a_baked_image_is_removed(node: PcsNode, baked: str, is_kept: 
 
 
 def test_login_node_is_set_up_without_proof_and_record(node: PcsNode) -> None:
-    run = node.run_action(login_script(node_settings(PLAN)))
+    run = node.run_action(slurm_script(node_settings(PLAN), "login"))
     assert (run.exit_code, of_ours(run)) == (0, []), run.output
     assert "AWS_REGION=us-west-2" in node.read("etc/trn/environment")
     assert "login node" in node.read("etc/motd.d/trn")
@@ -169,7 +169,7 @@ def test_login_node_is_set_up_without_proof_and_record(node: PcsNode) -> None:
 
 def test_login_node_that_fails_writes_no_record(node: PcsNode) -> None:
     (node.root / "etc/trn/places.env").unlink()
-    run = node.run_action(login_script(node_settings(PLAN)))
+    run = node.run_action(slurm_script(node_settings(PLAN), "login"))
     assert (run.exit_code, of_ours(run)) == (1, [])
     assert "places.env" in node.read("dev/console")
 

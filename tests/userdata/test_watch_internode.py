@@ -7,9 +7,8 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import WatchNode
 from trainium_userdata.node.trn_node import cluster, files, watch
-from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS
+from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS, InternodeResult
 from trainium_userdata.node.trn_node.internode import NAME
-from trainium_userdata.node.trn_node.internode_process import InternodeResult
 from trainium_userdata.node.trn_node.internode_rounds import Task
 
 NODES = [("i-0aaaaaaaaaaaaaaa1", "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), ("i-0aaaaaaaaaaaaaaa2", "127.0.0.4")]

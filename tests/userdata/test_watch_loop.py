@@ -31,7 +31,12 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 def signals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The notices to jobs, recorded instead of sent as signals."""
     messages: list[str] = []
-    monkeypatch.setattr(job_signals, "notify", lambda text: messages.append(text) or "")
+
+    def notify(text: str) -> str:
+        messages.append(text)
+        return ""
+
+    monkeypatch.setattr(job_signals, "notify", notify)
     return messages
 
 
@@ -98,15 +103,6 @@ def test_cancelled_maintenance_is_withdrawn(node: WatchNode):
     node.pass_time(120)
     assert (node.record.state, node.record.reason, node.notice) == ("proven", "", None)
     assert node.sent == node.record
-
-
-def test_rebalance_recommendation_is_only_noted(
-    node: WatchNode, signals: list[str], capsys: pytest.CaptureFixture[str]
-):
-    node.announce(notices.REBALANCE, '{"noticeTime": "2026-11-21T12:00:00Z"}')
-    node.pass_time(120)
-    assert (node.record.state, node.notice, signals) == ("proven", None, [])
-    assert "EC2 may soon reclaim this Spot Instance" in capsys.readouterr().out
 
 
 def test_capacity_block_end_in_the_membership_drains_the_node(node: WatchNode, signals: list[str]):

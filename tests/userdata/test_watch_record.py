@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_userdata.node.trn_node.cluster import Peers
-from trainium_userdata.node.trn_node.record_update import updated_record
+from trainium_userdata.node.trn_node.watch import updated_record
 from trainium_wire.node_record import NodeRecord
 
 PROVEN: dict[str, Any] = {

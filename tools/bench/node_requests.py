@@ -101,7 +101,7 @@ class CountingS3(Objects):
         file.write_bytes(self.objects.get(url, b""))
         return url in self.objects
 
-    def list(self, url: str, *, below: bool = False) -> list[Object]:  # noqa: ARG002
+    def list(self, url: str, *, below: bool = False, most_requests: int | None = None) -> list[Object]:  # noqa: ARG002
         self._count("LIST")
         return []
 
@@ -244,7 +244,7 @@ def requests_of_nodes(_aws: PrivateAws) -> Iterator[tuple[str, str]]:
         on.enter_context(mock.patch.dict(os.environ))
         for name, answer in {
             "trn_node.files.plan": _PLAN,
-            "trn_node.cluster._unreachable": set[str](),
+            "trn_node.cluster.unreachable": set[str](),
             "trn_node.watch.log": None,
             "trn_job.peers.answers": True,
             "builtins.print": None,

@@ -46,10 +46,12 @@ def _write_file(path: str, lines: Sequence[str]) -> str:
 """
 
 
-def user_data(config: str, script: str) -> str:
-    """A document with a plain cloud-config part and a compressed script, which must not contain CDK tokens."""
-    packed = base64.b64encode(_compressed(script.encode())).decode()
-    text = "\n".join(packed[start : start + _LINE] for start in range(0, len(packed), _LINE))
+def user_data(config: str, script: str | None = None) -> str:
+    """A document with a plain cloud-config part and a compressed script.
+
+    Args:
+        script: A script without CDK tokens. Default: the document has no script.
+    """
     return f"""MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="{BOUNDARY}"
 
@@ -57,13 +59,19 @@ Content-Type: multipart/mixed; boundary="{BOUNDARY}"
 Content-Type: text/cloud-config; charset="utf-8"
 
 {config}
---{BOUNDARY}
+{"" if script is None else _script_part(script)}--{BOUNDARY}--
+"""
+
+
+def _script_part(script: str) -> str:
+    packed = base64.b64encode(_compressed(script.encode())).decode()
+    text = "\n".join(packed[start : start + _LINE] for start in range(0, len(packed), _LINE))
+    return f"""--{BOUNDARY}
 Content-Type: application/gzip
 Content-Transfer-Encoding: base64
 Content-Disposition: attachment; filename="trn-node"
 
 {text}
---{BOUNDARY}--
 """
 
 

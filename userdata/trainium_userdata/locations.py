@@ -29,14 +29,14 @@ class NodeLocations:
     efs_dns: str | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self._given():
+        for name, value in self._values():
             if not _SAFE.fullmatch(value):
                 raise ValueError(f"{name}: got {value!r}; allowed are letters, digits and . / : _ -")
 
     @property
     def lines(self) -> list[str]:
         """The lines of the node's /etc/trn/places.env."""
-        return [f"TRN_{name.upper()}={value}" for name, value in self._given()]
+        return [f"TRN_{name.upper()}={value}" for name, value in self._values()]
 
-    def _given(self) -> list[tuple[str, str]]:
+    def _values(self) -> list[tuple[str, str]]:
         return [(place.name, value) for place in fields(self) if (value := getattr(self, place.name)) is not None]

@@ -92,6 +92,14 @@ def node_user_data(
     return user_data(cloud_config(locations.lines, environment), fetching)
 
 
+def slurm_user_data(locations: NodeLocations) -> str:
+    """The user data of nodes of AWS PCS and of the login node: a cloud-config part, which runs before they register.
+
+    AWS PCS runs shell scripts of user data between the registration and slurmd.
+    """
+    return user_data(cloud_config(locations.lines))
+
+
 def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
     """The script that installs the node program, the boot script and the setup script on a node.
 
@@ -105,8 +113,15 @@ def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
 
 
 def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_version: str | None = None) -> str:
-    """The script that sets up a node of Slurm, or the login node, before slurmd starts. It is whole: it downloads
-    nothing, and its digest is known at synthesis. slurm_version: Default: the default of new clusters.
+    """The script of the nodeBootstrapped action of a node of Slurm, or of the login node, which runs before slurmd.
+
+    It downloads nothing and contains no CDK tokens, so its digest is known at synthesis. AWS PCS must run it at every
+    boot, and terminate a node on which it fails (EVERY_BOOT, TERMINATE). It ends within pcs.proof_seconds of the facts.
+    The record of a node is in S3 before it ends; the login node writes none, because no job runs there.
+
+    Args:
+        role: `slurm` for a node that runs jobs, `login` for the login node.
+        slurm_version: The Slurm version whose programs the node finds. Default: the default of new clusters.
     """
     version = slurm_version or facts()["pcs"]["default_version"]
 

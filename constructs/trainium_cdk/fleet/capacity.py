@@ -15,12 +15,13 @@ from trainium_core.plan.values import CapacityKind
 class Capacity:
     """The purchase option of instances: `on_demand()`, `spot()`, `capacity_block(id)` or `reservation(id)`.
 
-    kind: in EC2's terms, such as `on-demand`. reservation_id: of the Capacity Block or Capacity Reservation, None
-    without one.
+    Attributes:
+        kind: EC2's term, such as `on-demand`.
+        reservation_id: ID of the Capacity Block or Capacity Reservation, or None.
 
     Example:
 
-        bought = Capacity.capacity_block("cr-0123456789abcdef0")
+        block = Capacity.capacity_block("cr-0123456789abcdef0")
         reserved = Capacity.reservation("cr-0123456789abcdef0")
         interruptible, ordinary = Capacity.spot(), Capacity.on_demand()
     """
@@ -60,8 +61,8 @@ class Capacity:
 def checked_capacity(
     construct: Construct, capacity: Capacity | None, kind: InstanceType, catalog: Catalog | None
 ) -> Capacity:
-    """The given capacity, by default on demand. Raises PropsError if the type is not sold this way or the id is
-    invalid."""
+    """The given capacity, by default on demand. Raises PropsError if it is not offered for the type, or the ID of the
+    reservation is invalid."""
     bought = capacity or Capacity.on_demand()
     reservation = bought.reservation_id
     check_known(construct, "capacity", reservation or "", why="a reservation must exist before the deployment")

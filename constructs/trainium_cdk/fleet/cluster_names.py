@@ -33,7 +33,7 @@ def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "
     """Register the name of a construct. Raises PropsError if another one of its kind in the account and region has
     it."""
     stack = Stack.of(construct)
-    account, region = ("" if Token.is_unresolved(one) else one for one in (stack.account, stack.region))
+    account, region = ("" if Token.is_unresolved(name) else name for name in (stack.account, stack.region))
     # Stages without an environment may be for different accounts.
     stage = Stage.of(construct)
     where = f"{account}/{stage.node.path if stage is not None and not account else ''}"
@@ -44,7 +44,7 @@ def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "
             construct,
             "cluster_name",
             cluster_name,
-            allowed=f"another name than that of {other}: `trn` and permissions tell clusters apart by it",
+            allowed=f"another name than that of {other}: `trn` and permissions identify clusters by their names",
             fix=f"give each {kind} a different cluster_name",
         )
 

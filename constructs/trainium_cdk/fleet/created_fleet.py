@@ -16,7 +16,6 @@ from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
-from trainium_cdk.fleet.fleet_outputs import add_state_outputs
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
 from trainium_cdk.fleet.group_arn import group_arn
@@ -28,6 +27,7 @@ from trainium_cdk.fleet.target_group import check_target_group
 from trainium_cdk.network.security_group import check_groups
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
+from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
 
 _OUTPUTS = "Outputs"
@@ -44,31 +44,9 @@ class CreatedFleet(FleetBase):
     readiness: FleetReadiness
     reconciler: NodeReconciler
     records: NodeRecords
-    role: iam.IRole
     version: LaunchTemplateVersion
-    _connections: ec2.Connections
     _groups: list[ec2.ISecurityGroup]
     _props: FleetProps
-
-    @property
-    def cluster_name(self) -> str:
-        """Value of the tag trn:cluster on every resource of the fleet; `trn` finds the fleet by it."""
-        return self._props.node.cluster_name
-
-    @property
-    def auto_scaling_group_name(self) -> str:
-        """Name of the nodes' Auto Scaling group."""
-        return self.group.ref
-
-    @property
-    def grant_principal(self) -> iam.IPrincipal:
-        """The nodes' role: `bucket.grant_read(fleet)` grants to it."""
-        return self.role
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
-        return self._connections
 
     def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
         """Add a statement to the policy of the nodes' role.
@@ -190,7 +168,8 @@ class CreatedFleet(FleetBase):
     def add_outputs(self) -> None:
         """Add outputs to the stack, in the scope of the fleet: commands such as a shell on the first node.
 
-        Raises PropsError if called twice.
+        Raises:
+            PropsError: It is called twice.
         """
         if self.node.try_find_child(_OUTPUTS) is not None:
             fix = "remove the second call"
@@ -207,20 +186,27 @@ class CreatedFleet(FleetBase):
         )
         for step in steps:
             CfnOutput(scope, step.name, description=step.meaning, value=step.value)
-        add_state_outputs(
-            scope,
-            group_name=self.group.ref,
-            records=self.records,
-            pilot=self.pilot,
-            version=self.version,
-            readiness=self.readiness,
-        )
+        add_state_outputs(scope, self)
 
     def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
         check_target_group(self, target_group, self._props.vpc)
         attached = self.group.target_group_arns or ()
         self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
         return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
+
+
+def add_state_outputs(scope: Construct, fleet: CreatedFleet) -> None:
+    """Add the outputs by which `trn` finds the nodes of a fleet, and those that describe the deployment."""
+    outputs = [
+        (GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.group.ref),
+        (RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name),
+        ("LaunchTemplate", "What the nodes are launched from", fleet.version.summary),
+        (FLEET_OUTPUT, "What the nodes reported", fleet.readiness.summary),
+    ]
+    if fleet.pilot is not None:
+        outputs.append(("Notices", "Topic of the notices before the pilot ends", fleet.pilot.topic.topic_arn))
+    for name, description, value in outputs:
+        CfnOutput(scope, name, description=description, value=value)
 
 
 def _granted(grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> iam.Grant:

@@ -22,19 +22,17 @@ from trainium_cdk.fleet.node_environment import encoded_environment
 from trainium_cdk.fleet.node_image import new_placement_group
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
-from trainium_cdk.fleet.node_script import NodeScript, allow_fetching
+from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
 from trainium_cdk.fleet.precompile_host import PrecompileHost
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.pilot.pilot import Pilot
-from trainium_cdk.service_role import service_role
+from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key
 from trainium_core.facts import facts
 from trainium_userdata.locations import NodeLocations
-
-_OUTPUTS = "Outputs"
 
 
 class Fleet(CreatedFleet):
@@ -46,7 +44,7 @@ class Fleet(CreatedFleet):
 
     def _make(self, props: FleetProps) -> None:
         self._props, self.cache = props, props.cache
-        cluster_name = props.node.cluster_name
+        self._cluster_name = cluster_name = props.node.cluster_name
         claim_cluster_name(self, cluster_name)
         tag_all(self, cluster_name, props.tags)
         own_group = EfaSecurityGroup(
@@ -60,13 +58,14 @@ class Fleet(CreatedFleet):
         self._connections = ec2.Connections(security_groups=[own_group])
         self._groups = [own_group, *props.security_groups]
         self.records = NodeRecords(self, "Records", encryption_key=props.encryption_key)
-        self.role = self._role(props)
+        self.role = self._node_role(props)
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         environment = encoded_environment(self, props.environment)
         script = NodeScript(self, "NodeScript", node=props.node)
         locations = self._locations(props, script)
         self._launch_from(props, script, locations, environment)
         self.group = self._auto_scaling_group(props)
+        self._group_name = self.group.ref
         self.node.default_child = self.group
         checks: Any = GroupChecks(self.group, lambda: self._group, cluster_name=cluster_name)
         self.node.add_validation(checks)
@@ -74,7 +73,7 @@ class Fleet(CreatedFleet):
         self.reconciler = NodeReconciler(
             self,
             "Keeper",
-            group_name=self.group.ref,
+            group_name=self._group_name,
             cluster_name=cluster_name,
             records=self.records,
             replacements=props.replacements,
@@ -89,7 +88,7 @@ class Fleet(CreatedFleet):
                 pilot=props.pilot,
                 cluster_name=cluster_name,
                 nodes=props.nodes,
-                group_name=self.group.ref,
+                group_name=self._group_name,
                 sleep=props.sleep,
                 reconciler=self.reconciler,
                 records=self.records,
@@ -99,7 +98,7 @@ class Fleet(CreatedFleet):
         self.readiness = FleetReadiness(
             self,
             "Gate",
-            group_name=self.group.ref,
+            group_name=self._group_name,
             cluster_name=cluster_name,
             nodes=props.sleep.count(props.nodes) if props.sleep else str(props.nodes),
             launch_template_id=self.launch_template.ref,
@@ -111,7 +110,7 @@ class Fleet(CreatedFleet):
             clock=self.pilot.clock if self.pilot else None,
         )
 
-    def _role(self, props: FleetProps) -> iam.IRole:
+    def _node_role(self, props: FleetProps) -> iam.IRole:
         role = props.role or service_role(self, "Role", "ec2.amazonaws.com")
         if not allow_sessions(role):
             Annotations.of(self).add_warning_v2(
@@ -195,7 +194,7 @@ class Fleet(CreatedFleet):
             },
             gives_image=props.precompile_instance_type is not None,
         )
-        allow_fetching(self.role, self.version.node_script)
+        allow(self.role, ["s3:GetObject"], [self.version.node_script])
 
     def _auto_scaling_group(self, props: FleetProps) -> autoscaling.CfnAutoScalingGroup:
         group = autoscaling.CfnAutoScalingGroup(

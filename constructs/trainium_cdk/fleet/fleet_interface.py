@@ -82,6 +82,11 @@ class INeuronFleet(Protocol):
 class FleetBase(Construct):
     """The common parts of fleets of this app and imported ones."""
 
+    role: iam.IRole
+    _cluster_name: str
+    _connections: ec2.Connections
+    _group_name: str
+
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         self._group: autoscaling.IAutoScalingGroup | None = None
@@ -89,22 +94,22 @@ class FleetBase(Construct):
     @property
     def cluster_name(self) -> str:
         """Value of the tag trn:cluster on every resource of the fleet; `trn` finds the fleet by it."""
-        raise NotImplementedError
+        return self._cluster_name
 
     @property
     def auto_scaling_group_name(self) -> str:
         """Name of the nodes' Auto Scaling group."""
-        raise NotImplementedError
+        return self._group_name
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
         """The nodes' role: `bucket.grant_read(fleet)` grants to it."""
-        raise NotImplementedError
+        return self.role
 
     @property
     def connections(self) -> ec2.Connections:
-        """The nodes' security groups: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
-        raise NotImplementedError
+        """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
+        return self._connections
 
     @property
     def auto_scaling_group(self) -> autoscaling.IAutoScalingGroup:
@@ -175,8 +180,8 @@ class FleetBase(Construct):
             ),
         )
         if target is not None:
-            as_the_cdk_has_it: Any = target
-            rule.add_target(as_the_cdk_has_it)
+            rule_target: Any = target
+            rule.add_target(rule_target)
         return rule
 
 
@@ -195,25 +200,5 @@ class ImportedFleet(FleetBase):
     ) -> None:
         super().__init__(scope, construct_id)
         check(self, form("cluster_name", cluster_name))
-        self._cluster_name, self._group_name, self._role = cluster_name, auto_scaling_group_name, role
+        self._cluster_name, self._group_name, self.role = cluster_name, auto_scaling_group_name, role
         self._connections = ec2.Connections(security_groups=[security_group])
-
-    @property
-    def cluster_name(self) -> str:
-        """Value of the tag trn:cluster on everything of the fleet."""
-        return self._cluster_name
-
-    @property
-    def auto_scaling_group_name(self) -> str:
-        """Name of the nodes' Auto Scaling group."""
-        return self._group_name
-
-    @property
-    def grant_principal(self) -> iam.IPrincipal:
-        """The nodes' role."""
-        return self._role
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """The nodes' security group."""
-        return self._connections

@@ -8,7 +8,6 @@ from trainium_cdk.fleet.group_arn import allow_resizing
 from trainium_cdk.fleet.node_reconciler import NodeReconciler, allow_on_nodes
 from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.pilot.pilot_clock import PilotClock
 
 
@@ -19,8 +18,7 @@ class FleetReadiness(Construct):
     another launch template version or subnet before it launches others. Nodes are launched after every resource that
     they need, and terminated before any of these is deleted. It waits for nodes that the node reconciler replaces. It
     fails the deployment with the reason of a node that is not replaced, with a permanent launch failure, or on a
-    time-out. It never fails a rollback. A wait condition would not do, because it cannot be updated when the number of
-    nodes changes; SignalResource carries no reason, and needs a paid endpoint in a closed network.
+    time-out. It never fails a rollback.
     """
 
     def __init__(
@@ -52,15 +50,8 @@ class FleetReadiness(Construct):
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Watcher", handler="fleet_readiness", timeout_minutes=15)
-        actions = ["DescribeAutoScalingGroups", "DescribeScalingActivities"]
-        function.allow(
-            actions=[*(f"autoscaling:{action}" for action in actions), "ec2:DescribeInstances"], resources=["*"]
-        )
-        justify_wildcard(
-            function,
-            "*",
-            "these read-only actions have no resource-level permissions (Service Authorization Reference)",
-        )
+        actions = ("DescribeAutoScalingGroups", "DescribeScalingActivities")
+        function.allow_reading([*(f"autoscaling:{action}" for action in actions), "ec2:DescribeInstances"])
         allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
         function.allow_describing_its_stack()
         allow_reading_records(function, records)

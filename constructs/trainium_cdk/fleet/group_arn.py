@@ -1,5 +1,8 @@
 """Permissions of functions on an Auto Scaling group, and its ARN in policies."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from aws_cdk import Stack
 from constructs import Construct
 
@@ -19,7 +22,14 @@ def group_arn(scope: Construct, name: str) -> str:
 
 def allow_resizing(function: HandlerFunction, *, group_name: str, cluster_name: str) -> None:
     """Allow a function to set the size of a cluster's group, from 0 to its maximum."""
-    group = group_arn(function, group_name)
     of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
-    function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)
+    allow_on_group(function, "autoscaling:SetDesiredCapacity", group_name=group_name, conditions=of_cluster)
+
+
+def allow_on_group(
+    function: HandlerFunction, action: str, *, group_name: str, conditions: Mapping[str, Any] | None = None
+) -> None:
+    """Allow a function an action on the group with a name."""
+    group = group_arn(function, group_name)
+    function.allow(actions=[action], resources=[group], conditions=conditions)
     justify_wildcard(function, group, "one group by its name; the rest of its ARN is unknown before it exists")

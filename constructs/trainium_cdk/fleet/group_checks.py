@@ -36,17 +36,17 @@ class GroupChecks:
         if group.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
             yield (
                 f"{group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
-                "deletes it, since its nodes would run, and be billed, after the stack is deleted; fix: give "
+                "deletes it, since otherwise its nodes would run, and be billed, after the stack is deleted; fix: give "
                 "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
             )
 
     def _resized(self) -> Iterator[str]:
         """Scaling policies, schedules and warm pools of `auto_scaling_group`: the fleet sets its size."""
         imported = self._imported()
-        for one in imported.node.find_all() if imported else ():
-            if isinstance(one, _SIZE_CHANGES):
+        for child in imported.node.find_all() if imported else ():
+            if isinstance(child, _SIZE_CHANGES):
                 yield (
-                    f"{one.node.path}: got {type(one).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
+                    f"{child.node.path}: got {type(child).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
                     "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
                     "fix: change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
                 )

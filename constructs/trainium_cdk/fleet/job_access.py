@@ -7,6 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import allow_objects
 from trainium_core.permissions.roles import action as action_of
 from trainium_core.permissions.roles import commands
@@ -19,7 +20,6 @@ OPERATING = (*RUNNING, ("operate", "sleep, wake"), ("look", "nodes"), ("look", "
 _FINDING = ("autoscaling", "cloudformation", "ec2", "pricing", "tag")
 _READ = ("s3:GetObject", "s3:ListBucket")
 _SECRET_ACTIONS = {"secretsmanager": "secretsmanager:GetSecretValue", "ssm": "ssm:GetParameter"}
-
 
 # The least that Session Manager needs (Systems Manager documentation, minimum permissions for a session).
 _SESSION_ACTIONS = [
@@ -34,8 +34,8 @@ _SESSION_ACTIONS = [
 def finding_actions(entries: Sequence[tuple[str, str]]) -> Sequence[str]:
     """Read-only actions by which commands find a cluster, its nodes and prices. They are on all resources."""
     needed = {name for role, entry in entries for name in commands(role)[entry]}
-    found = (name for name in needed if name.partition(":")[0] in _FINDING)
-    return sorted(name for name in found if action_of(name).access in ("Read", "List"))
+    finding = (name for name in needed if name.partition(":")[0] in _FINDING)
+    return sorted(name for name in finding if action_of(name).access in ("Read", "List"))
 
 
 def allow_sessions(role: iam.IRole) -> bool:
@@ -56,7 +56,7 @@ def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:
     for service, action in _SECRET_ACTIONS.items():
         arns = [arn for arn in access.secrets if arn.split(":")[2] == service]
         if arns:
-            role.add_to_principal_policy(iam.PolicyStatement(actions=[action], resources=arns))
+            allow(role, [action], arns)
 
 
 def _folders(access: JobAccess) -> Iterator[tuple[str, tuple[str, ...]]]:

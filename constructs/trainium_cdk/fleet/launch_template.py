@@ -28,9 +28,8 @@ from trainium_core.plan.rules.nodes import placement_of_block
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_runtime.naming import CLUSTER_TAG
 
-Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
-
-METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
+_Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
+_METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
     http_endpoint="enabled",
     http_tokens="required",
     # One hop more than the node itself needs, for containers.
@@ -84,7 +83,7 @@ class NodeLaunchTemplate(Construct):
     def _make(self, props: LaunchTemplateProps) -> None:
         node = props.node
         if node.uses_efa and not any(map(may_carry_efa, props.security_groups)):
-            paths = ", ".join(one.node.path for one in props.security_groups) or None
+            paths = ", ".join(group.node.path for group in props.security_groups) or None
             raise refuse(
                 self,
                 "security_groups",
@@ -100,11 +99,13 @@ class NodeLaunchTemplate(Construct):
             self, props.block_devices, root_device_name=props.root_volume.device_name, key=props.volume_key
         )
         self.block_devices_text = json.dumps(Stack.of(self).resolve(further), sort_keys=True)
-        group = props.placement_group_name
+        group, market = props.placement_group_name, None
+        if props.market_type:
+            market = ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=props.market_type)
         self.template = ec2.CfnLaunchTemplate(
             self,
             "Resource",
-            launch_template_data=Data(
+            launch_template_data=_Data(
                 instance_type=node.type.name,
                 image_id=props.image_id,
                 iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
@@ -115,14 +116,14 @@ class NodeLaunchTemplate(Construct):
                     for interface in node.network_interfaces
                 ],
                 block_device_mappings=[props.root_volume.mapping(props.volume_key), *further],
-                metadata_options=METADATA_OPTIONS,
+                metadata_options=_METADATA_OPTIONS,
                 placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=group) if group else None,
-                instance_market_options=_market(props.market_type),
+                instance_market_options=market,
                 capacity_reservation_specification=_reservation(props.capacity),
-                tag_specifications=Lazy.any(TagSpecifications(tags, self._tags)),
+                tag_specifications=Lazy.any(_TagSpecifications(tags, self._tags)),
                 user_data=Fn.base64(props.user_data) if props.user_data else None,  # EC2 refuses an empty one.
             ),
-            tag_specifications=own_tags(tags),
+            tag_specifications=_own_tags(tags),
             version_description=props.description,
         )
 
@@ -233,9 +234,6 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
 
     def _checked_user_data(self, user_data: ec2.UserData | None) -> str:
         text, limit = "" if user_data is None else user_data.render(), facts()["user_data"]["limit_bytes"]
-        if text.startswith("<powershell>"):
-            fix = "give ec2.UserData.for_linux()"
-            raise refuse(self, "user_data", "user data for Windows", allowed="an ec2.UserData for Linux", fix=fix)
         if len(text.encode()) > limit:
             allowed = f"up to {limit} bytes, the limit of EC2"
             fix = "put long content into S3, and download it"
@@ -243,20 +241,59 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         return text
 
 
+def simple_launch_template(
+    scope: Construct,
+    construct_id: str,
+    *,
+    image_id: str,
+    security_groups: Sequence[ec2.ISecurityGroup],
+    root_volume: ec2.CfnLaunchTemplate.BlockDeviceMappingProperty,
+    user_data: str,
+    tags: Mapping[str, str],
+    **data: Any,
+) -> ec2.CfnLaunchTemplate:
+    """A launch template for an instance with one network interface and without Neuron devices.
+
+    Args:
+        tags: Of the template, and of what is launched from it.
+        data: Further arguments of LaunchTemplateDataProperty.
+    """
+    interface = ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
+        device_index=0,
+        groups=[group.security_group_id for group in security_groups],
+        delete_on_termination=True,
+        associate_public_ip_address=False,
+    )
+    return ec2.CfnLaunchTemplate(
+        scope,
+        construct_id,
+        launch_template_data=_Data(
+            image_id=image_id,
+            network_interfaces=[interface],
+            block_device_mappings=[root_volume],
+            metadata_options=_METADATA_OPTIONS,
+            tag_specifications=Lazy.any(_TagSpecifications(tags)),
+            user_data=Fn.base64(user_data),
+            **data,
+        ),
+        tag_specifications=_own_tags(tags),
+    )
+
+
 @jsii.implements(IStableAnyProducer)
-class TagSpecifications:
+class _TagSpecifications:
     """The tags of launched resources, which are known after the aspects of the app have been applied."""
 
-    def __init__(self, own: Mapping[str, str], of_the_app: TagManager) -> None:
-        self._own, self._of_the_app = own, of_the_app
+    def __init__(self, own_tags: Mapping[str, str], app_tags: TagManager | None = None) -> None:
+        self._own_tags, self._app_tags = own_tags, app_tags
 
     def produce(self) -> Any:
-        tags = {**self._own, **self._of_the_app.tag_values(), **self._own}
+        tags = {**self._own_tags, **(self._app_tags.tag_values() if self._app_tags else {}), **self._own_tags}
         rendered = [{"key": key, "value": value} for key, value in tags.items()]
         return [{"resourceType": kind, "tags": rendered} for kind in ("instance", "volume", "network-interface")]
 
 
-def own_tags(tags: Mapping[str, str]) -> list[ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty]:
+def _own_tags(tags: Mapping[str, str]) -> list[ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty]:
     """The tags of a launch template itself."""
     return [
         ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
@@ -282,10 +319,6 @@ def _interface(
 def market_type_of(capacity: Capacity) -> str | None:
     """The market type of instances of an Auto Scaling group."""
     return capacity.kind if capacity.kind in ("spot", "capacity-block") else None
-
-
-def _market(market_type: str | None) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
-    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=market_type) if market_type else None
 
 
 def _reservation(capacity: Capacity) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:

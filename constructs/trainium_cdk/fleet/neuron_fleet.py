@@ -259,7 +259,7 @@ class NeuronFleet(Fleet):
             secondary_interface_type=secondary_interface_type or "efa",
             framework=framework_of_parameter(default_image(kind)) if machine_image is None else None,
             neuron_software=neuron_software,
-            mounts=tuple(one.kind for one in file_systems),
+            mounts=tuple(file_system.kind for file_system in file_systems),
             setup_script=script,
             suppress_checks=tuple(suppress_checks),
             verification=verification,

@@ -40,26 +40,12 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
             allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")
         if not isinstance(value, str):
-            is_secret = isinstance(value, SecretValue)
-            fix = (
-                "grant the fleet to read the secret, and read it in the job"
-                if is_secret
-                else f"write {name}={str(value)!r}"
-            )
+            got, fix = value, f"write {name}={str(value)!r}"
+            if isinstance(value, SecretValue):
+                got, fix = "a secret", "grant the fleet permission to read the secret, and read it in the job"
             allowed = f"text as the value of {name}, which everyone who reads the template can see"
-            raise refuse(construct, "environment", "a secret" if is_secret else value, allowed=allowed, fix=fix)
-        if not _is_text(value):
-            allowed = f"text in UTF-8 without NUL as the value of {name}"
-            raise refuse(construct, "environment", value, allowed=allowed, fix="encode it, for example in base64")
+            raise refuse(construct, "environment", got, allowed=allowed, fix=fix)
     return {name: _encoded(value) for name, value in environment.items()}
-
-
-def _is_text(value: str) -> bool:
-    """Whether it can be the value of an environment variable."""
-    try:
-        return b"\0" not in value.encode()
-    except UnicodeEncodeError:
-        return False
 
 
 def _encoded(value: str) -> str:

@@ -19,24 +19,21 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
     if image is None:
         return image_id_of(construct, default_image(kind))
     try:
-        found = image.get_image(construct)
+        config = image.get_image(construct)
     except RuntimeError as error:
         allowed = "an image of the stack's region"
         fix = f"give an image of that region; the CDK reports: {first_line(error)}"
         raise refuse(construct, "machine_image", image, allowed=allowed, fix=fix) from None
-    if found.os_type == ec2.OperatingSystemType.WINDOWS:
-        allowed = "an image of Linux, which nodes run"
-        raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")
-    if found.user_data.render() != ec2.UserData.for_linux().render():
+    if config.user_data.render() != ec2.UserData.for_linux().render():
         fix = "leave out its user_data: nodes run the script in `setup`"
         allowed = "an image without user_data"
         raise refuse(construct, "machine_image", "an image with user_data", allowed=allowed, fix=fix)
-    name = image_name(construct, found.image_id)
+    name = image_name(construct, config.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
         allowed = "an image for x86_64, the architecture of instances of the catalogue"
         fix = "choose that architecture, or leave it out for the Neuron DLAMI"
         raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
-    return found.image_id
+    return config.image_id
 
 
 def image_id_of(construct: Construct, ami: str) -> str:

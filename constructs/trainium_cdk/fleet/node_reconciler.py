@@ -6,9 +6,9 @@ from typing import Any
 from aws_cdk import Stack
 from constructs import Construct
 
-from trainium_cdk.fleet.group_arn import group_arn
+from trainium_cdk.fleet.group_arn import allow_on_group
 from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records
-from trainium_cdk.handler_function import HandlerFunction, call_on_event
+from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_runtime.handlers.capacity_block_end import DETAIL_TYPES
 from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
@@ -54,48 +54,30 @@ class NodeReconciler(Construct):
                 "RECORDS_PREFIX": records.prefix,
             },
         )
-        self.arn, self.function_name = function.arn, function.function.ref
+        self.arn, self.function_name = function.arn, function.name
         self.log_group = function.log_group
         allow_reading_records(function, records)
         function.allow(actions=["s3:PutObject"], resources=[records.membership_arn])
         records.allow_key(function, writing=True)
-        function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])
-        justify_wildcard(
-            function,
-            "*",
-            "these read-only actions have no resource-level permissions (Service Authorization Reference)",
-        )
+        function.allow_reading(["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"])
         tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [NODE_STATE_TAG, NODE_REASON_TAG]}}
         allow_on_nodes(function, actions=["ec2:CreateTags"], cluster_name=cluster_name, conditions=tags)
         if replacements:
-            group = group_arn(self, group_name)
-            function.allow(actions=["autoscaling:SetInstanceHealth"], resources=[group])
-            justify_wildcard(function, group, "one group by its name; the rest of its ARN is unknown before it exists")
-        self._on(
-            "Records",
-            source="aws.s3",
-            detail_types=["Object Created"],
-            detail={
-                "bucket": {"name": [records.bucket.bucket_name]},
-                "object": {"key": [{"prefix": f"{records.prefix}/"}]},
-            },
-        )
-        self._on(
+            allow_on_group(function, "autoscaling:SetInstanceHealth", group_name=group_name)
+        function.call_on_object("Records", records.bucket, records.prefix)
+        function.call_on_event(
             "Departures",
             source="aws.autoscaling",
             detail_types=["EC2 Instance Terminate Successful"],
             detail={"AutoScalingGroupName": [group_name]},
         )
         if capacity_block_id is not None:
-            self._on(
+            function.call_on_event(
                 "CapacityBlockEnd",
                 source="aws.ec2",
                 detail_types=DETAIL_TYPES,
                 detail={"capacity-reservation-id": [capacity_block_id]},
             )
-
-    def _on(self, name: str, *, source: str, detail_types: Sequence[str], detail: Mapping[str, Any]) -> None:
-        call_on_event(self, name, self.arn, target_id="Keeper", source=source, detail_types=detail_types, detail=detail)
 
 
 def allow_on_nodes(

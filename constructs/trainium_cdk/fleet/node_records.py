@@ -12,6 +12,7 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard, justify_wildcards
+from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, arn_of
 from trainium_wire.job_keys import JOB_FOLDERS_OF_NODES, job_keys
 from trainium_wire.keys import (
@@ -38,35 +39,29 @@ class NodeRecords(Construct):
 
     Nodes in a closed network reach S3 over the gateway endpoint, but no API of a scheduler or of CloudFormation.
     EventBridge gets an event for every object. Grants raise PropsError for an object that is not a grantee.
-
-    Example:
-
-        records = NodeRecords(stack, "Records")
-        records.grant_node(role, internode_tests=True)
-        records.grant_read(reader)
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:
         """
-        encryption_key: KMS key of the objects, included in grants. Default: keys of S3 (SSE-S3).
+        Args:
+            encryption_key: KMS key of the objects, included in grants. Default: keys of S3 (SSE-S3).
         """
         super().__init__(scope, construct_id)
         self.key_arn = None if encryption_key is None else encryption_key.key_arn
-        logs = s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)
-        jobs = s3.LifecycleRule(
-            id="jobs",
-            prefix=f"{JOBS_PREFIX}/",
-            expiration=_JOBS_KEPT,
-            abort_incomplete_multipart_upload_after=_PARTS_KEPT,
-        )
-        inputs = s3.LifecycleRule(
-            id="inputs",
-            prefix=f"{INPUTS_PREFIX}/",
-            expiration=_JOBS_KEPT,
-            abort_incomplete_multipart_upload_after=_PARTS_KEPT,
-        )
+        rules = [
+            s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT),
+            *(
+                s3.LifecycleRule(
+                    id=name,
+                    prefix=f"{prefix}/",
+                    expiration=_JOBS_KEPT,
+                    abort_incomplete_multipart_upload_after=_PARTS_KEPT,
+                )
+                for name, prefix in (("jobs", JOBS_PREFIX), ("inputs", INPUTS_PREFIX))
+            ),
+        ]
         self.bucket = DisposableBucket(
-            self, "Store", lifecycle_rules=[logs, jobs, inputs], sends_events=True, encryption_key=encryption_key
+            self, "Store", lifecycle_rules=rules, sends_events=True, encryption_key=encryption_key
         ).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
@@ -98,7 +93,7 @@ class NodeRecords(Construct):
         own |= {SSH_KEYS_PREFIX: "json"} if internode_ssh else {}
         if role_id_of(role):
             names = [arn_of(self.bucket, f"{prefix}/${{aws:userid}}.{suffix}") for prefix, suffix in own.items()]
-            role.add_to_principal_policy(iam.PolicyStatement(actions=write, resources=names))
+            allow(role, write, names)
             own = {}
         allow_objects(
             self.bucket,
@@ -116,29 +111,18 @@ class NodeRecords(Construct):
             allow_objects(self.bucket, role, {SSH_KEYS_PREFIX: ["s3:GetObject"]})
         keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
         read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
-        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
+        allow(role, ["s3:GetObject"], read)
         ends = arn_of(self.bucket, job_keys("*").end)
         justify_wildcards(role, {ends: "one object for each job; job ids are not known at synthesis"}, of=self.bucket)
-        role.add_to_principal_policy(iam.PolicyStatement(actions=write, resources=[ends]))
+        allow(role, write, [ends])
         # Without this permission, S3 answers 403 instead of 404 for an object that does not exist yet.
-        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
+        allow(role, ["s3:ListBucket"], [arn_of(self.bucket)])
         if self.bucket.encryption_key is not None:
             self.bucket.encryption_key.grant_encrypt_decrypt(role)
 
-    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant permission to read all records and the membership. grantee: such as a role or a function."""
-        resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
-        read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.membership_arn]
-        with granting(self, grantee):
-            grant = iam.Grant.add_to_principal_or_resource(
-                grantee=grantee, actions=["s3:GetObject", "s3:ListBucket"], resource=resource, resource_arns=read
-            )
-            key = self.bucket.encryption_key
-            return grant if key is None else grant.combine(key.grant_decrypt(grantee))
-
     def grant_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant permission to submit and stop jobs, and to read all objects. grantee: such as a role."""
-        resource: Any = self.bucket
+        resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
         everything = arn_of(self.bucket, "*")
         submitted = [arn_of(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)]
         key = self.bucket.encryption_key

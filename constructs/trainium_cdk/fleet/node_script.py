@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aws_cdk import aws_iam as iam
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
@@ -31,13 +30,10 @@ class NodeScript(Asset):
         return self.bucket.arn_for_objects(self.s3_object_key)
 
     def user_data(self, locations: NodeLocations, environment: Mapping[str, str]) -> str:
-        """User data that downloads the script.
+        """User data that downloads the script. Raises PropsError if it exceeds EC2's limit.
 
         Args:
             environment: Encoded variables of the node.
-
-        Raises:
-            PropsError: They do not fit.
         """
         text = node_user_data(self._settings, locations, environment, script=self._text)
         limit = facts()["user_data"]["limit_bytes"]
@@ -46,8 +42,3 @@ class NodeScript(Asset):
             fix = "put long values into S3, and give their URL"
             raise refuse(self, "environment", ", ".join(environment), allowed=allowed, fix=fix)
         return text
-
-
-def allow_fetching(role: iam.IRole, script_arn: str) -> None:
-    """Allow nodes to download a script."""
-    role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[script_arn]))

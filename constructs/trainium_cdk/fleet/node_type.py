@@ -31,8 +31,8 @@ def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog:
     return kind
 
 
-def check_secondary_interfaces(construct: Construct, given: str | None, node: NodeSettings) -> None:
-    """Raise PropsError if `secondary_interface_type` is given and the type has only one network card."""
-    if given is not None and len(node.network_interfaces) == 1:
+def check_secondary_interfaces(construct: Construct, interface_type: str | None, node: NodeSettings) -> None:
+    """Raise PropsError if `secondary_interface_type` is given and the instance type has only one network card."""
+    if interface_type is not None and len(node.network_interfaces) == 1:
         allowed = f"nothing on {node.type.name}, which has one network card"
-        raise refuse(construct, "secondary_interface_type", given, allowed=allowed, fix="leave it out")
+        raise refuse(construct, "secondary_interface_type", interface_type, allowed=allowed, fix="leave it out")

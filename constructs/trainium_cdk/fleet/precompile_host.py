@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from aws_cdk import Fn, Lazy, Stack, TagManager, TagType
+from aws_cdk import Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -11,12 +11,13 @@ from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.fleet.group_arn import allow_resizing
-from trainium_cdk.fleet.launch_template import METADATA_OPTIONS, Data, TagSpecifications, own_tags
+from trainium_cdk.fleet.launch_template import simple_launch_template
 from trainium_cdk.fleet.node_records import NodeRecords
-from trainium_cdk.fleet.node_script import NodeScript, allow_fetching
+from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import RootVolume
-from trainium_cdk.handler_function import HandlerFunction, call_on_event
+from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import arn_of
 from trainium_core.facts import facts
 from trainium_core.naming import precompile_group_name
@@ -26,8 +27,6 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
-
-_ENDS = job_keys("*").end
 
 
 class PrecompileHost(Construct):
@@ -67,38 +66,24 @@ class PrecompileHost(Construct):
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         script = NodeScript(self, "HostScript", node=node, precompiles=True)
-        allow_fetching(role, script.arn)
+        allow(role, ["s3:GetObject"], [script.arn])
         report_url = f"s3://{records.bucket.bucket_name}/{PRECOMPILE_PREFIX}"
         own = replace(locations, report_url=report_url, node_script_url=script.s3_object_url)
         cluster_name = node.cluster_name
-        own_and_given = {**tags, CLUSTER_TAG: cluster_name, "Name": f"{cluster_name}-precompile"}
-        template = ec2.CfnLaunchTemplate(
+        template = simple_launch_template(
             self,
             "LaunchTemplate",
-            launch_template_data=Data(
-                instance_type=instance_type,
-                image_id=image_id,
-                iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
-                    arn=instance_profile.instance_profile_arn
-                ),
-                # A stopped instance's volume would still be billed.
-                instance_initiated_shutdown_behavior="terminate",
-                network_interfaces=[
-                    ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
-                        device_index=0,
-                        groups=[group.security_group_id for group in security_groups],
-                        delete_on_termination=True,
-                        associate_public_ip_address=False,
-                    )
-                ],
-                block_device_mappings=[root_volume.mapping(volume_key)],
-                metadata_options=METADATA_OPTIONS,
-                tag_specifications=Lazy.any(
-                    TagSpecifications(own_and_given, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
-                ),
-                user_data=Fn.base64(script.user_data(own, environment)),
+            image_id=image_id,
+            security_groups=security_groups,
+            root_volume=root_volume.mapping(volume_key),
+            user_data=script.user_data(own, environment),
+            tags={**tags, CLUSTER_TAG: cluster_name, "Name": f"{cluster_name}-precompile"},
+            instance_type=instance_type,
+            iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
+                arn=instance_profile.instance_profile_arn
             ),
-            tag_specifications=own_tags(own_and_given),
+            # A stopped instance's volume would still be billed.
+            instance_initiated_shutdown_behavior="terminate",
         )
         self.group = autoscaling.CfnAutoScalingGroup(
             self,
@@ -129,36 +114,18 @@ class PrecompileHost(Construct):
                 "JOB_KEY": PRECOMPILE_JOB_KEY,
             },
         )
-        function.allow(actions=["autoscaling:DescribeAutoScalingGroups"], resources=["*"])
-        justify(
-            function,
-            cdk_nag={
-                "IAM5[Resource::*]": "this read-only action has no resource-level permissions (Service Authorization "
-                "Reference)"
-            },
-        )
+        function.allow_reading(["autoscaling:DescribeAutoScalingGroups"])
         allow_resizing(function, group_name=self.group.ref, cluster_name=cluster_name)
-        reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, _ENDS)
+        reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, job_keys("*").end)
         function.allow(actions=["s3:GetObject"], resources=[reports, arn_of(bucket, PRECOMPILE_JOB_KEY)])
         function.allow(actions=["s3:PutObject"], resources=[ends])
         records.allow_key(function, writing=True)
         function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
         for objects in (reports, ends):
             justify_wildcard(function, objects, "one object for each host or job; ids are not known at synthesis")
-        call_on_event(
-            self,
-            "Reports",
-            function.arn,
-            target_id="End",
-            source="aws.s3",
-            detail_types=["Object Created"],
-            detail={"bucket": {"name": [bucket.bucket_name]}, "object": {"key": [{"prefix": f"{PRECOMPILE_PREFIX}/"}]}},
-        )
-        call_on_event(
-            self,
+        function.call_on_object("Reports", bucket, PRECOMPILE_PREFIX)
+        function.call_on_event(
             "Departures",
-            function.arn,
-            target_id="End",
             source="aws.autoscaling",
             detail_types=[NOT_LAUNCHED, ENDED],
             detail={"AutoScalingGroupName": [self.group.ref]},

@@ -8,7 +8,6 @@ from trainium_cdk.checks import check, check_known, form
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.node_type import checked_type
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify_wildcard
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan.values import PlanValues
@@ -73,10 +72,8 @@ class QuotaCheck(Construct):
         if need is None:
             return
         function = HandlerFunction(self, "Asker", handler="quota_check", timeout_minutes=_ASKING_MINUTES)
-        function.allow(actions=_ACTIONS, resources=["*"])
+        function.allow_reading(_ACTIONS)
         function.allow_describing_its_stack()
-        read_only = "these read-only actions do not support resources (Service Authorization Reference)"
-        justify_wildcard(function, "*", read_only)
         function.custom_resource(
             self,
             "Gate",

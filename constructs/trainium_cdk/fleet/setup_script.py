@@ -11,9 +11,14 @@ from aws_cdk import Token
 class SetupScript:
     """A bash script that every node runs as root after its devices have been verified. If it fails, the node fails.
 
-    text: the script. Raises ValueError if it is empty or not text, or contains a CDK token: CloudFormation does not
-    resolve tokens in the script, which is a file in S3. Pass such a value in the fleet's `environment`, and read the
-    variable.
+    CloudFormation does not resolve CDK tokens in the script, which is a file in S3. Pass such a value in the fleet's
+    `environment`, and read the variable.
+
+    Attributes:
+        text: The script.
+
+    Raises:
+        ValueError: The text is empty, or contains a CDK token.
 
     Example:
 
@@ -32,8 +37,8 @@ class SetupScript:
             )
         if Token.is_unresolved(self.text):
             raise ValueError(
-                "SetupScript: the text holds a CDK token; allowed: text that is known at synthesis; fix: give the "
-                "value to the fleet's environment, such as environment={'DATA': bucket.s3_url_for_object()}, and read "
+                "SetupScript: the text contains a CDK token; allowed: text that is known at synthesis; fix: pass the "
+                "value in the fleet's environment, such as environment={'DATA': bucket.s3_url_for_object()}, and read "
                 "$DATA in the script"
             )
 
@@ -47,24 +52,14 @@ class SetupScript:
         Raises:
             ValueError: It cannot be read as text.
         """
-        if not isinstance(cast(object, path), str | Path):
-            raise ValueError(
-                f"SetupScript.from_file: path: got {path!r}; allowed: the path of a file; fix: give it as text or Path"
-            )
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            problem = str(error)
-        except OSError as error:
-            problem = error.strerror or str(error)
-        except ValueError as error:  # such as a NUL in the path
-            problem = str(error)
-        else:
-            return SetupScript(text)
-        raise ValueError(
-            f"SetupScript.from_file: {Path(path).absolute()} cannot be read as text: {problem}; allowed: a bash script "
-            "in UTF-8; fix: name the file from the working directory"
-        )
+            return SetupScript(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            problem = error.strerror if isinstance(error, OSError) else error
+            raise ValueError(
+                f"SetupScript.from_file: {Path(path).absolute()} cannot be read as text: {problem}; allowed: a bash "
+                "script in UTF-8; fix: name the file relative to the working directory"
+            ) from None
 
     @staticmethod
     def from_text(text: str) -> "SetupScript":
@@ -74,6 +69,6 @@ class SetupScript:
             text: The script, with line feeds only.
 
         Raises:
-            ValueError: Like the class.
+            ValueError: It is empty, or contains a CDK token.
         """
         return SetupScript(text)

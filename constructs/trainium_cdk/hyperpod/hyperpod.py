@@ -1,18 +1,22 @@
 """A SageMaker HyperPod cluster of Trainium instances, orchestrated by Slurm or EKS."""
 
+from collections.abc import Mapping
+
 from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, plan_pilot
+from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.hyperpod.hyperpod_role import HyperPodRole
+from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.pilot.pilot import Pilot
-from trainium_cdk.storage.bucket_files import BucketFiles
 from trainium_cdk.storage.compile_cache import allow_cache
-from trainium_cdk.storage.disposable_bucket import DisposableBucket
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, arn_of
 from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
 from trainium_core.facts import facts
@@ -68,7 +72,7 @@ class HyperPod(Construct):
         self.cache = plan_cache(self, "CompileCache", plan)
         bucket = DisposableBucket(self, "Lifecycle", name=self._lifecycle_bucket_name()).bucket
         files = hyperpod_files(node_settings(plan), script=_SCRIPT, region=plan.region, cache_url=self.cache.url)
-        lifecycle = BucketFiles(self, "Scripts", bucket=bucket, prefix=_LIFECYCLE_PREFIX, files=files)
+        lifecycle = _BucketFiles(self, "Scripts", bucket=bucket, prefix=_LIFECYCLE_PREFIX, files=files)
         self.execution = HyperPodRole(
             self,
             "Execution",
@@ -172,3 +176,26 @@ class HyperPod(Construct):
             return None
         # The connectivity check needs two instances (HyperPod documentation, deep health checks).
         return ["InstanceStress", *(["InstanceConnectivity"] if self._plan.nodes > 1 else [])]
+
+
+class _BucketFiles(Construct):
+    """Files under one prefix of a bucket, updated with the template and deleted with the resource."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, bucket: s3.IBucket, prefix: str, files: Mapping[str, str]
+    ) -> None:
+        """files: text by name; may contain CDK tokens. They count toward the size of the template."""
+        super().__init__(scope, construct_id)
+        function = HandlerFunction(self, "Writer", handler="bucket_files", timeout_minutes=2)
+        objects = arn_of(bucket, f"{prefix}/*")
+        function.allow(actions=["s3:PutObject", "s3:DeleteObject"], resources=[objects])
+        justify_wildcard(function, objects, "the files of one prefix, whose names depend on the template")
+        content = function.custom_resource(
+            self,
+            "Files",
+            resource_type="Custom::TrnBucketFiles",
+            properties={"BucketName": bucket.bucket_name, "Prefix": prefix, "Files": dict(files)},
+        )
+        # At deletion the function still needs its policy and that of the bucket.
+        content.node.add_dependency(bucket)
+        self.url = f"s3://{bucket.bucket_name}/{prefix}"

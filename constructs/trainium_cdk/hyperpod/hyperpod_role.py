@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network.network_permissions import allow_interfaces
-from trainium_cdk.service_role import service_role
+from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.disposable_bucket import allow_objects
 
 _LOG_GROUPS = "/aws/sagemaker/Clusters"
@@ -74,17 +73,18 @@ class HyperPodRole(Construct):
         attaching = [*_ATTACHING, *(_KUBERNETES_ATTACHING if kubernetes else ())]
         more = ["ec2:CreateTags", *attaching, *(_KUBERNETES_ADDRESSES if kubernetes else ())]
         allow_interfaces(self.role, subnet=subnet, security_groups=security_groups, also_on_an_interface=more)
-        self._allow_on_instances(attaching)
-        if kubernetes:
-            self._allow([_MODIFY], [self._ec2_arn("security-group", one.security_group_id) for one in security_groups])
-        self._allow([*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
-
-    def _allow_on_instances(self, attaching: list[str]) -> None:
-        # The action needs permissions on interface and instance (Service Authorization Reference, Amazon EC2). It is
-        # not documented which account owns HyperPod's instances; the developer guide allows any.
+        # The actions also need permissions on instances (Service Authorization Reference, Amazon EC2). It is not
+        # documented which account owns HyperPod's instances; the developer guide allows any.
         instances = self._ec2_arn("instance", "*", account="*")
-        self._allow(attaching, [instances])
+        allow(self.role, attaching, [instances])
         justify_wildcard(self.role, instances, "ids and account of the instances are not known at synthesis")
+        if kubernetes:
+            allow(
+                self.role,
+                [_MODIFY],
+                [self._ec2_arn("security-group", one.security_group_id) for one in security_groups],
+            )
+        allow(self.role, [*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
 
     def _ec2_arn(self, resource: str, name: str, *, account: str | None = None) -> str:
         return Stack.of(self).format_arn(service="ec2", account=account, resource=resource, resource_name=name)
@@ -97,15 +97,10 @@ class HyperPodRole(Construct):
             resource_name=f"{_LOG_GROUPS}/*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        self._allow(
-            ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"], [groups]
+        allow(
+            self.role,
+            ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+            [groups],
         )
         justify_wildcard(self.role, groups, "the group's name contains the cluster's id, not known at synthesis")
-        self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": _LOG_GROUPS}})
-
-    def _allow(
-        self, actions: list[str], resources: list[str], conditions: dict[str, dict[str, str]] | None = None
-    ) -> None:
-        self.role.add_to_principal_policy(
-            iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
-        )
+        allow(self.role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": _LOG_GROUPS}})

@@ -37,14 +37,14 @@ def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSys
 
     Source: Amazon EFS User Guide, mounting with a DNS name.
     """
-    for one in file_systems:
-        zone = _known(subnet, "availability_zone")
-        own = one.subnet if isinstance(one, ElasticFileSystem) else None
+    zone = _known(subnet, "availability_zone")
+    for file_system in file_systems:
+        own = file_system.subnet if isinstance(file_system, ElasticFileSystem) else None
         other = None if own is None else _known(own, "availability_zone")
         if zone is not None and other is not None and zone != other:
             allowed = f"a mount target in {zone}, the zone of the nodes, because its DNS name resolves only there"
             fix = f"create the ElasticFileSystem with the subnet of the nodes, {subnet.node.path}"
-            raise refuse(construct, "file_systems", f"{one.node.path} in {other}", allowed=allowed, fix=fix)
+            raise refuse(construct, "file_systems", f"{file_system.node.path} in {other}", allowed=allowed, fix=fix)
 
 
 def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_block"]) -> str | None:

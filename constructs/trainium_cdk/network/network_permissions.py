@@ -7,6 +7,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 
 from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.service_role import allow
 
 _ON_AN_INTERFACE_OF_THE_SUBNET = (
     "ec2:CreateNetworkInterfacePermission",
@@ -40,10 +41,9 @@ def allow_interfaces(
     def arn(resource: str, name: str) -> str:
         return stack.format_arn(service="ec2", resource=resource, resource_name=name)
 
-    interfaces = arn("network-interface", "*")
-    of_the_subnet = arn("subnet", subnet.subnet_id)
-    own = [of_the_subnet, *(arn("security-group", group.security_group_id) for group in security_groups)]
-    in_the_subnet = {"ArnEquals": {"ec2:Subnet": of_the_subnet}}
+    interfaces, subnet_arn = arn("network-interface", "*"), arn("subnet", subnet.subnet_id)
+    own = [subnet_arn, *(arn("security-group", group.security_group_id) for group in security_groups)]
+    in_the_subnet = {"ArnEquals": {"ec2:Subnet": subnet_arn}}
     for actions, resources, conditions in (
         (["ec2:CreateNetworkInterface"], [interfaces, *own], None),
         ([*_ON_AN_INTERFACE_OF_THE_SUBNET], [interfaces], in_the_subnet),
@@ -51,8 +51,7 @@ def allow_interfaces(
         ([*_READ_ACTIONS], ["*"], None),
     ):
         if actions:
-            statement = iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
-            role.add_to_principal_policy(statement)
+            allow(role, actions, resources, conditions)
     justify_wildcard(role, interfaces, "the ids of the interfaces are not known at synthesis")
     justify_wildcard(
         role, "*", "read-only actions without resource-level permissions (Service Authorization Reference)"

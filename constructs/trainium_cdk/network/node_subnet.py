@@ -9,7 +9,6 @@ from constructs import Construct
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.node_type import checked_type
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_core.catalog.catalog import Catalog
@@ -62,29 +61,24 @@ class NeuronSubnet(Construct):
             self.subnet = candidates[0]
             return
         self.subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], kind.name)
+            self, "Subnet", subnet_id=self._chosen([subnet.subnet_id for subnet in candidates], kind.name)
         )
         known_later = "the route table of a subnet that the deployment chooses is not used"
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
 
     def _check_zones(self, candidates: Sequence[ec2.ISubnet], kind: InstanceType) -> None:
         offering = kind.zones.get(Stack.of(self).region)
-        resources = [one.node.default_child for one in candidates]
-        zones = [one.availability_zone_id if isinstance(one, ec2.CfnSubnet) else None for one in resources]
+        resources = [subnet.node.default_child for subnet in candidates]
+        zones = [child.availability_zone_id if isinstance(child, ec2.CfnSubnet) else None for child in resources]
         if not offering or None in zones or set(zones) & set(offering):
             return
         allowed = f"a subnet in a zone that offers {kind.name}: {', '.join(offering)}"
-        got = ", ".join(f"{one.node.path} in {zone}" for one, zone in zip(candidates, zones, strict=True))
+        got = ", ".join(f"{subnet.node.path} in {zone}" for subnet, zone in zip(candidates, zones, strict=True))
         raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="give the network one of these as zone_id")
 
     def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
         function = HandlerFunction(self, "Chooser", handler="node_subnet", timeout_minutes=2)
-        function.allow(actions=["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"], resources=["*"])
-        justify_wildcard(
-            function,
-            "*",
-            "these read-only actions have no resource-level permissions (Service Authorization Reference)",
-        )
+        function.allow_reading(["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"])
         choice = function.custom_resource(
             self,
             "Choice",

@@ -35,16 +35,11 @@ def refuse_another_vpc(
     """
     if vpc_id is None or vpc_id == vpc.vpc_id:
         return
-    own, other = (known_vpc(Stack.of(construct), one) for one in (vpc.vpc_id, vpc_id))
+    own, other = (known_vpc(Stack.of(construct), some_id) for some_id in (vpc.vpc_id, vpc_id))
     if own is None or other is None or own == other:
         return
-    raise refuse(
-        construct,
-        parameter,
-        value.node.path,
-        allowed=f"a resource in {vpc.node.path}, the vpc",
-        fix=fix,
-    )
+    allowed = f"a resource in {vpc.node.path}, the vpc"
+    raise refuse(construct, parameter, value.node.path, allowed=allowed, fix=fix)
 
 
 def known_vpc(stack: Stack, vpc_id: str) -> str | None:
@@ -53,10 +48,10 @@ def known_vpc(stack: Stack, vpc_id: str) -> str | None:
     if not Token.is_unresolved(vpc_id):
         return vpc_id
     # The VPCs of two stacks may have the same logical id, so a resolved reference is ambiguous.
-    found = _References()
-    as_the_cdk_has_it: Any = found
-    Tokenization.resolve(vpc_id, scope=stack, resolver=as_the_cdk_has_it, preparing=False)
-    return found.paths[0] if found.paths else None
+    references = _References()
+    resolver: Any = references
+    Tokenization.resolve(vpc_id, scope=stack, resolver=resolver, preparing=False)
+    return references.paths[0] if references.paths else None
 
 
 class _References(DefaultTokenResolver):

@@ -82,8 +82,8 @@ def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
     stack = Stack.of(group)
     own = stack.resolve(group.security_group_id)
     rules = group.node.find_all()
-    inward = [one.source_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupIngress)]
-    outward = [one.destination_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupEgress)]
+    inward = [rule.source_security_group_id for rule in rules if isinstance(rule, ec2.CfnSecurityGroupIngress)]
+    outward = [rule.destination_security_group_id for rule in rules if isinstance(rule, ec2.CfnSecurityGroupEgress)]
     return own in map(stack.resolve, inward) and own in map(stack.resolve, outward)
 
 
@@ -103,7 +103,7 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
         allowed = f"up to {most} groups, each once"
         raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="leave out some of them")
     vpc_ids = map(vpc_id_of, groups)
-    if vpc is None and len({known_vpc(Stack.of(construct), one) for one in vpc_ids if one} - {None}) > 1:
+    if vpc is None and len({known_vpc(Stack.of(construct), vpc_id) for vpc_id in vpc_ids if vpc_id} - {None}) > 1:
         allowed = "groups of one VPC"
         raise refuse(
             construct, "security_groups", ", ".join(paths), allowed=allowed, fix="create all with the same vpc"

@@ -23,11 +23,11 @@ class ReachesS3:
 
     def validate(self) -> list[str]:
         """One sentence for each problem."""
-        if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_way_out(self._vpc, one) for one in self._subnets):
+        if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_egress(self._vpc, subnet) for subnet in self._subnets):
             return []
         if any(map(_is_for_s3, _endpoints(self._vpc))):
             return []
-        paths = ", ".join(one.node.path for one in self._subnets)
+        paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
             f"vpc_subnets: got {paths}; allowed: a subnet that reaches S3, for which a public or isolated subnet "
             f"needs a gateway endpoint; fix: {self._vpc.node.id}.add_gateway_endpoint('S3', "
@@ -47,11 +47,11 @@ class ReachesInternet:
 
     def validate(self) -> list[str]:
         """One sentence for each problem."""
-        if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_way_out(self._vpc, one) for one in self._subnets):
+        if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_egress(self._vpc, subnet) for subnet in self._subnets):
             return []
-        if any(self._has_default_route(one) for one in self._subnets if not isinstance(one, ec2.PublicSubnet)):
+        if any(self._has_default_route(subnet) for subnet in self._subnets if not isinstance(subnet, ec2.PublicSubnet)):
             return []
-        paths = ", ".join(one.node.path for one in self._subnets)
+        paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
             f"neuron_software: got install in {paths}, from which nodes do not reach the internet; allowed: install in "
             "a subnet with egress; fix: select private subnets with a NAT gateway, or give an image with the software "
@@ -61,22 +61,23 @@ class ReachesInternet:
     def _has_default_route(self, subnet: ec2.ISubnet) -> bool:
         stack = Stack.of(self._vpc)
         table = stack.resolve(subnet.route_table.route_table_id)
-        routes = [one for one in stack.node.find_all() if isinstance(one, ec2.CfnRoute)]
-        return any(
-            one.destination_cidr_block == "0.0.0.0/0" and stack.resolve(one.route_table_id) == table for one in routes
-        )
+        routes = [child for child in stack.node.find_all() if isinstance(child, ec2.CfnRoute)]
+        defaults = [route for route in routes if route.destination_cidr_block == "0.0.0.0/0"]
+        return any(stack.resolve(route.route_table_id) == table for route in defaults)
 
 
-def _has_no_way_out(vpc: ec2.Vpc, subnet: ec2.ISubnet) -> bool:
+def _has_no_egress(vpc: ec2.Vpc, subnet: ec2.ISubnet) -> bool:
     if isinstance(subnet, ec2.PublicSubnet):
         return True
-    return any(subnet.node.path == one.node.path for one in vpc.isolated_subnets)
+    return any(subnet.node.path == isolated.node.path for isolated in vpc.isolated_subnets)
 
 
 def _endpoints(vpc: ec2.Vpc) -> Iterable[IConstruct]:
     """The VPC's own children first, where most are: the whole stack is large."""
-    yield from (one.node.default_child or one for one in vpc.node.children if isinstance(one, ec2.GatewayVpcEndpoint))
-    yield from (one for one in Stack.of(vpc).node.find_all() if isinstance(one, ec2.CfnVPCEndpoint))
+    yield from (
+        child.node.default_child or child for child in vpc.node.children if isinstance(child, ec2.GatewayVpcEndpoint)
+    )
+    yield from (child for child in Stack.of(vpc).node.find_all() if isinstance(child, ec2.CfnVPCEndpoint))
 
 
 def _is_for_s3(endpoint: IConstruct) -> bool:

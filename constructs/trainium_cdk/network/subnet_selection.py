@@ -25,16 +25,16 @@ def candidate_subnets(
     _refuse_zone_ids(construct, selection)
     for subnet in selection.subnets or ():
         _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
-    given: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
-    if selection.subnets and not any(value for name, value in given.items() if name != "subnets"):
+    fields: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
+    if selection.subnets and not any(value for name, value in fields.items() if name != "subnets"):
         # The CDK would ask for their zones, which an imported subnet need not have.
         return selection.subnets
     try:
-        selected = vpc.select_subnets(**{name: value for name, value in given.items() if value is not None})
+        selected = vpc.select_subnets(**{name: value for name, value in fields.items() if value is not None})
     except RuntimeError as error:
         allowed = "a selection of subnets that the VPC has"
         fix = f"correct the selection; the CDK reports: {first_line(error)}"
-        raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=fix) from None
+        raise refuse(construct, "vpc_subnets", _shown(fields), allowed=allowed, fix=fix) from None
     if selected.is_pending_lookup:
         # The placeholder for a VPC lookup: after the lookup, the CDK CLI synthesises again.
         return [*selected.subnets, *vpc.private_subnets][:1]
@@ -50,7 +50,7 @@ def candidate_subnets(
         allowed = "a selection without availability_zones: the VPC's are unknown until the stack has an account"
         region = Stack.of(construct).region
         fix = f"give the stack env=Environment(account=..., region={region!r}), or set the VPC's availability_zones"
-    raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=fix)
+    raise refuse(construct, "vpc_subnets", _shown(fields), allowed=allowed, fix=fix)
 
 
 def is_placeholder(value: str) -> bool:
@@ -95,7 +95,7 @@ def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, sub
     )
 
 
-def _shown(given: dict[str, Any]) -> str:
-    paths = {"subnets": [one.node.path for one in given["subnets"] or ()] or None}
-    shown = {name: value for name, value in {**given, **paths}.items() if value is not None}
+def _shown(fields: dict[str, Any]) -> str:
+    paths = {"subnets": [subnet.node.path for subnet in fields["subnets"] or ()] or None}
+    shown = {name: value for name, value in {**fields, **paths}.items() if value is not None}
     return ", ".join(f"{name}={value}" for name, value in shown.items()) or "the default"

@@ -7,9 +7,9 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records
-from trainium_cdk.handler_function import HandlerFunction, call_on_event
+from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_cdk.pilot.pilot import FunctionAlarm
+from trainium_cdk.pilot.pilot import add_alarm
 
 _READING = (
     "ec2:DescribeImages",
@@ -81,32 +81,17 @@ class NodeGroupGuard(Construct):
             actions=["pcs:GetComputeNodeGroup", "pcs:UpdateComputeNodeGroup"],
             resources=[cluster.attr_arn, group.attr_arn],
         )
-        function.allow(actions=_READING, resources=["*"])
-        justify_wildcard(function, "*", "read-only actions without resources (Service Authorization Reference)")
+        function.allow_reading(_READING)
         self._allow_what_pcs_checks(function, role)
-        call_on_event(
-            self,
-            "Records",
-            function.arn,
-            target_id="Guard",
-            source="aws.s3",
-            detail_types=["Object Created"],
-            detail={
-                "bucket": {"name": [records.bucket.bucket_name]},
-                "object": {"key": [{"prefix": f"{records.prefix}/"}]},
-            },
-        )
-        call_on_event(
-            self,
+        function.call_on_object("Records", records.bucket, records.prefix)
+        function.call_on_event(
             "Departures",
-            function.arn,
-            target_id="Guard",
             source="aws.ec2",
             detail_types=["EC2 Instance State-change Notification"],
             detail={"state": ["terminated"]},
         )
         what = "The guard of the Slurm nodes fails: failing nodes may be launched again and again."
-        FunctionAlarm(self, "Fails", function_name=function.function.ref, what=what, topic_arn=topic.topic_arn)
+        add_alarm(self, "Fails", function_name=function.name, what=what, topic_arn=topic.topic_arn)
 
     def _allow_what_pcs_checks(self, function: HandlerFunction, role: iam.IRole) -> None:
         """Permissions that AWS PCS checks when a group is updated; the function itself launches nothing."""

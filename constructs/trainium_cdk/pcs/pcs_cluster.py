@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from aws_cdk import Annotations, CfnOutput, Fn, Lazy, Stack, TagManager, TagType
+from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
@@ -11,14 +11,7 @@ from constructs import Construct
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
-from trainium_cdk.fleet.launch_template import (
-    METADATA_OPTIONS,
-    Data,
-    LaunchTemplateProps,
-    NodeLaunchTemplate,
-    TagSpecifications,
-    own_tags,
-)
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, simple_launch_template
 from trainium_cdk.fleet.node_image import new_placement_group
 from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
 from trainium_cdk.fleet.quota_check import QuotaCheck
@@ -38,7 +31,7 @@ from trainium_cdk.pcs.node_group_guard import NodeGroupGuard
 from trainium_cdk.pcs.pcs_image import PcsImage
 from trainium_cdk.pcs.scheduler_logs import SchedulerLogs
 from trainium_cdk.pilot.pilot import Pilot
-from trainium_cdk.service_role import service_role
+from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.compile_cache import allow_cache
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, new_egress
@@ -49,7 +42,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
-from trainium_userdata.pcs import login_script, pcs_user_data, proof_script
+from trainium_userdata.script import slurm_script, slurm_user_data
 
 _ROLE_PATH = "/aws-pcs/"
 """AWS PCS accepts only roles below this path, or with the prefix AWSPCS (AWS PCS User Guide, instance profiles)."""
@@ -111,21 +104,19 @@ class PcsCluster(Construct):
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         self.records = NodeRecords(self, "Records")
-        scripts = {_PROOF: proof_script(self._node, slurm_version=plan.pcs.slurm_version)}
+        scripts = {_PROOF: slurm_script(self._node, "slurm", slurm_version=plan.pcs.slurm_version)}
         if plan.pcs.login:
-            scripts[_LOGIN] = login_script(self._node, slurm_version=plan.pcs.slurm_version)
+            scripts[_LOGIN] = slurm_script(self._node, "login", slurm_version=plan.pcs.slurm_version)
         self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
         self.role = self._role()
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
         self.cluster = self._cluster()
         # Only on this cluster: the response to a registration contains the key of the cluster.
-        self.role.add_to_principal_policy(
-            iam.PolicyStatement(actions=["pcs:RegisterComputeNodeGroupInstance"], resources=[self.cluster.attr_arn])
-        )
+        allow(self.role, ["pcs:RegisterComputeNodeGroupInstance"], [self.cluster.attr_arn])
         self.logs = SchedulerLogs(self, "Logs", cluster=self.cluster, cluster_name=plan.cluster_name)
         self._image_id = plan.pcs.image or self._new_image().image_id
-        self._user_data = pcs_user_data(self._locations())
+        self._user_data = slurm_user_data(self._locations())
         self.group = self._nodes()
         self.login = self._login_node() if plan.pcs.login else None
         self.guard = NodeGroupGuard(
@@ -297,28 +288,14 @@ class PcsCluster(Construct):
 
     def _login_node(self) -> Group:
         plan = self._plan
-        tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-login"}
-        template = ec2.CfnLaunchTemplate(
+        template = simple_launch_template(
             self,
             "LoginTemplate",
-            launch_template_data=Data(
-                image_id=self._image_id,
-                network_interfaces=[
-                    ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
-                        device_index=0,
-                        groups=[self.security_group.security_group_id],
-                        delete_on_termination=True,
-                        associate_public_ip_address=False,
-                    )
-                ],
-                block_device_mappings=[plan_root_volume(plan).mapping(None)],
-                metadata_options=METADATA_OPTIONS,
-                tag_specifications=Lazy.any(
-                    TagSpecifications(tags, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
-                ),
-                user_data=Fn.base64(self._user_data),
-            ),
-            tag_specifications=own_tags(tags),
+            image_id=self._image_id,
+            security_groups=[self.security_group],
+            root_volume=plan_root_volume(plan).mapping(None),
+            user_data=self._user_data,
+            tags={**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-login"},
         )
         return self._group(
             "LoginGroup",

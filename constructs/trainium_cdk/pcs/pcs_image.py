@@ -92,6 +92,6 @@ class PcsImage(Construct):
         for name in policies:
             role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(name))
         why = "the policies that EC2 Image Builder documents for builds and for the deletion of images"
-        found = {f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]": why for name in policies}
-        justify(role, cdk_nag=found)
+        findings = {f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]": why for name in policies}
+        justify(role, cdk_nag=findings)
         return role

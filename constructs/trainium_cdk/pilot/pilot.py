@@ -91,15 +91,7 @@ class Pilot(Construct):
                 self.clock.subscribe_to(spent)
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
                 self._let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
-            PilotBudget(
-                self,
-                "Budget",
-                name=name,
-                usd=pilot.budget_usd,
-                cluster_name=cluster_name,
-                notices=self.topic,
-                spent=spent,
-            )
+            self._add_budget(name, pilot.budget_usd, cluster_name, spent)
         self._alarm_on_failures(reconciler)
 
     def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
@@ -107,11 +99,11 @@ class Pilot(Construct):
         if self.clock is not None:
             ending = "The clock of the pilot fails: it might not warn, stop nodes over budget, or end the pilot."
             name = self.clock.function_name
-            FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
+            add_alarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
         if reconciler is not None:
             keeping = "The reconciler of the nodes fails: failed nodes are not replaced, and jobs may get no notice."
             name = reconciler.function_name
-            FunctionAlarm(self, "KeeperFails", function_name=name, what=keeping, topic_arn=self.topic.topic_arn)
+            add_alarm(self, "KeeperFails", function_name=name, what=keeping, topic_arn=self.topic.topic_arn)
 
     def _topic(self, construct_id: str) -> sns.Topic:
         key = cast(kms.IKey | None, self._key)
@@ -143,30 +135,14 @@ class Pilot(Construct):
         if self._key is not None:
             allow_service(self, "encryption_key", self._key, f"{service}.amazonaws.com")
 
+    def _add_budget(self, name: str, usd: int, cluster_name: str, spent: sns.Topic) -> None:
+        """Add a budget for the costs of all resources with the tag trn:cluster. spent: the topic for a spent budget.
 
-class PilotBudget(Construct):
-    """A budget for the costs of all resources with the tag trn:cluster. Its period is a calendar year, longer than a
-    pilot.
-
-    The budget has no costs until the payer account activates the tag as a cost allocation tag.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        name: str,
-        usd: int,
-        cluster_name: str,
-        notices: sns.Topic,
-        spent: sns.Topic,
-    ) -> None:
-        """notices: topic for actual and forecast costs near the budget. spent: topic for a spent budget."""
-        super().__init__(scope, construct_id)
-        nearly = facts()["budgets"]["actual_percent"]
+        Its period is a calendar year, longer than a pilot. It has no costs until the payer account activates the tag as
+        a cost allocation tag.
+        """
         budget = budgets.CfnBudget(
-            self,
+            Construct(self, "Budget"),
             "Budget",
             budget=budgets.CfnBudget.BudgetDataProperty(
                 budget_name=name,
@@ -176,20 +152,20 @@ class PilotBudget(Construct):
                 cost_filters={"TagKeyValue": [f"user:{CLUSTER_TAG}${cluster_name}"]},
             ),
             notifications_with_subscribers=[
-                _notification("ACTUAL", nearly, notices),
+                _notification("ACTUAL", facts()["budgets"]["actual_percent"], self.topic),
                 _notification("ACTUAL", 100, spent),
-                _notification("FORECASTED", 100, notices),
+                _notification("FORECASTED", 100, self.topic),
             ],
         )
         # With their policies, because AWS Budgets checks that it can publish.
-        budget.node.add_dependency(notices, spent)
+        budget.node.add_dependency(self.topic, spent)
 
 
 def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> str:
-    """Unlike most names, it is unique across the regions of an account.
+    """The name of a budget, unique across the regions of an account.
 
-    It contains the action: a change of the subscribers replaces the budget, and the new one needs another name. So does
-    that of a construct which an update renames, whose address is another.
+    It contains the action, because a change of the subscribers replaces the budget, and the new one needs another name.
+    It contains a part of the construct's address, for a construct that an update renames.
     """
     stack = Stack.of(scope)
     own = f"-{cluster_name}-{stack.region}-{action}-{scope.node.addr[-4:]}"
@@ -205,27 +181,26 @@ def _notification(kind: str, percent: int, topic: sns.Topic) -> budgets.CfnBudge
     )
 
 
-class FunctionAlarm(Construct):
-    """Notifies a topic when a function fails so often that Lambda may have dropped an event.
+def add_alarm(scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:
+    """Add an alarm that notifies a topic when a function fails so often that Lambda may have dropped an event.
 
     A single error, which a retry corrects, raises no alarm. The topic must allow CloudWatch to publish.
-    """
 
-    def __init__(self, scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:
-        """what: the text of the message: what the function does, and what fails without it."""
-        super().__init__(scope, construct_id)
-        cloudwatch.CfnAlarm(
-            self,
-            "Alarm",
-            alarm_description=f"{what} Its errors are in the log group of the function {function_name}.",
-            namespace="AWS/Lambda",
-            metric_name="Errors",
-            dimensions=[cloudwatch.CfnAlarm.DimensionProperty(name="FunctionName", value=function_name)],
-            statistic="Sum",
-            period=_PERIOD_SECONDS,
-            evaluation_periods=1,
-            threshold=_ATTEMPTS,
-            comparison_operator="GreaterThanOrEqualToThreshold",
-            treat_missing_data="notBreaching",
-            alarm_actions=[topic_arn],
-        )
+    Args:
+        what: What the function does, and what fails without it.
+    """
+    cloudwatch.CfnAlarm(
+        Construct(scope, construct_id),
+        "Alarm",
+        alarm_description=f"{what} Its errors are in the log group of the function {function_name}.",
+        namespace="AWS/Lambda",
+        metric_name="Errors",
+        dimensions=[cloudwatch.CfnAlarm.DimensionProperty(name="FunctionName", value=function_name)],
+        statistic="Sum",
+        period=_PERIOD_SECONDS,
+        evaluation_periods=1,
+        threshold=_ATTEMPTS,
+        comparison_operator="GreaterThanOrEqualToThreshold",
+        treat_missing_data="notBreaching",
+        alarm_actions=[topic_arn],
+    )

@@ -1,7 +1,6 @@
 """The clock of a pilot: a function that runs on a schedule."""
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sns as sns
@@ -11,10 +10,10 @@ from trainium_cdk.fleet.group_arn import allow_resizing
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_usage
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.justification import justify
 from trainium_cdk.pilot.pilot_props import PilotProps
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
-from trainium_cdk.service_role import service_role
+from trainium_cdk.service_role import allow, service_role
 from trainium_core.facts import facts
 from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
@@ -80,7 +79,7 @@ class PilotClock(Construct):
                 "ASLEEP": sleep.asleep if sleep else "false",
             },
         )
-        self.arn, self.function_name = function.arn, function.function.ref
+        self.arn, self.function_name = function.arn, function.name
         function.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic.topic_arn])
         function.allow(
             actions=["sns:TagResource", "sns:UntagResource"],
@@ -94,7 +93,9 @@ class PilotClock(Construct):
             on_stack.append("cloudformation:DeleteStack")
         function.allow(actions=on_stack, resources=[stack.stack_id])
         if group_name:
-            self._allow_on_group(group_name, cluster_name, in_block=block is not None)
+            in_block = ["ec2:DescribeCapacityReservations"] if block else []
+            function.allow_reading(["autoscaling:DescribeAutoScalingGroups", *in_block])
+            allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
         if precompile_group_name:
             allow_resizing(function, group_name=precompile_group_name, cluster_name=cluster_name)
         if records and stops_idle:
@@ -119,15 +120,6 @@ class PilotClock(Construct):
             source_arn=topic.topic_arn,
         )
 
-    def _allow_on_group(self, group_name: str, cluster_name: str, *, in_block: bool) -> None:
-        actions = ["autoscaling:DescribeAutoScalingGroups", *(["ec2:DescribeCapacityReservations"] if in_block else [])]
-        self._function.allow(actions=actions, resources=["*"])
-        without_resources = (
-            "these read-only actions have no resource-level permissions (Service Authorization Reference)"
-        )
-        justify_wildcard(self._function, "*", without_resources)
-        allow_resizing(self._function, group_name=group_name, cluster_name=cluster_name)
-
     def _schedule(self) -> None:
         stack = Stack.of(self)
         role = service_role(
@@ -136,7 +128,7 @@ class PilotClock(Construct):
             "scheduler.amazonaws.com",
             conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
         )
-        role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
+        allow(role, ["lambda:InvokeFunction"], [self.arn])
         minutes = facts()["pilot"]["minutes_between_runs"]
         schedule = scheduler.CfnSchedule(
             self,

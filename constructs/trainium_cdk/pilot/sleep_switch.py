@@ -2,9 +2,8 @@
 
 from weakref import WeakKeyDictionary
 
-import jsii
 from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn, Stack
-from constructs import Construct, IConstruct, IValidation
+from constructs import Construct, IConstruct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.handler_function import HandlerFunction
@@ -59,7 +58,6 @@ class SleepSwitch(Construct):
         self._awake = CfnCondition(self, "Awake", expression=Fn.condition_equals(self.asleep, "false"))
         self._awake.override_logical_id("TrainiumCdkAwake")
         self._when_awake: list[CfnResource] = []
-        self.node.add_validation(_OwnsItsParameter(self))
         self._add_function(stack)
 
     def _add_function(self, stack: Stack) -> None:
@@ -99,7 +97,7 @@ class SleepSwitch(Construct):
             nodes: Number while the cluster is awake. A resource with this property is created and updated after the
                 resources that exist only while the cluster is awake.
         """
-        # CloudFormation does not allow DependsOn a conditional resource, but a reference inside of a condition.
+        # CloudFormation does not allow DependsOn with a conditional resource, but allows a reference in a condition.
         after = [str(nodes), *(resource.ref for resource in self._when_awake)]
         return self.value_when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
 
@@ -120,27 +118,10 @@ class SleepSwitch(Construct):
         """
         if not self._when_awake:
             return [construct]
-        when_awake = {one.node.path for one in self._when_awake}  # jsii may create two objects for one resource
-        resources = [one for one in construct.node.find_all() if isinstance(one, CfnResource)]
-        return [one for one in resources if one.node.path not in when_awake]
-
-
-@jsii.implements(IValidation)
-class _OwnsItsParameter:
-    """Rejects another parameter of the app with the name of the switch."""
-
-    def __init__(self, switch: SleepSwitch) -> None:
-        self._switch = switch
-
-    def validate(self) -> list[str]:
-        """One sentence for each problem."""
-        other = Stack.of(self._switch).node.try_find_child(ASLEEP_PARAMETER)
-        if not isinstance(other, CfnParameter):
-            return []
-        return [
-            f"scope: got a stack with another parameter, {other.node.path}; allowed: one parameter "
-            f"{ASLEEP_PARAMETER} in a stack, which `trn sleep` sets; fix: give yours another id"
-        ]
+        # By path, because jsii may create two objects for one resource.
+        when_awake = {resource.node.path for resource in self._when_awake}
+        resources = [child for child in construct.node.find_all() if isinstance(child, CfnResource)]
+        return [resource for resource in resources if resource.node.path not in when_awake]
 
 
 def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:

@@ -19,12 +19,11 @@ from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
+from trainium_cdk.sagemaker.training_definition import TrainingRun
 from trainium_cdk.sagemaker.training_role import TrainingRole
-from trainium_cdk.sagemaker.training_run import TrainingRun
 from trainium_cdk.sagemaker.training_state_machine import TrainingStateMachine
 from trainium_cdk.sagemaker.training_store import TrainingStore
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, check_cache
-from trainium_cdk.storage.disposable_bucket import check_bucket_policy
 from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
 from trainium_core.engines.sagemaker.warnings import training_warnings
@@ -253,9 +252,8 @@ class SageMakerTraining(_Training):
         check_granting_key(self, "encryption_key", encryption_key)
         check_cache(self, cache)
         if cache is not None and cache.read_only:
-            why = "a cache that may be written: PyTorch/XLA writes there by itself"
-            raise refuse(self, "cache", cache.node.path, allowed=why, fix="leave it out, for a new one")
-        check_bucket_policy(self, removal_policy)
+            allowed = "a cache that may be written: PyTorch/XLA itself writes to it"
+            raise refuse(self, "cache", cache.node.path, allowed=allowed, fix="leave it out, for a new one")
         if vpc is None and vpc_subnets is not None:
             raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")
         subnet, group = (None, None) if vpc is None else self._place(vpc, vpc_subnets)
@@ -289,10 +287,11 @@ class SageMakerTraining(_Training):
             try:
                 return training_image(region)
             except PlanError as error:
-                raise PropsError(self.node.path, [replace(one, key="image") for one in error.problems]) from None
+                problems = [replace(problem, key="image") for problem in error.problems]
+                raise PropsError(self.node.path, problems) from None
         check(self, form("sagemaker_image", image, field="image"))
-        found = parsed_image(image)
-        if found is not None and not Token.is_unresolved(region) and found.region != region:
+        parsed = parsed_image(image)
+        if parsed is not None and not Token.is_unresolved(region) and parsed.region != region:
             allowed = f"an image of {region}, the region of the stack"
             raise refuse(self, "image", image, allowed=allowed, fix="give one of this region")
         return image

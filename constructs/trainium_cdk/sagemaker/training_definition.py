@@ -1,9 +1,21 @@
 """The state machine that runs one training job, in the Amazon States Language: plain data, without the CDK."""
 
-from trainium_cdk.sagemaker.state_language import ASIDE, State, catch, choice, pass_state, reason, report
-from trainium_cdk.sagemaker.training_run import MINUTE, START_UP_SECONDS, TrainingRun
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-NEEDED = (
+_State = dict[str, Any]
+
+_ASIDE = "$.unused"
+"""Path for unused responses. It is not None, which the CDK would leave out of the JSON."""
+
+_MINUTE, _HOUR = 60, 3600
+_FIRST_PAUSE_SECONDS = 5 * _MINUTE
+_LONGEST_PAUSE_SECONDS = _HOUR
+START_UP_SECONDS = _HOUR
+"""The time of a job in addition to its run time: waiting for instances, pulling the image, saving the model."""
+
+REQUIRED_FIELDS = (
     "AlgorithmSpecification",
     "InputDataConfig",
     "OutputDataConfig",
@@ -12,7 +24,7 @@ NEEDED = (
 )
 """Required fields of the input, a CreateTrainingJob request."""
 
-TAKEN = (
+_PASSED_FIELDS = (
     "AlgorithmSpecification",
     "CheckpointConfig",
     "EnableInterContainerTrafficEncryption",
@@ -28,7 +40,6 @@ TAKEN = (
 )
 """Fields of the request that are passed to SageMaker unchanged. The machine sets name, role and network."""
 
-
 _DESCRIBED = '{*"FailureReason":*}'
 """The cause of a failed job: the response of DescribeTrainingJob, as JSON."""
 
@@ -38,7 +49,36 @@ _HAD_TRAINED = '*"Status":"Training"*'
 and must not cause another job. In the response, quotes within a text are escaped."""
 
 
-def training_definition(run: TrainingRun) -> State:
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    """Values that are the same for every job of a state machine. Texts may be CDK tokens.
+
+    job_prefix: prefix of job names. checkpoint_url: folder for runs whose request has no checkpoint location. network:
+    a VpcConfig, or None. budget_hours: the maximum run time. capacity_retries: number of retries. tags: default tags of
+    a job.
+    """
+
+    job_prefix: str
+    role_arn: str
+    topic_arn: str
+    checkpoint_url: str
+    network: Mapping[str, Any] | None
+    budget_hours: int
+    capacity_retries: int
+    tags: Mapping[str, str]
+
+    @property
+    def budget_seconds(self) -> int:
+        return self.budget_hours * _HOUR
+
+    @property
+    def pauses(self) -> list[int]:
+        """Seconds to wait after the n-th attempt. The first entry, for n = 0, is not used."""
+        doubled = (_FIRST_PAUSE_SECONDS * 2**n for n in range(self.capacity_retries + 1))
+        return [0, *(min(pause, _LONGEST_PAUSE_SECONDS) for pause in doubled)]
+
+
+def training_definition(run: TrainingRun) -> _State:
     """The definition: check the request, run the job, retry without capacity, stop the job at its limit, report."""
     return {
         "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
@@ -47,7 +87,7 @@ def training_definition(run: TrainingRun) -> State:
     }
 
 
-def _checking(run: TrainingRun) -> dict[str, State]:
+def _checking(run: TrainingRun) -> dict[str, _State]:
     tags = [{"Key": key, "Value": value} for key, value in run.tags.items()]
     defaults = {
         # One folder for each execution, shared by its attempts only: SageMaker loads everything in it.
@@ -59,10 +99,10 @@ def _checking(run: TrainingRun) -> dict[str, State]:
         "HyperParameters": {},
         "Tags": tags,
     }
-    missing = {"Or": [{"Variable": f"$.request.{path}", "IsPresent": False} for path in NEEDED]}
+    missing = {"Or": [{"Variable": f"$.request.{path}", "IsPresent": False} for path in REQUIRED_FIELDS]}
     too_long = {"Variable": "$.request.StoppingCondition.MaxRuntimeInSeconds"}
     return {
-        "Begin": pass_state(
+        "Begin": _pass_state(
             {
                 "given.$": "$",
                 "defaults": defaults,
@@ -70,7 +110,7 @@ def _checking(run: TrainingRun) -> dict[str, State]:
             },
             "Complete the request",
         ),
-        "Complete the request": pass_state(
+        "Complete the request": _pass_state(
             {
                 "request.$": "States.JsonMerge($.defaults, $.given, false)",
                 "id.$": "$.id",
@@ -87,7 +127,9 @@ def _checking(run: TrainingRun) -> dict[str, State]:
             ],
             "Default": "Name the job",
         },
-        "Refuse an incomplete request": _failed(f"Nothing was started: the request must have {', '.join(NEEDED)}"),
+        "Refuse an incomplete request": _failed(
+            f"Nothing was started: the request must have {', '.join(REQUIRED_FIELDS)}"
+        ),
         "Refuse a run over budget": _failed(
             "Nothing was started: MaxRuntimeInSeconds is {}, over the budget of "
             f"{run.budget_seconds} (trn:sagemaker_budget_hours)",
@@ -96,11 +138,11 @@ def _checking(run: TrainingRun) -> dict[str, State]:
     }
 
 
-def _running(run: TrainingRun) -> dict[str, State]:
+def _running(run: TrainingRun) -> dict[str, _State]:
     number = "States.MathAdd($.attempt.number, 1)"
     return {
         "Name the job": {
-            **pass_state(
+            **_pass_state(
                 {
                     "number.$": number,
                     "name.$": f"States.Format('{run.job_prefix}{{}}-{{}}', $.id, {number})",
@@ -111,19 +153,19 @@ def _running(run: TrainingRun) -> dict[str, State]:
             "ResultPath": "$.attempt",
         },
         "Train": _train(run),
-        "Did it complete": choice(
+        "Did it complete": _choice(
             {"Variable": "$.result.TrainingJobStatus", "StringEquals": "Completed"},
             "Report success",
             otherwise="It was stopped",
         ),
-        "Is the job described": choice(
+        "Is the job described": _choice(
             {"Variable": "$.error.Cause", "StringMatches": _DESCRIBED}, "Read the description", otherwise="It failed"
         ),
         "Read the description": {
-            **pass_state({"job.$": "States.StringToJson($.error.Cause)"}, "Was there no capacity"),
+            **_pass_state({"job.$": "States.StringToJson($.error.Cause)"}, "Was there no capacity"),
             "ResultPath": "$.described",
         },
-        "Was there no capacity": choice(
+        "Was there no capacity": _choice(
             {
                 "And": [
                     {"Variable": "$.described.job.FailureReason", "StringMatches": _NO_CAPACITY},
@@ -139,7 +181,7 @@ def _running(run: TrainingRun) -> dict[str, State]:
             "ResultPath": "$.error.Cause",
             "Next": "May it try again",
         },
-        "May it try again": choice(
+        "May it try again": _choice(
             {"Variable": "$.attempt.number", "NumericLessThanEquals": run.capacity_retries},
             "Wait for capacity",
             otherwise="Give up waiting",
@@ -149,15 +191,15 @@ def _running(run: TrainingRun) -> dict[str, State]:
             "Type": "Task",
             "Resource": "arn:aws:states:::aws-sdk:sagemaker:stopTrainingJob",
             "Parameters": {"TrainingJobName.$": "$.attempt.name"},
-            "ResultPath": ASIDE,
+            "ResultPath": _ASIDE,
             "Retry": [_again(["States.TaskFailed"])],
-            "Catch": [catch(["States.ALL"], "It could not be stopped")],
+            "Catch": [_catch(["States.ALL"], "It could not be stopped")],
             "Next": "It ran too long",
         },
     }
 
 
-def _train(run: TrainingRun) -> State:
+def _train(run: TrainingRun) -> _State:
     return {
         "Type": "Task",
         "Resource": "arn:aws:states:::sagemaker:createTrainingJob.sync",
@@ -167,30 +209,30 @@ def _train(run: TrainingRun) -> State:
             # Neither profiler nor debugger works with Trainium.
             "ProfilerConfig": {"DisableProfiler": True},
             **({"VpcConfig": dict(run.network)} if run.network else {}),
-            **{f"{name}.$": f"$.request.{name}" for name in TAKEN},
+            **{f"{name}.$": f"$.request.{name}" for name in _PASSED_FIELDS},
         },
         "ResultPath": "$.result",
         "TimeoutSeconds": run.budget_seconds + START_UP_SECONDS,
         "Retry": [_again(["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"])],
         "Catch": [
-            catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
+            _catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
             # Each attempt has a new name, so if the name exists, a call whose response was lost has started the job.
-            catch(["SageMaker.ResourceInUseException", "SageMaker.ResourceInUse"], "It may run unwatched"),
-            catch(["States.Timeout"], "Stop the job"),
-            catch(["States.ALL"], "Is the job described"),
+            _catch(["SageMaker.ResourceInUseException", "SageMaker.ResourceInUse"], "It may run unwatched"),
+            _catch(["States.Timeout"], "Stop the job"),
+            _catch(["States.ALL"], "Is the job described"),
         ],
         "Next": "Did it complete",
     }
 
 
-def _again(errors: list[str]) -> State:
+def _again(errors: list[str]) -> _State:
     """Three retries, after 30, 60 and 120 seconds."""
     return {"ErrorEquals": errors, "IntervalSeconds": 30, "MaxAttempts": 3, "BackoffRate": 2}
 
 
-def _ending(run: TrainingRun) -> dict[str, State]:
+def _ending(run: TrainingRun) -> dict[str, _State]:
     name = "$.attempt.name"
-    budget = f"{START_UP_SECONDS // MINUTE} minutes after its budget of {run.budget_hours} hours"
+    budget = f"{START_UP_SECONDS // _MINUTE} minutes after its budget of {run.budget_hours} hours"
     return {
         "It was stopped": _failed("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
         "The job failed": _failed("{} failed: {}", name, "$.described.job.FailureReason"),
@@ -210,7 +252,7 @@ def _ending(run: TrainingRun) -> dict[str, State]:
         "Give up waiting": _failed(
             "There was no capacity or quota for {} in {} attempts: {}", name, "$.attempt.number", "$.error.Cause"
         ),
-        "Report success": report(
+        "Report success": _report(
             run.topic_arn,
             "Training job completed",
             "States.Format('{} completed; its output is below {}', "
@@ -218,10 +260,40 @@ def _ending(run: TrainingRun) -> dict[str, State]:
             "Completed",
         ),
         "Completed": {"Type": "Succeed", "OutputPath": "$.result"},
-        "Report failure": report(run.topic_arn, "Training job did not complete", "$.reason.text", "Failed"),
+        "Report failure": _report(run.topic_arn, "Training job did not complete", "$.reason.text", "Failed"),
         "Failed": {"Type": "Fail", "Error": "TrainingDidNotComplete", "CausePath": "$.reason.text"},
     }
 
 
-def _failed(text: str, *paths: str) -> State:
-    return reason(text, *paths, following="Report failure")
+def _failed(text: str, *paths: str) -> _State:
+    return _reason(text, *paths, following="Report failure")
+
+
+def _pass_state(parameters: Mapping[str, Any], following: str) -> _State:
+    return {"Type": "Pass", "Parameters": dict(parameters), "Next": following}
+
+
+def _choice(condition: Mapping[str, Any], following: str, *, otherwise: str) -> _State:
+    return {"Type": "Choice", "Choices": [{**condition, "Next": following}], "Default": otherwise}
+
+
+def _reason(text: str, *paths: str, following: str) -> _State:
+    """Sets $.reason.text to why a run fails, with the value at a path for each `{}`."""
+    value = {"text.$": f"States.Format('{text}', {', '.join(paths)})"} if paths else {"text": text}
+    return {**_pass_state(value, following), "ResultPath": "$.reason"}
+
+
+def _catch(errors: Sequence[str], following: str) -> _State:
+    return {"ErrorEquals": list(errors), "ResultPath": "$.error", "Next": following}
+
+
+def _report(topic_arn: str, subject: str, message: str, following: str) -> _State:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sns:publish",
+        "Parameters": {"TopicArn": topic_arn, "Subject": subject, "Message.$": message},
+        "ResultPath": _ASIDE,
+        # A report that cannot be sent does not affect the job.
+        "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": _ASIDE, "Next": following}],
+        "Next": following,
+    }

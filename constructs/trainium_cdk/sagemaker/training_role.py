@@ -1,17 +1,16 @@
 """The role that SageMaker training jobs run with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network.network_permissions import allow_interfaces
-from trainium_cdk.service_role import service_role
+from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.disposable_bucket import allow_objects, arn_of
 from trainium_core.engines.sagemaker.jobs.images import ContainerImage
 from trainium_core.facts import training_facts
@@ -46,14 +45,16 @@ class TrainingRole(Construct):
 
     def _allow_logs(self, job_prefix: str) -> None:
         group: str = self._container["log_group"]
-        whole_group = self._arn("logs", "log-group", group, ArnFormat.COLON_RESOURCE_NAME)
+        whole_group = self._stack.format_arn(
+            service="logs", resource="log-group", resource_name=group, arn_format=ArnFormat.COLON_RESOURCE_NAME
+        )
         streams = f"{whole_group}:log-stream:{job_prefix}*"
         # Both forms of a log group's ARN: the first action needs one, the second the other.
-        self._allow(["logs:CreateLogGroup", "logs:DescribeLogStreams"], [whole_group, f"{whole_group}:*"])
-        self._allow(["logs:CreateLogStream", "logs:PutLogEvents"], [streams])
+        allow(self.role, ["logs:CreateLogGroup", "logs:DescribeLogStreams"], [whole_group, f"{whole_group}:*"])
+        allow(self.role, ["logs:CreateLogStream", "logs:PutLogEvents"], [streams])
         justify_wildcard(self.role, f"{whole_group}:*", "listing a job's streams; the group belongs to SageMaker")
         justify_wildcard(self.role, streams, "one log stream for each instance of a job, named after the job")
-        self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": group}})
+        allow(self.role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": group}})
 
     def _allow_image(self, image: ContainerImage) -> None:
         repository = self._stack.format_arn(
@@ -64,8 +65,8 @@ class TrainingRole(Construct):
             resource_name=image.repository,
         )
         pulling = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-        self._allow(pulling, [repository])
-        self._allow(["ecr:GetAuthorizationToken"], ["*"])
+        allow(self.role, pulling, [repository])
+        allow(self.role, ["ecr:GetAuthorizationToken"], ["*"])
         justify_wildcard(
             self.role, "*", "these actions have no resource-level permissions (Service Authorization Reference)"
         )
@@ -77,9 +78,9 @@ class TrainingRole(Construct):
     def allow_key(self, key_arn: str) -> None:
         """Allow the job to use a KMS key, only through S3, and SageMaker to encrypt with it."""
         through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{self._stack.region}.{self._stack.url_suffix}"}}
-        self._allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], through_s3)
+        allow(self.role, ["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], through_s3)
         # SageMaker needs it with a KmsKeyId (CreateTrainingJob, OutputDataConfig), and not through S3.
-        self._allow(["kms:Encrypt"], [key_arn])
+        allow(self.role, ["kms:Encrypt"], [key_arn])
 
     def allow_data(self, url: str) -> None:
         """Allow the job to read training data below an S3 URL."""
@@ -91,18 +92,6 @@ class TrainingRole(Construct):
             allow_objects(bucket, self.role, {prefix: reading})
             return
         everything = arn_of(bucket, "*")
-        self._allow(["s3:GetObject"], [everything])
-        self._allow(["s3:ListBucket"], [arn_of(bucket)])
+        allow(self.role, ["s3:GetObject"], [everything])
+        allow(self.role, ["s3:ListBucket"], [arn_of(bucket)])
         justify_wildcard(self.role, everything, "trn:sagemaker_data names the whole bucket")
-
-    def _arn(
-        self, service: str, resource: str, name: str, arn_format: ArnFormat = ArnFormat.SLASH_RESOURCE_NAME
-    ) -> str:
-        return self._stack.format_arn(service=service, resource=resource, resource_name=name, arn_format=arn_format)
-
-    def _allow(
-        self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
-    ) -> None:
-        self.role.add_to_principal_policy(
-            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
-        )

@@ -1,18 +1,13 @@
 """The state machine that runs training jobs, and its permissions."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as stepfunctions
 from constructs import Construct
 
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.sagemaker.training_definition import training_definition
-from trainium_cdk.sagemaker.training_run import TrainingRun
-from trainium_cdk.service_role import service_role
+from trainium_cdk.sagemaker.training_definition import TrainingRun, training_definition
+from trainium_cdk.service_role import allow, service_role
 from trainium_core.facts import training_facts
 
 _LOG_GROUPS_OF_SERVICES = "/aws/vendedlogs/states/"
@@ -35,7 +30,10 @@ _LOG_DELIVERY = (
 
 
 class TrainingStateMachine(Construct):
-    """Runs a CreateTrainingJob request: `aws stepfunctions start-execution --input file://request.json`."""
+    """Runs a CreateTrainingJob request: `aws stepfunctions start-execution --input file://request.json`.
+
+    `machine` and `log_group` are the CDK objects.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, run: TrainingRun) -> None:
         super().__init__(scope, construct_id)
@@ -62,8 +60,8 @@ class TrainingStateMachine(Construct):
             },
         )
         self._allow_jobs(run)
-        self._allow(["sns:Publish"], [run.topic_arn])
-        self._allow(_LOG_DELIVERY, ["*"])
+        allow(self._role, ["sns:Publish"], [run.topic_arn])
+        allow(self._role, _LOG_DELIVERY, ["*"])
         justify_wildcard(
             self._role, "*", "log delivery has no resource-level permissions (Step Functions documentation)"
         )
@@ -84,41 +82,31 @@ class TrainingStateMachine(Construct):
                 ],
             ),
         )
+        self.arn = self.machine.attr_arn
         # Step Functions checks the role when the machine is created.
         self.machine.node.add_dependency(self._role)
         untraced = "a job of hours in a few logged steps; a trace would add nothing"
         justify(self.machine, cdk_nag={"SF2": untraced}, checkov={"CKV_AWS_284": untraced})
 
-    @property
-    def arn(self) -> str:
-        return self.machine.attr_arn
-
     def _allow_jobs(self, run: TrainingRun) -> None:
         jobs = self._stack.format_arn(service="sagemaker", resource="training-job", resource_name=f"{run.job_prefix}*")
         running = ["AddTags", "CreateTrainingJob", "DescribeTrainingJob", "ListTags", "StopTrainingJob"]
-        self._allow([f"sagemaker:{action}" for action in running], [jobs])
+        allow(self._role, [f"sagemaker:{action}" for action in running], [jobs])
         justify_wildcard(self._role, jobs, "jobs whose names begin with the cluster's; each run has a new one")
         # A job in a training plan also needs permissions on the plan and its reserved capacity (Service Authorization
         # Reference, Amazon SageMaker; AmazonSageMakerFullAccess).
         for kind in ("training-plan", "reserved-capacity"):
             any_of_the_account = self._stack.format_arn(service="sagemaker", resource=kind, resource_name="*")
-            self._allow(["sagemaker:CreateTrainingJob"], [any_of_the_account])
+            allow(self._role, ["sagemaker:CreateTrainingJob"], [any_of_the_account])
             justify_wildcard(
                 self._role, any_of_the_account, "a request names its training plan, not known at synthesis"
             )
         service = training_facts()["container"]["service"]
-        self._allow(["iam:PassRole"], [run.role_arn], {"StringEquals": {"iam:PassedToService": service}})
+        allow(self._role, ["iam:PassRole"], [run.role_arn], {"StringEquals": {"iam:PassedToService": service}})
         rule = self._stack.format_arn(
             service="events",
             resource="rule",
             resource_name=_MANAGED_RULE,
             arn_format=ArnFormat.SLASH_RESOURCE_NAME,
         )
-        self._allow(["events:DescribeRule", "events:PutRule", "events:PutTargets"], [rule])
-
-    def _allow(
-        self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
-    ) -> None:
-        self._role.add_to_principal_policy(
-            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
-        )
+        allow(self._role, ["events:DescribeRule", "events:PutRule", "events:PutTargets"], [rule])

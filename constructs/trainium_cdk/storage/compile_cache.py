@@ -1,7 +1,6 @@
 """The compile cache: an S3 bucket with compiled graphs, so that a graph is compiled once and not on every node and
 start."""
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Protocol, cast
@@ -13,14 +12,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, check_known, check_same_account, is_pending, is_token, refuse
+from trainium_cdk.checks import check, check_known, check_same_account, is_pending, refuse
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
-from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, grant_objects
 from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.naming import CACHE_PREFIX
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings_by_key import SETTINGS
-from trainium_core.setting_schema.setting import BUCKET_NAME
 from trainium_wire.cache_place import DIRECT, RELEASE_PREFIX
 
 _READING = ("s3:GetObject", "s3:ListBucket")
@@ -28,9 +26,6 @@ _WRITING = (*_READING, "s3:PutObject")
 _DELETING = ("s3:DeleteObject",)
 _DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
 """Prefix of the files that PyTorch/XLA itself stores. Its client deletes its locks."""
-
-_NAME = re.compile(rf"(?!xn--|sthree-|[\d.]+$){BUCKET_NAME}")
-"""No IP addresses or reserved names (Amazon S3 User Guide, general purpose bucket naming rules)."""
 
 _DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
 
@@ -120,8 +115,8 @@ class CompileCache(Construct):
             read_only: Whether nodes may only read an existing bucket, which others write. Default: False.
 
         Raises:
-            PropsError: Parameters of a new bucket are given with an existing one, the policy is SNAPSHOT, the
-                expiration is invalid, or the key is in another region or an alias, on which IAM cannot grant.
+            PropsError: Parameters of a new bucket are given with an existing one, the expiration is invalid, or the key
+                is in another region or an alias, on which IAM cannot grant.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -205,7 +200,7 @@ class CompileCache(Construct):
             grantee: A principal, such as a role for maintenance.
 
         Raises:
-            PropsError: Where the CDK cannot grant to it.
+            PropsError: The CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
 
@@ -228,12 +223,8 @@ class CompileCache(Construct):
         expiration: Duration | None,
     ) -> s3.IBucket:
         check_granting_key(self, "encryption_key", encryption_key)
-        if bucket_name is not None:
-            _check_name(self, bucket_name)
         if is_pending(bucket_name):
             bucket_name = None  # s3.Bucket would refuse the placeholder
-        policy = RemovalPolicy.DESTROY if removal_policy is None else removal_policy
-        check_bucket_policy(self, policy)
         rules = [
             # An entry in these folders is one object. An entry that PyTorch/XLA itself writes has several, of which
             # some could expire a day earlier; `trn cache clean` deletes old ones.
@@ -247,7 +238,7 @@ class CompileCache(Construct):
             self,
             "Store",
             name=bucket_name,
-            removal_policy=policy,
+            removal_policy=removal_policy or RemovalPolicy.DESTROY,
             lifecycle_rules=rules,
             encryption_key=encryption_key,
         )
@@ -261,8 +252,8 @@ class CompileCache(Construct):
         check(self, range_problems("cache_expiration_days", int(days), "days", field="expiration"))
         return int(days)
 
-    def _refuse_beside_a_bucket(self, **given: object) -> None:
-        for parameter, value in given.items():
+    def _refuse_beside_a_bucket(self, **parameters: object) -> None:
+        for parameter, value in parameters.items():
             if value is not None:
                 raise refuse(
                     self,
@@ -283,31 +274,22 @@ class _ImportedCache(CompileCache):
     ) -> None:
         Construct.__init__(self, scope, construct_id)
         self._read_only = read_only
-        _check_name(self, bucket_name)
         check_granting_key(self, "encryption_key", encryption_key)
         key = cast(kms.IKey | None, encryption_key)
         self._bucket = s3.Bucket.from_bucket_attributes(self, "Bucket", bucket_name=bucket_name, encryption_key=key)
 
 
-def _check_name(construct: Construct, name: str) -> None:
-    if is_token(name) or is_pending(name):
-        return
-    if not isinstance(cast(object, name), str) or not _NAME.fullmatch(name):
-        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, but not an IP address"
-        raise refuse(construct, "bucket_name", name, allowed=allowed, fix="give such a name, without s3://")
-
-
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
-    """Grant a role of this package the permissions of `grant_read_write`, except those on the key.
+    """Grant a role of this package the permissions of `grant_read_write`, or of `grant_read` on a read-only cache.
 
-    Of a read-only cache: what `grant_read` does.
+    Permissions on the key are not included.
     """
     writing = {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}
     allow_objects(cache.bucket, role, {CACHE_PREFIX: _READING} if cache.read_only else writing)
 
 
 def allow_cache_key(cache: ICompileCache, role: iam.IRole) -> None:
-    """Allow a role what `allow_cache` needs of the key of the bucket, if it has one."""
+    """Allow a role to use the key of the bucket, if it has one."""
     key = cache.bucket.encryption_key
     if key is not None and cache.read_only:
         key.grant_decrypt(role)

@@ -13,7 +13,6 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import refuse
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcards
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
@@ -116,13 +115,6 @@ class _Emptied:
 
     def produce(self) -> str:
         return "true" if self._bucket.cfn_options.deletion_policy == CfnDeletionPolicy.DELETE else "false"
-
-
-def check_bucket_policy(construct: Construct, policy: RemovalPolicy) -> None:
-    """Raise PropsError for a `removal_policy` that buckets do not support."""
-    allowed = "a RemovalPolicy: DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
-    if policy == RemovalPolicy.SNAPSHOT:
-        raise refuse(construct, "removal_policy", policy, allowed=allowed, fix="choose one: buckets have no snapshots")
 
 
 def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:

@@ -14,7 +14,6 @@ from trainium_cdk.network.subnet_selection import check_subnet
 from trainium_cdk.storage.node_file_system import (
     NodeFileSystem,
     check_file_system_id,
-    check_removal_policy,
     keep_when_replaced,
 )
 from trainium_core.facts import facts
@@ -36,6 +35,7 @@ class ElasticFileSystem(NodeFileSystem):
         )
     """
 
+    kind: Mount = "efs"
     subnet: Subnet | None
 
     def __init__(
@@ -83,7 +83,6 @@ class ElasticFileSystem(NodeFileSystem):
         self.dns_name = _dns_name(self, file_system_id)
 
     def _new_file_system(self, removal_policy: RemovalPolicy) -> str:
-        check_removal_policy(self, removal_policy)
         file_system = efs.CfnFileSystem(
             self,
             "FileSystem",
@@ -111,11 +110,6 @@ class ElasticFileSystem(NodeFileSystem):
             PropsError: The ID is invalid.
         """
         return _ImportedEfs(scope, construct_id, file_system_id=file_system_id, security_group_id=security_group_id)
-
-    @property
-    def kind(self) -> Mount:
-        """Which kind of file system nodes mount it as."""
-        return "efs"
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
         """Open NFS from the nodes to the mount target, by rules in the nodes' stack.

@@ -15,7 +15,6 @@ from trainium_cdk.network.subnet_selection import check_subnet
 from trainium_cdk.storage.node_file_system import (
     NodeFileSystem,
     check_file_system_id,
-    check_removal_policy,
     keep_when_replaced,
 )
 from trainium_core.facts import facts
@@ -44,6 +43,7 @@ class LustreFileSystem(NodeFileSystem):
         )
     """
 
+    kind: Mount = "lustre"
     mount_name: str
 
     def __init__(
@@ -72,7 +72,6 @@ class LustreFileSystem(NodeFileSystem):
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
-        check_removal_policy(self, removal_policy)
         lustre, gib = facts()["fsx_lustre"], size.to_gibibytes()
         check_known(self, "size", gib, why="FSx supports only some sizes")
         smallest, step = lustre["smallest_gib"], lustre["step_gib"]
@@ -141,11 +140,6 @@ class LustreFileSystem(NodeFileSystem):
             mount_name=mount_name,
             security_group_id=security_group_id,
         )
-
-    @property
-    def kind(self) -> Mount:
-        """Which kind of file system nodes mount it as."""
-        return "lustre"
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
         """Open Lustre's ports between the file system and the nodes in both directions, because its servers connect to

@@ -17,15 +17,11 @@ from trainium_userdata.locations import NodeLocations
 
 
 class NodeFileSystem(Construct):
-    """A file system with a security group. `dns_name` is its address, `security_group` the CDK object."""
+    """A file system that nodes mount, with a security group. `dns_name` is its address, `kind` is `lustre` or `efs`."""
 
     dns_name: str
+    kind: Mount
     security_group: ec2.ISecurityGroup
-
-    @property
-    @abstractmethod
-    def kind(self) -> Mount:
-        """Which kind of file system nodes mount it as."""
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
@@ -50,14 +46,6 @@ def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None
     resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
 
 
-def check_removal_policy(construct: Construct, policy: RemovalPolicy) -> None:
-    """Raise PropsError for a policy that file systems of this package do not support."""
-    if policy == RemovalPolicy.SNAPSHOT:
-        allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
-        fix = "choose one: CloudFormation cannot take snapshots of it"
-        raise refuse(construct, "removal_policy", policy, allowed=allowed, fix=fix)
-
-
 def check_file_system_id(construct: Construct, value: str) -> None:
     """Raise PropsError unless a value is the id of a file system, or a CDK token."""
     if not is_token(value) and not is_pending(value) and not re.fullmatch(f"fs-{HEX_ID}", value):
@@ -67,11 +55,11 @@ def check_file_system_id(construct: Construct, value: str) -> None:
 
 def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
     """Raise PropsError unless the file systems are in the nodes' VPC, at most one of each kind."""
-    for one in file_systems:
-        check_same_region(construct, "file_systems", one.security_group, what="a file system")
-        refuse_another_vpc(construct, "file_systems", one.security_group, vpc_id_of(one.security_group), vpc)
-    kinds = [one.kind for one in file_systems]
+    for group in (file_system.security_group for file_system in file_systems):
+        check_same_region(construct, "file_systems", group, what="a file system")
+        refuse_another_vpc(construct, "file_systems", group, vpc_id_of(group), vpc)
+    kinds = [file_system.kind for file_system in file_systems]
     if len(kinds) != len(set(kinds)):
-        paths = ", ".join(one.node.path for one in file_systems)
+        paths = ", ".join(file_system.node.path for file_system in file_systems)
         allowed = "one of each kind: nodes mount each at one path"
         raise refuse(construct, "file_systems", paths, allowed=allowed, fix="leave out one of them")

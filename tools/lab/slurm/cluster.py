@@ -28,7 +28,7 @@ from tools.lab.waiting import wait_for
 from trainium_core.engines.pcs.slurm_settings import NODE_GROUP
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
-from trainium_userdata.pcs import pcs_user_data, proof_script
+from trainium_userdata.script import slurm_script, slurm_user_data
 
 CONTROLLER_ADDRESS = "10.2.0.1"
 SCRIPTS_BUCKET = "trnlab-lifecycle"
@@ -67,7 +67,7 @@ class SlurmCluster:
         self.lab = lab
         self._layers = slurm_layers(lab)
         self._key = base64.b64encode(secrets.token_bytes(256)).decode()
-        self._script = self._upload(proof_script(node_settings(plan)))
+        self._script = self._upload(slurm_script(node_settings(plan), "slurm"))
         self._prepare: Preparation = change_nothing
         self._handled = 0
         self._end = threading.Event()
@@ -220,7 +220,7 @@ class SlurmCluster:
     def _start(self, name: str) -> None:
         if name in self.nodes:
             self.lab.remove(self.nodes.pop(name))
-        node = self.site.node(layers=self._layers, user_data=pcs_user_data(self.site.locations).encode())
+        node = self.site.node(layers=self._layers, user_data=slurm_user_data(self.site.locations).encode())
         self._share_homes(node)
         registration = {
             "node": name,

@@ -14,7 +14,6 @@ from pathlib import Path
 from trainium_wire.cache_place import SUFFIX, Place, is_name
 from trn_node.objects import sha256_of
 
-from .boots import Checksums, this_boot
 from .entries import Entries, Stored, UnstorableError
 from .layouts import Entry, Layout
 from .packing import Unpacking, pack
@@ -25,6 +24,9 @@ THREADS = 8
 INCOMING = ".incoming"
 """Folder next to the entries, in which an entry is built before it is renamed into place."""
 OUTGOING = ".outgoing"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+BOOT = ".boot"
+"""File with the ID of the boot in which the entries were stored."""
 COMPLETE = ".whole"
 """File with the names of complete entries, for layouts without a mark."""
 LEAST_FREE = 0.05
@@ -38,7 +40,8 @@ class Cache:
     """Call `prepare` and `fill` before a compiler runs, `store` any number of times during the run and once at its end.
 
     folder: of only this place; no other process may write there before the compiler runs. urgent: whether to store new
-    entries without checking which ones others have stored. say: writes a line of text. boot: Default: `this_boot`.
+    entries without checking which ones others have stored. say: writes a line of text. boot: ID of this boot; empty if
+    it is unknown. Default: that of the kernel.
     """
 
     def __init__(
@@ -65,21 +68,27 @@ class Cache:
         self._lock = threading.Lock()
         self._settling: dict[str, tuple[object, float]] = {}
         self._complete: set[str] = set()
-        self._checksums = Checksums(self.root, this_boot() if boot is None else boot)
+        self._boot = _text(BOOT_ID) if boot is None else boot
         self.at_start: dict[str, Path] = {}
         """Result files of the entries at the start of the compiler, by name."""
         self.in_s3_at_start: Mapping[str, Stored] = {}
 
     def prepare(self) -> None:
-        """Remove unfinished entries of ended processes. Raises OSError."""
+        """Remove all entries of an earlier boot, and unfinished entries of ended processes. Raises OSError.
+
+        Writes are not synced to the disk, because that would delay every job. A power failure may therefore leave an
+        incomplete entry under its final name.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
+        if not self._boot or _text(self.root / BOOT) != self._boot:
+            shutil.rmtree(self.root)
+            self.root.mkdir()
+            (self.root / BOOT).write_text(self._boot)
         shutil.rmtree(self.root / INCOMING, ignore_errors=True)
         dead = self.layout.unfinished(self.root)
         found = self.layout.finished(self.root)
-        dead.update((entry.path, "damaged by a power failure?") for entry in self._checksums.torn(found))
         if self.layout.settle_seconds:
-            with contextlib.suppress(OSError):
-                self._complete = {*(self.root / COMPLETE).read_text().splitlines()}
+            self._complete = {*_text(self.root / COMPLETE).splitlines()}
             dead.update((entry.path, "half-made?") for name, entry in found.items() if name not in self._complete)
         for path, why in dead.items():
             if path.is_dir():
@@ -87,7 +96,6 @@ class Cache:
             else:
                 path.unlink()
             self.report.remove(str(path.relative_to(self.root)), why)
-        self._checksums.keep()
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Download missing entries from S3. Without S3 it only warns."""
@@ -101,7 +109,6 @@ class Cache:
             self.report.fail("not filled from S3", error)
         finally:
             shutil.rmtree(self.root / INCOMING, ignore_errors=True)
-            self._checksums.keep()
         entries = self.layout.finished(self.root)
         self._remember_complete(entries)
         self.at_start = {name: entry.result for name, entry in entries.items()}
@@ -118,7 +125,6 @@ class Cache:
                 self._store_all(self._limit(), settled=settled)
             except OSError as error:
                 self.report.fail(NOT_STORED, error)
-            self._checksums.keep()
 
     def used(self) -> tuple[set[str], set[str]]:
         """Names of the entries that were read: those from the start, and new ones."""
@@ -276,7 +282,6 @@ class Cache:
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
         whole.rename(target)
-        self._checksums.add(name, digest)
         return True
 
     def _pack(self, entry: Entry, packed: Path) -> bool:
@@ -298,9 +303,7 @@ class Cache:
     def _store(self, entry: Entry, packed: Path, check: Callable[[], object]) -> None:
         replaced = self._broken.get(entry.name, "")
         url = f"{self.url}{entry.name}{SUFFIX}"
-        digest = sha256_of(packed)
-        self._checksums.add(entry.name, digest)
-        stored = self._s3.add(url, packed, digest, replaced=replaced, check=check)
+        stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced, check=check)
         self.report.work(NOT_STORED)
         self._broken.pop(entry.name, None)
         if stored:
@@ -308,6 +311,14 @@ class Cache:
             self.report.stored_bytes += packed.stat().st_size
         if stored or not replaced:
             self._in_s3.add(entry.name)
+
+
+def _text(file: Path) -> str:
+    """The text of a file; empty if it cannot be read."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _mark_unread(file: Path) -> None:

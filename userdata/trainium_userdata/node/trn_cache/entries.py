@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from datetime import datetime
 from email.message import Message
@@ -26,7 +25,6 @@ OF_ONE_ENTRY = ("KeyTooLongError", "EntityTooLarge")
 """Status codes for which S3 rejects only this entry."""
 THERE = 412
 """PreconditionFailed. After 409, ConditionalRequestConflict, the winner is unknown, so the request is retried."""
-
 
 _TAR = "application/x-tar"
 
@@ -55,13 +53,10 @@ class UnstorableError(Exception):
 
 
 class Entries(Objects):
-    """All methods raise OSError; S3Error if S3 refuses a request. requests: sent so far, without retries."""
-
-    requests = 0
+    """All methods raise OSError; S3Error if S3 refuses a request."""
 
     def read(self, url: str, sink: Sink) -> tuple[str, str] | None:
         """Read an object, and return its stored digest and ETag. None if it does not exist."""
-        self.requests += 1
         response = self._send("GET", url, {}, b"", (200, 404), into=sink)
         if response.status == 404:
             return None
@@ -76,7 +71,6 @@ class Entries(Objects):
         size = file.stat().st_size
         if size > LARGEST:
             raise UnstorableError(f"it has {size / 1024**3:.1f} GiB, and S3 takes up to 5 GiB at a time")
-        self.requests += 1
         headers = {
             "content-type": _TAR,
             "content-length": str(size),
@@ -100,7 +94,6 @@ class Entries(Objects):
 
     def head(self, url: str) -> Kept | None:
         """None if the object does not exist."""
-        self.requests += 1
         response = self._send("HEAD", url, {}, b"", (200, 404))
         headers = response.headers
         if response.status == 404:
@@ -113,7 +106,6 @@ class Entries(Objects):
 
         S3 accepts such a copy only with new metadata (CopyObject, x-amz-metadata-directive).
         """
-        self.requests += 1
         headers = {
             "content-type": _TAR,
             "x-amz-copy-source": quote(url[len("s3:/") :], safe="/-_.~"),
@@ -129,22 +121,9 @@ class Entries(Objects):
 
     def entries(self, url: str, most_requests: int = 100) -> list[Stored]:
         """All objects below a URL that ends with a slash, sorted by key, up to the limit of requests."""
-        bucket, _, prefix = url[len("s3://") :].partition("/")
-        found: list[Stored] = []
-        token = ""
-        for _ in range(most_requests):
-            self.requests += 1
-            parameters = {"list-type": "2", "prefix": prefix, **({"continuation-token": token} if token else {})}
-            query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(parameters.items()))
-            page = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
-            for item in page.iterfind("{*}Contents"):
-                key, size = item.findtext("{*}Key", ""), item.findtext("{*}Size", "0")
-                modified = _seconds(item.findtext("{*}LastModified", ""))
-                found.append(Stored(key[len(prefix) :], int(size), item.findtext("{*}ETag", ""), modified))
-            token = page.findtext("{*}NextContinuationToken", "")
-            if not token:
-                break
-        return found
+        prefix = url[len("s3://") :].partition("/")[2]
+        objects = self.list(url, below=True, most_requests=most_requests)
+        return [Stored(each.key[len(prefix) :], each.size, each.etag, _seconds(each.modified)) for each in objects]
 
 
 def _seconds(text: str) -> float:

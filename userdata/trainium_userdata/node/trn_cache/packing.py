@@ -28,39 +28,11 @@ class PackingError(Exception):
 def pack(entry: Entry, file: Path) -> None:
     """Write an entry's files into a tar. Raises OSError, also if one is deleted in the meantime."""
     with tarfile.open(file, "w") as archive:
-        _add_files(entry, archive)
-
-
-def digest_of(entry: Entry) -> str:
-    """SHA-256 of the output of `pack`, in hexadecimal. Raises OSError like `pack`."""
-    digests = _Digests()
-    file: Any = digests
-    with tarfile.open(fileobj=file, mode="w") as archive:
-        _add_files(entry, archive)
-    return digests.digest.hexdigest()
-
-
-def _add_files(entry: Entry, archive: tarfile.TarFile) -> None:
-    for each in entry.files:
-        member = tarfile.TarInfo(each.name if each == entry.path else str(each.relative_to(entry.path)))
-        member.size = each.stat().st_size
-        with each.open("rb") as content:
-            archive.addfile(member, content)
-
-
-class _Digests:
-    """A file that only computes a digest."""
-
-    def __init__(self) -> None:
-        self.digest, self._size = hashlib.sha256(), 0
-
-    def write(self, block: bytes) -> int:
-        self.digest.update(block)
-        self._size += len(block)
-        return len(block)
-
-    def tell(self) -> int:
-        return self._size
+        for each in entry.files:
+            member = tarfile.TarInfo(each.name if each == entry.path else str(each.relative_to(entry.path)))
+            member.size = each.stat().st_size
+            with each.open("rb") as content:
+                archive.addfile(member, content)
 
 
 class Unpacking:

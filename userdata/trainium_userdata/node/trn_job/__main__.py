@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 
 from trn_node.objects import Objects
 from trn_node.secret_values import secret_value
 
-from . import launch, watchdog
+from . import launch
 from .attempt import Attempt
+from .periodic_thread import PeriodicThread
 from .store import Store
 
 RETRIES = 3
 """Retries of each request to S3: seven seconds. Callers repeat important requests later."""
+WATCHDOG_SHARE = 4
+"""Messages per watchdog interval. systemd's manual recommends two (sd_watchdog_enabled)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -22,8 +27,27 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, LookupError, TypeError) as error:
         print(f"trn_job: no launch file: {error}", file=sys.stderr)
         return 2
-    watchdog.start()
+    start_watchdog()
     return Attempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
+
+
+def start_watchdog() -> None:
+    """Notify systemd that this process is running, until it ends. Does nothing without a watchdog.
+
+    It ends the unit of a frozen program. Other nodes do not notice one, because the kernel still accepts connections
+    for it.
+    """
+    address, microseconds = os.environ.get("NOTIFY_SOCKET"), os.environ.get("WATCHDOG_USEC")
+    if address and microseconds:
+        # An address that begins with @ is in Linux's abstract namespace.
+        target = f"\0{address[1:]}" if address.startswith("@") else address
+        seconds = int(microseconds) / 1e6 / WATCHDOG_SHARE
+        PeriodicThread("watchdog", lambda: _notify(target), lambda: seconds).start()
+
+
+def _notify(target: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"WATCHDOG=1", target)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 from trainium_wire.formats import now_text
 from trainium_wire.job import RESULTS_LOST
 
-from . import checkpoints, inputs, processes, source
+from . import checkpoints, inputs, processes, source, stacks
 from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
@@ -28,7 +28,6 @@ from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
 from .results import Results, retry
 from .secrets import Secrets
-from .stacks import print_stacks
 from .store import Store
 
 
@@ -248,7 +247,7 @@ class Attempt:
             variables=self._variables,
             secrets=self._secrets.environment,
             venv=self._venv,
-            unbroken=self._secrets.hidden,
+            hidden=self._secrets.hidden,
             sink=self._add_line,
             alive=self._note_life,
         )
@@ -376,7 +375,7 @@ class Attempt:
         if command:
             if command.exit_code is None:
                 if result == "hung":
-                    print_stacks(self.log.say, lambda: command.exit_code is not None, launch.timing.stacks)
+                    stacks.print_stacks(self.log.say, lambda: command.exit_code is not None, launch.timing.stacks)
                 self._state = "ended"
             command.end(launch.timing.grace)
             self._results.end_running()

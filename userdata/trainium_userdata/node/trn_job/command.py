@@ -15,6 +15,7 @@ from pathlib import Path
 
 from . import processes
 from .failure import RANK
+from .secrets import HIDDEN
 
 LONGEST_LINE = 16384
 DOTS = re.compile(r"^(?:\[rank \d+\] ?[.\s]*)+(?=\[rank \d+\] )")
@@ -29,9 +30,9 @@ class Command:
     """Starts at once, in a new process group.
 
     secrets: variables that must not be written to a file. The profile may change them; other variables are set after
-    it. venv: the virtual environment that is active in the profile. unbroken: texts that are not split in lines longer
-    than LONGEST_LINE. sink: called in a thread with the rank at the start of a line, and the rest of the line. alive:
-    called for output that is a sign of life, including incomplete lines.
+    it. venv: the virtual environment that is active in the profile. hidden: texts to mask in a line that is split
+    because it is longer than LONGEST_LINE. sink: called in a thread with the rank at the start of a line, and the rest
+    of the line. alive: called for output that is a sign of life, including incomplete lines.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Command:
         variables: Mapping[str, str],
         secrets: Mapping[str, str],
         venv: str | None,
-        unbroken: Sequence[str],
+        hidden: Sequence[str],
         sink: Callable[[int | None, str], None],
         alive: Callable[[], None],
     ) -> None:
@@ -58,7 +59,7 @@ class Command:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._sink, self._alive, self._unbroken = sink, alive, [text.encode() for text in unbroken]
+        self._sink, self._alive, self._hidden = sink, alive, [text.encode() for text in hidden]
         self._is_rest = False
         self._rank_of_rest: int | None = None
         self._reader = threading.Thread(target=self._read, name="output", daemon=True)
@@ -96,7 +97,7 @@ class Command:
     def _read(self) -> None:
         assert self._process.stdout
         descriptor, left = self._process.stdout.fileno(), b""
-        longest = LONGEST_LINE + max(map(len, self._unbroken), default=0)
+        longest = LONGEST_LINE + max(map(len, self._hidden), default=0)
         while True:
             block = os.read(descriptor, 65536)
             if not block:
@@ -106,10 +107,12 @@ class Command:
             *lines, left = (left + block).split(b"\n")
             for line in lines:
                 self._pass_on(line, is_whole=True)
+            for text in self._hidden if len(left) > longest else ():
+                # A part of it in each half of the line would not be masked.
+                left = left.replace(text, HIDDEN.encode())
             while len(left) > longest:
-                end = end_of_part(left, LONGEST_LINE, self._unbroken)
-                self._pass_on(left[:end], is_whole=False)
-                left = left[end:]
+                self._pass_on(left[:LONGEST_LINE], is_whole=False)
+                left = left[LONGEST_LINE:]
         if left:
             self._pass_on(left, is_whole=True)
 
@@ -141,18 +144,6 @@ def shows_life(block: bytes) -> bool:
     """
     lines = [line for line in re.split(rb"[\r\n]+", block) if line.strip()]
     return not lines or not all(WAITING in line for line in lines)
-
-
-def end_of_part(line: bytes, most: int, unbroken: Sequence[bytes]) -> int:
-    """The end of the first part of a line that is too long: after `most` bytes, or before a text that must not be
-    split."""
-    end = most
-    while True:
-        found = (line.find(text, max(0, end - len(text) + 1), end + len(text) - 1) for text in unbroken)
-        start = min((at for at in found if at >= 0), default=end)
-        if start == end:
-            return end or max(map(len, unbroken))
-        end = start
 
 
 def login_shell() -> dict[str, str]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
+import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trainium_wire.cache_place import Place, place_of, version_in
+from trainium_wire.cache_place import Place, parse_place, place_of, version_in
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
 from trn_cache.renewal import Renewal
-from trn_cache.room import make_room
 from trn_cache.use import Use
 from trn_node import files
 
@@ -28,6 +29,8 @@ FLAGS_VARIABLE = "NEURON_CC_FLAGS"
 OWN_CACHE = re.compile(r"(^|\s)--(cache_dir|no_cache)\b")
 """Flags that override NEURON_COMPILE_CACHE_URL (AWS Neuron documentation, neuron-caching.rst)."""
 PLAN_VARIABLES = "etc/trn/environment.base64"
+LEAST_FREE = 0.2
+"""Part of the disk that must be free before a job downloads its entries."""
 
 
 class CompileCaches:
@@ -35,7 +38,7 @@ class CompileCaches:
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
-        self._given: Mapping[str, Any] = launch.compile_cache or {}
+        self._settings: Mapping[str, Any] = launch.compile_cache or {}
         self._caches: list[tuple[Cache, Use]] = []
         self._renewals: list[tuple[Cache, Renewal]] = []
         self._warnings: list[str] = []
@@ -47,7 +50,7 @@ class CompileCaches:
 
     @property
     def is_wanted(self) -> bool:
-        return bool(self._given)
+        return bool(self._settings)
 
     def prepare(
         self, environment: Mapping[str, str], venv: str | None, is_cancelled: Callable[[], bool]
@@ -57,12 +60,12 @@ class CompileCaches:
         venv: the environment of the command, whose packages come before those of the image's.
         """
         variables: dict[str, str] = {}
-        if not self._given:
+        if not self._settings:
             return variables
         environment = {**plan_variables(), **environment}
         named = environment.get("VIRTUAL_ENV")
-        venvs = [Path(named)] if named else [Path(each) for each in (venv, self._given["venv"]) if each]
-        stacks = [each for each in _stacks(self._given["stack"], venvs) if LAYOUTS[each].variable not in environment]
+        venvs = [Path(named)] if named else [Path(each) for each in (venv, self._settings["venv"]) if each]
+        stacks = [each for each in _stacks(self._settings["stack"], venvs) if LAYOUTS[each].variable not in environment]
         places: dict[str, Place] = {}
         for stack in stacks:
             try:
@@ -84,7 +87,7 @@ class CompileCaches:
         """Store new entries, unless the cache is read-only. settled: the processes that wrote them have ended
         normally.
         """
-        if self._given.get("read_only"):
+        if self._settings.get("read_only"):
             return
         with self._storing:
             for cache, _ in self._caches:
@@ -101,14 +104,14 @@ class CompileCaches:
             for _, use in self._caches:
                 use.has_first_step = has_first_step
             records = [use.as_record(explain=not self._launch.rank) for _, use in self._caches]
-        return records + ([{"stack": self._given["stack"], "warnings": self._warnings}] if self._warnings else [])
+        return records + ([{"stack": self._settings["stack"], "warnings": self._warnings}] if self._warnings else [])
 
     def _place(self, stack: str, venvs: Sequence[Path], environment: Mapping[str, str]) -> Place:
-        given = self._given
-        lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), given["lnc"])
+        settings = self._settings
+        lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), settings["lnc"])
         return place_of(
             compiler=_version(venvs, "neuronx_cc"),
-            instance_type=given["instance_type"],
+            instance_type=settings["instance_type"],
             lnc=int(lnc),
             stack=stack,
             world_size=self._launch.world_size,
@@ -116,7 +119,7 @@ class CompileCaches:
         )
 
     def _make_room(self, places: Iterable[Place]) -> None:
-        folder = Path(self._given["folder"])
+        folder = Path(self._settings["folder"])
         try:
             for removed in make_room(folder, [folder / place.path for place in places]):
                 self._say(f"compile cache: the disk is full: {removed} was deleted from it; entries in S3 are kept")
@@ -124,13 +127,13 @@ class CompileCaches:
             self._warn(f"no disk space could be freed: {error}")
 
     def _fill(self, stack: str, place: Place, is_cancelled: Callable[[], bool]) -> Mapping[str, str]:
-        given, launch = self._given, self._launch
-        folder = Path(given["folder"]) / place.path
+        settings, launch = self._settings, self._launch
+        folder = Path(settings["folder"]) / place.path
         s3 = Entries(retries=RETRIES)
-        cache = Cache(s3, given["url"], place, folder, LAYOUTS[stack], urgent=not launch.rank, say=self._say)
+        cache = Cache(s3, settings["url"], place, folder, LAYOUTS[stack], urgent=not launch.rank, say=self._say)
         cache.prepare()
         cache.fill(is_cancelled)
-        use = Use(cache, s3, given["url"])
+        use = Use(cache, s3, settings["url"])
         with self._lock:
             self._caches.append((cache, use))
             if not launch.rank:
@@ -142,6 +145,25 @@ class CompileCaches:
     def _warn(self, text: str) -> None:
         self._warnings.append(text)
         self._say(f"compile cache: warning: {text}")
+
+
+def make_room(folder: Path, used: Collection[Path]) -> list[str]:
+    """Record which places in a folder are used, and delete others while the disk lacks room, the longest unused first.
+
+    Returns their paths. Their entries that never reached S3 are deleted too. Raises OSError.
+    """
+    for place in used:
+        place.mkdir(parents=True, exist_ok=True)
+        os.utime(place)
+    removed: list[str] = []
+    others = [path for path in folder.glob("*/*/*/*") if parse_place(str(path.relative_to(folder)))]
+    for place in sorted({*others} - {*used}, key=lambda path: path.stat().st_mtime):
+        disk = shutil.disk_usage(folder)
+        if disk.free >= disk.total * LEAST_FREE:
+            break
+        shutil.rmtree(place)
+        removed.append(str(place.relative_to(folder)))
+    return removed
 
 
 def plan_variables() -> dict[str, str]:

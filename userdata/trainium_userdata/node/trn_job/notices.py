@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,6 @@ from trainium_wire.formats import moment
 from . import processes
 from .launch import Launch
 from .store import Store
-
-SIGNAL = signal.SIGUSR1
-"""The signal to save and stop for training frameworks."""
 
 
 class Notices:
@@ -42,7 +38,7 @@ class Notices:
         found = None if self._is_published else self._store.read(self._key)
         if found:
             self.announced, self._is_published = found, True
-            processes.signal_those_that_handle(SIGNAL)
+            processes.notify()
 
     def _own(self) -> dict[str, Any] | None:
         """The notice to this node, if its end is near."""

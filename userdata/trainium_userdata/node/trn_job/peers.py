@@ -6,22 +6,13 @@ import socket
 import threading
 from typing import Any
 
+from trn_node.cluster import SSH_PORT, answers
+
 from .launch import Launch
 from .store import Store
 
-CONNECT_TIMEOUT_SECONDS = 3
-SSH_PORT = 22
 NEIGHBOURS = 2
 _NAMED = 3
-
-
-def answers(address: str, port: int, *, refused: bool = True) -> bool:
-    """refused: whether a refused connection counts as an answer."""
-    try:
-        socket.create_connection((address, port), CONNECT_TIMEOUT_SECONDS).close()
-    except OSError as error:
-        return refused and isinstance(error, ConnectionRefusedError)
-    return True
 
 
 class Listener:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import signal
 import time
 from pathlib import Path
+
+from trn_node.job_signals import SIGNAL, handles_signal
 
 PR_SET_CHILD_SUBREAPER = 36
 """prctl(2): orphaned processes become children of this process, so that it can find them."""
@@ -42,31 +43,23 @@ def descendants() -> list[int]:
 
 def ranks() -> list[int]:
     """The computing processes: those with a RANK in their environment, otherwise those without children."""
-    all_of_them = descendants()
-    found = [process for process in all_of_them if "RANK" in _environment(process)]
-    parents = {_parent(process) for process in all_of_them}
-    return found or [process for process in all_of_them if process not in parents]
+    running = descendants()
+    with_rank = [process for process in running if "RANK" in _environment(process)]
+    parents = {_parent(process) for process in running}
+    return with_rank or [process for process in running if process not in parents]
 
 
-def signal_those_that_handle(number: signal.Signals) -> None:
-    """Send a signal to the processes that handle it, because it would end the others."""
+def notify() -> None:
+    """Send SIGNAL to the processes that handle it, because it would end the others."""
     for process in descendants():
         with contextlib.suppress(OSError):
-            if handles(process, number):
-                os.kill(process, number)
+            if handles_signal(Path(f"/proc/{process}/status").read_text()):
+                os.kill(process, SIGNAL)
 
 
 def compiles() -> bool:
     """Whether a Neuron compiler is running: the first compilation of a large model may print nothing for an hour."""
     return any(_name(process) in COMPILERS for process in descendants())
-
-
-def handles(process: int, number: signal.Signals) -> bool:
-    """Whether a process handles the signal, by SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1.
-    Raises OSError if the process has ended.
-    """
-    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{process}/status").read_text())
-    return bool(caught) and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
 def kill_all() -> None:

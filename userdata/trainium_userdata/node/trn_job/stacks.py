@@ -17,20 +17,20 @@ PY_SPY_SECONDS = 10
 """Time limit for all processes of the node. Without --nonblocking it would wait for a stopped process."""
 
 
-def print_stacks(say: Callable[[str], None], ended: Callable[[], bool], seconds: float) -> None:
+def print_stacks(say: Callable[[str], None], has_ended: Callable[[], bool], seconds: float) -> None:
     """Pass py-spy's stacks to `say`; without these, faulthandler prints them on SIGABRT, which ends the process.
 
-    ended: whether the command has ended; seconds: time limit of faulthandler.
+    has_ended: whether the command has ended. seconds: time limit of faulthandler.
     """
     ranks = processes.ranks()
     say("stacks of the processes:")
-    for process in ranks if not _has_py_spy() else _without_stack(ranks, say):
+    for process in _without_stack(ranks, say) if _has_py_spy() else ranks:
         # A stopped process must continue for that.
         for number in (signal.SIGABRT, signal.SIGCONT):
             with contextlib.suppress(OSError):
                 os.kill(process, number)
     end = time.monotonic() + seconds
-    while not ended() and time.monotonic() < end:
+    while not has_ended() and time.monotonic() < end:
         time.sleep(0.05)
 
 
@@ -53,9 +53,9 @@ def _stack(process: int) -> str:
 
 
 def _login_shell(line: str) -> str:
-    """Its output; empty if it fails."""
+    """The output of a command line; empty if it fails."""
     try:
-        done = subprocess.run(
+        run = subprocess.run(
             ["bash", "-l", "-c", line],
             env=login_shell(),
             stdin=subprocess.DEVNULL,
@@ -66,4 +66,4 @@ def _login_shell(line: str) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout if not done.returncode else ""
+    return run.stdout if not run.returncode else ""

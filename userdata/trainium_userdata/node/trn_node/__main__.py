@@ -25,8 +25,7 @@ def parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="send the record, as it is or as failed")
     report.add_argument("state", nargs="?", choices=["failed"])
     report.add_argument("reason", nargs="?", default="")
-    collectives = commands.add_parser("collectives", help="test collective communication with nccom-test or nccl-tests")
-    collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
+    commands.add_parser("collectives", help="test an all-reduce within this node with nccom-test or nccl-tests")
     commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
     commands.add_parser("cache-url", help="where PyTorch/XLA keeps graphs compiled outside of jobs, if it is there")
     commands.add_parser("watch", help="watch over this node; run by its service")
@@ -36,30 +35,30 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    given = parser().parse_args(arguments)
-    if given.command == "status":
-        return show_status(as_json=given.json)
-    if given.command == "collectives":
-        return test_collectives(nodes=given.nodes)
-    if given.command == "framework":
+    options = parser().parse_args(arguments)
+    if options.command == "status":
+        return show_status(as_json=options.json)
+    if options.command == "collectives":
+        return test_collectives()
+    if options.command == "framework":
         return show_framework()
-    if given.command == "cache-url":
+    if options.command == "cache-url":
         return show_cache_url()
     if os.geteuid() and not os.environ.get("ROOT"):
-        print(f"trn-node {given.command}: requires root; use sudo", file=sys.stderr)
+        print(f"trn-node {options.command}: requires root; use sudo", file=sys.stderr)
         return 2
-    if given.command == "verify":
-        return verify(last=given.last, hold=given.hold)
-    if given.command == "report":
-        return send_report(given.state or "", given.reason)
-    if given.command == "internode":
+    if options.command == "verify":
+        return verify(last=options.last, hold=options.hold)
+    if options.command == "report":
+        return send_report(options.state or "", options.reason)
+    if options.command == "internode":
         from . import internode_rounds
 
         # Unwind, so that processes that it has started end with it.
         signal.signal(signal.SIGTERM, _unwind)
         internode_rounds.main()
         return 0
-    if given.command == "precompile":
+    if options.command == "precompile":
         from . import precompile_host
 
         precompile_host.main()
@@ -82,14 +81,11 @@ def show_status(*, as_json: bool) -> int:
     return 0 if found["record"] and found["record"]["state"] != "failed" else 1
 
 
-def test_collectives(*, nodes: bool) -> int:
+def test_collectives() -> int:
     from . import collectives, gpu
 
     try:
         plan = files.plan()
-        if nodes:
-            print(collectives.test_nodes(plan))
-            return 0
         if plan.get("gpus"):
             check = gpu.check_collectives(plan)
         else:

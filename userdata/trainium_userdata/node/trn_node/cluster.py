@@ -5,17 +5,19 @@ from __future__ import annotations
 import ipaddress
 import json
 import socket
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from trainium_wire.keys import MEMBERSHIP_KEY
 
 from . import files, ssh_keys
+from .check import Check
 from .hardware import DRAINING, FAILED
 from .internode import NAME
-from .internode_process import InternodeProcess, InternodeResult
-from .internode_rounds import Task
+from .internode_rounds import RESULT, TASK, Task
 from .notices import Notice, timestamp
 from .s3 import S3, S3Error
 
@@ -50,6 +52,46 @@ class Peers(NamedTuple):
     checks: list[dict[str, Any]]
     state: str = ""
     problem: str = ""
+
+
+class InternodeResult(NamedTuple):
+    """The check for the record. problem: why it fails this node; empty if it does not."""
+
+    check: dict[str, Any]
+    problem: str
+
+
+class InternodeProcess:
+    """One at a time: the process of another membership is ended first. process: None before the first."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self._task: Task | None = None
+
+    def tested(self, task: Task) -> InternodeResult | None:
+        """The result of the test of the task's membership; None while it is running. Starts it if necessary."""
+        try:
+            result = json.loads(files.read(RESULT))
+            if result["version"] == task.version:
+                return InternodeResult(result["check"], result["problem"])
+        except (ValueError, LookupError, TypeError):
+            pass
+        if self.process is None or self._task != task:
+            self._start(task)
+        elif self.process.poll() is not None:
+            why = f"not tested: it ended with exit code {self.process.returncode}"
+            warning = f"all-reduce over nodes: {why}"
+            expected = f"a correct all-reduce over {len(task.nodes)} nodes"
+            return InternodeResult(Check(NAME, expected, why, True, warning=warning).to_json(), "")
+        return None
+
+    def _start(self, task: Task) -> None:
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+        files.write(TASK, json.dumps(task._asdict()))
+        self.process = subprocess.Popen([sys.executable, "-m", "trn_node", "internode"])
+        self._task = task
 
 
 class Cluster:
@@ -136,8 +178,7 @@ class Cluster:
 
     def _test(self, others: dict[str, str], plan: dict[str, Any], instance_id: str, now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]
-        targets = [(address, port) for port in ports for address in others.values()]
-        silent = set[str]() if self._reached == self.version else _unreachable(targets)
+        silent = set[str]() if self._reached == self.version else unreachable([*others.values()], ports)
         if silent and now < self._peers_deadline:
             return
         internode_result: InternodeResult | None = None
@@ -195,21 +236,21 @@ def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
         files.write(VARIABLES, text)
 
 
-def unreachable(addresses: list[str]) -> set[str]:
-    """The addresses that do not answer."""
-    return _unreachable([(address, SSH_PORT) for address in addresses])
-
-
-def _unreachable(targets: list[tuple[str, int]]) -> set[str]:
+def unreachable(addresses: Iterable[str], ports: Iterable[int] = (SSH_PORT,)) -> set[str]:
+    """The addresses that do not answer on one of the ports."""
     with ThreadPoolExecutor(THREADS) as pool:
-        return {*pool.map(_unreachable_address, targets)} - {""}
+        return {*pool.map(_unreachable_address, [(address, port) for port in ports for address in addresses])} - {""}
 
 
 def _unreachable_address(target: tuple[str, int]) -> str:
-    """The address if it does not answer. A refused connection counts as an answer."""
+    """The address if it does not answer."""
+    return "" if answers(*target) else target[0]
+
+
+def answers(address: str, port: int, *, refused: bool = True) -> bool:
+    """refused: whether a refused connection counts as an answer."""
     try:
-        socket.create_connection(target, CONNECT_TIMEOUT_SECONDS).close()
+        socket.create_connection((address, port), CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:
-        if not isinstance(error, ConnectionRefusedError):
-            return target[0]
-    return ""
+        return refused and isinstance(error, ConnectionRefusedError)
+    return True

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import files
 from .check import Check
-from .limits import JOB_USER, job_users_folder, login_user
+from .limits import JOB_USER, job_users_folder
 from .programs import Run, run
 
 SECONDS = 300
@@ -75,32 +74,3 @@ def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
         return float(result["busbw(GB/s)"]) if timed else None
     except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
         return None
-
-
-def test_nodes(plan: dict[str, Any]) -> str:
-    """Run nccom-test over all nodes of the membership, and return its output. Raises OSError with the reason if it
-    fails."""
-    if plan.get("gpus"):
-        raise OSError(
-            "nccom-test is for Neuron devices; the cluster tests its GPUs together by itself, see `trn nodes`"
-        )
-    if not plan.get("internode_ssh"):
-        raise OSError("the nodes cannot start processes on each other: deploy with trn:internode_ssh=on")
-    hosts = files.read(HOSTFILE).split()
-    if len(hosts) < 2:
-        raise OSError("this node has seen no other node yet; see `trn-node status`")
-    changes = {
-        "NEURON_RT_ROOT_COMM_ID": f"{hosts[0]}:{plan['root_comm_port']}",
-        "FI_PROVIDER": "efa",
-        "FI_EFA_USE_DEVICE_RDMA": "1",
-    }
-    ranks = plan["neuron_cores"] * len(hosts)
-    command = ["nccom-test", "-r", str(ranks), "-N", str(len(hosts)), *OPTIONS, "allr", "--hosts", *hosts]
-    ran = run(*command, seconds=SECONDS, changes=changes, folder=tempfile.gettempdir(), user=login_user())
-    if ran.error:
-        raise OSError(ran.error)
-    return ran.out
-
-
-HOSTFILE = "etc/trn/hostfile"
-"""Addresses of all nodes, rank 0 first; written by the watch."""

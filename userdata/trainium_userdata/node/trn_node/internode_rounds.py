@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from trainium_wire.keys import INTERNODE_PREFIX
 from trainium_wire.logs import logger_of
 
-from . import files, gpu, neuron, record, self_test
+from . import files, gpu, record, self_test, verify
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
 from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, Judgement, Outcome, groups, judge
@@ -131,11 +131,8 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
     group."""
     python = self_test.framework_python(plan)
     if step == ASSEMBLY:
-        held = gpu.users() if plan.get("gpus") else neuron.users(neuron.list_devices(plan)[0])
-        if held:
-            return Outcome(
-                UNABLE, f"{'GPUs' if plan.get('gpus') else 'NeuronCores'} are in use by {', '.join(held[:3])}"
-            )
+        if held := verify.users(plan):
+            return Outcome(UNABLE, verify.in_use(plan, held))
         if not python or python[0] not in STACKS:
             return Outcome(UNABLE, "there is no PyTorch")
         checks = (record.read() or {}).get("checks", [])

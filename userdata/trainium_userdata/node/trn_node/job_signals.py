@@ -31,7 +31,7 @@ def notify(text: str) -> str:
             descriptor = os.pidfd_open(process)
             try:
                 if holds_a_device(folder) or _is_of_the_job(folder):
-                    handles = _handles_signal((folder / "status").read_text())
+                    handles = handles_signal((folder / "status").read_text())
                     (signalled if handles else unhandled).append(process)
                     if handles:
                         signal.pidfd_send_signal(descriptor, SIGNAL)
@@ -47,7 +47,7 @@ def _is_of_the_job(folder: Path) -> bool:
     return f"/{UNIT}" in (folder / "cgroup").read_text() or b"\0TRN_JOB=" in (folder / "environ").read_bytes()
 
 
-def _handles_signal(status: str) -> bool:
-    """SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1."""
+def handles_signal(status: str) -> bool:
+    """Whether a process handles SIGNAL, by SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1."""
     caught = re.search(r"SigCgt:\s*([0-9a-f]+)", status)
     return bool(caught) and bool(int(caught[1], 16) >> (SIGNAL - 1) & 1)

@@ -12,7 +12,6 @@ from trainium_wire.formats import time_text
 SPOT = "spot/instance-action"
 LIFECYCLE = "autoscaling/target-lifecycle-state"
 MAINTENANCE = "events/maintenance/scheduled"
-REBALANCE = "events/recommendations/rebalance"
 SECONDS = {
     # Spot Instances get two minutes, and a job needs nearly all of them.
     SPOT: 5,
@@ -20,18 +19,16 @@ SECONDS = {
     LIFECYCLE: 5,
     # Known hours or days ahead.
     MAINTENANCE: 60,
-    REBALANCE: 60,
 }
 """The interval of reads for each path of the metadata service."""
 
 
 class Notice(NamedTuple):
-    """at: when it happens, in seconds since 1970; 0: at any moment. ends: whether work is then lost."""
+    """at: when the node ends, in seconds since 1970; 0: at any moment."""
 
     kind: str
     reason: str
     at: float
-    ends: bool = True
 
 
 def iso(at: float) -> str:
@@ -58,10 +55,6 @@ def parse(path: str, text: str | None) -> list[Notice]:
     raw: Any = json.loads(text)
     if path == SPOT:
         return [Notice("spot", f"EC2 reclaims this Spot Instance: {raw['action']}", timestamp(raw["time"]))]
-    if path == REBALANCE:
-        return [
-            Notice("rebalance", "EC2 may soon reclaim this Spot Instance", timestamp(raw["noticeTime"]), ends=False)
-        ]
     return [
         Notice(
             event["Code"], f"EC2 has scheduled {event['Code']}: {event['Description']}", timestamp(event["NotBefore"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import NamedTuple
@@ -23,11 +24,16 @@ CHANGED = (412, 409)
 """Status codes of a conditional write after another one: PreconditionFailed, ConditionalRequestConflict."""
 
 
+OBJECT_FIELDS = ("Key", "LastModified", "Size", "ETag")
+
+
 class Object(NamedTuple):
-    """An object in a list. modified: ISO 8601, from S3."""
+    """An object in a list. modified: ISO 8601, from S3. size: in bytes."""
 
     key: str
     modified: str
+    size: int
+    etag: str
 
 
 class Objects(S3):
@@ -72,24 +78,26 @@ class Objects(S3):
         with file.open("wb") as content:
             return self._send("GET", url, {}, b"", (200, 404), into=FileSink(content)).status == 200
 
-    def list(self, url: str, *, below: bool = False) -> list[Object]:
-        """The objects whose URLs begin with this one, sorted by key.
+    def list(self, url: str, *, below: bool = False, most_requests: int | None = None) -> list[Object]:
+        """The objects whose URLs begin with this one, sorted by key, up to a limit of requests if one is given.
 
         Those with a further slash only with `below`.
         """
         bucket, _, prefix = url[len("s3://") :].partition("/")
         found: list[Object] = []
         token = ""
-        while True:
+        for number in itertools.count(1):
             parameters = {"continuation-token": token} if token else {}
             parameters.update({"list-type": "2", "prefix": prefix, **({} if below else {"delimiter": "/"})})
             query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(parameters.items()))
             response = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
             for item in response.iterfind("{*}Contents"):
-                found.append(Object(item.findtext("{*}Key", ""), item.findtext("{*}LastModified", "")))
+                key, modified, size, etag = (item.findtext(f"{{*}}{name}", "") for name in OBJECT_FIELDS)
+                found.append(Object(key, modified, int(size or 0), etag))
             token = response.findtext("{*}NextContinuationToken", "")
-            if not token:
-                return found
+            if not token or number == most_requests:
+                break
+        return found
 
 
 class FilePart:

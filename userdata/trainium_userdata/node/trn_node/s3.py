@@ -30,13 +30,17 @@ class S3Error(OSError):
 
 
 class S3:
-    """clock_offset: seconds by which S3's clock was ahead at its last response; None before the first."""
+    """clock_offset: seconds by which S3's clock was ahead at its last response; None before the first.
+
+    requests: sent so far, without retries.
+    """
 
     def __init__(self, imds: Imds | None = None, *, retries: int | None = None) -> None:
         self._imds = imds or Imds(retries=retries)
         self._retries = self._imds.retries if retries is None else retries
         self._correction = 0.0
         self.clock_offset: float | None = None
+        self.requests = 0
 
     def put(self, url: str, body: bytes, content_type: str = "application/json") -> None:
         """Store an object at an s3:// URL. Raises OSError; S3Error if S3 refuses the request."""
@@ -62,6 +66,7 @@ class S3:
     ) -> web.Response:
         """digest: SHA-256 of a body that is a file. query: sorted and encoded for signatures."""
         known = hashlib.sha256(body).hexdigest() if isinstance(body, bytes) else digest
+        self.requests += 1
 
         def send_signed() -> web.Response:
             address = _address(url) + (f"?{query}" if query else "")

@@ -7,6 +7,7 @@ It reads the kernel log, the devices' error counters, AWS's notices and the clus
 from __future__ import annotations
 
 import compileall
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -16,14 +17,13 @@ from trainium_wire.keys import USAGE_PREFIX, instance_key
 from trainium_wire.logs import logger_of
 
 from . import files, gpu, hardware, job_signals, notices, record, usage
-from .cluster import Cluster, folder
+from .cluster import Cluster, InternodeProcess, Peers, folder
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
-from .internode_process import InternodeProcess
+from .internode import NAME
 from .notices import Notice, iso
 from .objects import Objects
-from .record_update import updated_record
 
 NOTICE = "run/trn/notice.json"
 MEMORY = "run/trn/watch.json"
@@ -50,6 +50,11 @@ SIGNAL_SECONDS = 900
 MAX_ERRORS = 16
 """Stored for each resulting state; more are not useful."""
 
+SEVERITY = ("proven", DRAINING, FAILED)
+OF_ALL_NODES = ("peers", NAME)
+"""The checks that are repeated with each membership."""
+REASONS = 5
+"""The maximum number in a sentence."""
 
 _LOGGER = logger_of("trn_node")
 
@@ -179,12 +184,12 @@ class Watch:
         errors = {**memory["errors"], **self._repairable}
         failures = [text for text in errors if errors[text] == FAILED]
         repairs = [text for text in errors if errors[text] == DRAINING]
-        ends = sorted((each for found in self._found.values() for each in found if each.ends), key=lambda each: each.at)
+        ends = sorted(itertools.chain(*self._found.values()), key=lambda notice: notice.at)
         urgent = [Notice("hardware", text, 0) for text in failures + repairs] + ends
         peers = self._cluster.peers
         is_in_membership = own_record is not None and own_record["membership"]
         all_read = {"membership", *notices.SECONDS} <= {*self._found} and bool(peers or not is_in_membership)
-        for kind, reason, at, _ in urgent[:1]:
+        for kind, reason, at in urgent[:1]:
             notice = {"kind": kind, "reason": reason, "at": iso(at), "seconds_left": max(0, int(at - now))}
             files.write(NOTICE, json.dumps(notice))
         if all_read and not urgent:
@@ -210,6 +215,36 @@ class Watch:
                 self._unwritten = None if record.read() == new_record else before
                 log(f"record: {new_record['state']} {new_record['reason']}")
                 self._unsent, self._due["sending"] = new_record, 0
+
+
+def updated_record(
+    record: dict[str, Any], failures: list[str], draining: list[str], peers: Peers | None, all_read: bool
+) -> dict[str, Any]:
+    """The updated record, without a new time.
+
+    record: the current one, of the verification or the watch, which stores the state of the verification as `verified`.
+    peers: None: not changed. all_read: whether every source was read; otherwise nothing is removed.
+    """
+    new = dict(record)
+    previous = record["state"], record["reason"]
+    verified = tuple(new.pop("verified", previous))
+    if verified[0] == FAILED:
+        return record
+    if peers:
+        checks = [check for check in record["checks"] if check["name"] not in OF_ALL_NODES]
+        new.update(membership=peers.membership, checks=checks + peers.checks)
+        failures = failures + [peers.problem] * (peers.state == FAILED)
+        draining = draining + [peers.problem] * (peers.state == DRAINING)
+    now = verified
+    for state, reasons in ((DRAINING, draining), (FAILED, failures)):
+        if reasons:
+            now = state, "; ".join(reasons[:REASONS])
+    if not all_read and SEVERITY.index(now[0]) < SEVERITY.index(previous[0]):
+        now = previous
+    if now != verified:
+        new["verified"] = list(verified)
+    new["state"], new["reason"] = now
+    return new
 
 
 def _is_of_slurm() -> bool:

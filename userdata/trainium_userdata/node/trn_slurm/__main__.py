@@ -31,27 +31,29 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    given = parser().parse_args(arguments)
-    if given.command == "remember":
+    options = parser().parse_args(arguments)
+    if options.command == "remember":
         epilog.remember()
         return 0
-    if given.command == "epilog":
+    if options.command == "epilog":
         return epilog.main()
     try:
-        if given.command == "address":
+        if options.command == "address":
             print(task.address())
             return 0
-        attempts = Attempts(given.job, Objects(retries=RETRIES))
-        if given.command == "begin":
+        attempts = Attempts(options.job, Objects(retries=RETRIES))
+        if options.command == "begin":
             print(attempts.begin(parse_nodes(sys.stdin.read())))
             return 0
         number = int(os.environ["TRN_ATTEMPT"])
-        return task.run(attempts, number) if given.command == "task" else Follower(attempts, number, given.srun).run()
+        return (
+            task.run(attempts, number) if options.command == "task" else Follower(attempts, number, options.srun).run()
+        )
     except OverError as over:
-        print(f"trn-slurm: job {given.job} is over: {over}", file=sys.stderr)
+        print(f"trn-slurm: job {options.job} is over: {over}", file=sys.stderr)
         return over.exit_code or 1
     except (OSError, ValueError, LookupError) as error:
-        print(f"trn-slurm {given.command}: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"trn-slurm {options.command}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
 
 

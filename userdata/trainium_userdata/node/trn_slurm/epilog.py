@@ -12,6 +12,7 @@ from trn_node import driver, files, hardware, neuron, record
 from trn_node.check import Check
 from trn_node.notices import timestamp
 from trn_node.programs import run
+from trn_node.verify import error_counts
 from trn_node.watch import NOTICE, SIGNAL_SECONDS
 
 COUNTS = "run/trn/slurm-counters.json"
@@ -24,7 +25,7 @@ LONGEST_REASON = 300
 
 def remember() -> None:
     """Store the counters. Raises OSError."""
-    files.write(COUNTS, json.dumps(_counts()))
+    files.write(COUNTS, json.dumps(error_counts()))
 
 
 def main() -> int:
@@ -79,8 +80,4 @@ def _notice() -> str:
 
 def _check_errors() -> Check:
     before: dict[str, int] = json.loads(files.read(COUNTS) or "{}")
-    return hardware.check_errors(before, _counts(), hardware.unhealthy())
-
-
-def _counts() -> dict[str, int]:
-    return {**hardware.counters(), **hardware.core_counters()}
+    return hardware.check_errors(before, error_counts(), hardware.unhealthy())
