@@ -49,20 +49,18 @@ def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        audit_with(thing(f"{STACK_NAME}-x", cluster="somebody-else")),
-        audit_with(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "somebody-else"}),
+        audit_with(thing(f"{STACK_NAME}-x", cluster="another")),
+        audit_with(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "another"}),
         audit_with(thing(f"{STACK_NAME}Two-x")),
-        audit_with(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="somebody-else")]),
+        audit_with(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="another")]),
         audit_with(
             thing(f"{STACK_NAME}-x", tags={STACK_ID_TAG: stack().stack_id}),
-            stacks=[stack(cluster="somebody-else")],
+            stacks=[stack(cluster="another")],
         ),
-        audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "somebody-else"}),
+        audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "another"}),
         audit_with(thing("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
-        audit_with(
-            thing("vol-1"), stacks=[stack(cluster="somebody-else", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]
-        ),
-        audit_with(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="somebody-else", parents=("vpc-1",))),
+        audit_with(thing("vol-1"), stacks=[stack(cluster="another", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
+        audit_with(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="another", parents=("vpc-1",))),
     ],
     ids=[
         "name, with another's tag",
@@ -70,7 +68,7 @@ def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
         "longer name",
         "a longer stack of another cluster",
         "CloudFormation's tag of another cluster's stack of the same name",
-        "only the index knows it",
+        "only in the index",
         "same id of another type",
         "made by another cluster's stack of the same name",
         "in its VPC, with another's tag",

@@ -32,7 +32,7 @@ def test_active_reservation_that_fits_and_has_room_passes() -> None:
     )
 
 
-def test_clockd_block_is_a_warning_with_its_start() -> None:
+def test_scheduled_block_is_a_warning_with_its_start() -> None:
     answer = judge(SCHEDULED_BLOCK, **IN_A_BLOCK)
     assert (answer.outcome, answer.fix) == ("warn", "deploy at any time: the nodes launch when it begins")
     assert "no node can launch before 2026-11-22 11:30 UTC" in answer.found
@@ -78,7 +78,7 @@ def test_reservation_must_leave_time_before_its_end(minutes: int, outcome: str) 
     assert judge(replace(ACTIVE, end=NOW + timedelta(minutes=minutes)), node_timeout_minutes=30).outcome == outcome
 
 
-def test_clockd_block_of_unknown_size_is_unknown() -> None:
+def test_scheduled_block_of_unknown_size_is_unknown() -> None:
     answer = judge(replace(SCHEDULED_BLOCK, total=0), **IN_A_BLOCK)
     assert (answer.outcome, "is known only after it starts" in answer.found) == ("unknown", True)
 

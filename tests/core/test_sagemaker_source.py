@@ -116,12 +116,12 @@ def test_large_source_names_its_largest_files(source: Path) -> None:
 def test_unreadable_file_is_refused_and_not_omitted(
     source: Path, unreadable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _nobody_may_read(source / unreadable, monkeypatch)
+    _make_unreadable(source / unreadable, monkeypatch)
     with pytest.raises(JobError, match=f"{unreadable}'.*\n.*\n.*Permission denied"):
         pack_source(source / "train.py", source)
 
 
-def _nobody_may_read(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _make_unreadable(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the file unreadable for root as well, who ignores file modes and may run the tests."""
 
     def refusing(original: Any) -> Any:

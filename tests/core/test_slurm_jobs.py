@@ -220,7 +220,7 @@ def test_end_that_a_node_wrote_meanwhile_is_kept(jobs: SlurmJobs, login: Login, 
 
 @pytest.mark.parametrize("error", [UnavailableError("there is no login node"), RequestRefusedError("not allowed")])
 @pytest.mark.usefixtures("submitted")
-def test_slurm_that_does_not_answer_ends_no_job(jobs: SlurmJobs, login: Login, error: Exception) -> None:
+def test_job_keeps_running_while_slurm_does_not_answer(jobs: SlurmJobs, login: Login, error: Exception) -> None:
     login.fails = error
     state = jobs.state(JOB.id)
     assert state
@@ -252,7 +252,7 @@ def test_stop_cancels_a_job_that_waits(jobs: SlurmJobs, login: Login, state: str
     assert found.status == ("stopped" if is_cancelled else "stopping")
 
 
-def test_ends_of_slurm_have_results_of_jobs() -> None:
+def test_states_of_slurm_have_results_of_jobs() -> None:
     jobs = parse_jobs("a|1|CANCELLED|None\nb|2|NODE_FAIL|None\nsbatch: warning\n")
     assert {name: end_of(job)[0] for name, job in jobs.items()} == {"a": "stopped", "b": "failed"}
     assert [jobs[name].has_ended for name in jobs] == [True, True]

@@ -181,7 +181,16 @@ class ClusterList:
 
 
 def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) -> ClusterList:
-    """Every cluster of the account in a region, by name. prices: the user's prices. Raises UnavailableError."""
+    """Every cluster of the account in a region, by name.
+
+    Args:
+        region: The region.
+        account: The account.
+        prices: The user's own prices.
+
+    Raises:
+        UnavailableError: AWS did not answer.
+    """
     with ThreadPoolExecutor() as threads:
         reading_nodes = threads.submit(account.cluster_nodes)
         found = account.cluster_stacks()

@@ -27,9 +27,13 @@ class Remote:
         return not (self.where == ALL or self.where.isdecimal() or _INSTANCE_ID.fullmatch(self.where))
 
     def rank(self, members: Sequence[str]) -> int | None:
-        """The rank of the node; None for all nodes. members: instance IDs ordered by rank.
+        """The rank of the node; None for all nodes.
 
-        Raises LookupError for an unknown node.
+        Args:
+            members: Instance IDs, ordered by rank.
+
+        Raises:
+            LookupError: No member has this rank or ID.
         """
         if self.where == ALL:
             return None

@@ -122,11 +122,20 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
 
-def check_keys(engine: JobEngine, given: Mapping[str, Any], shown: Mapping[str, str]) -> None:
-    """Raises JobError for options that the engine does not support. shown: name of a key where it was given."""
+def check_keys(engine: JobEngine, values: Mapping[str, Any], shown: Mapping[str, str]) -> None:
+    """Refuse options that the engine does not support.
+
+    Args:
+        engine: The engine of the job.
+        values: The values of options and keys of a job file.
+        shown: Names of keys in messages, such as --nodes.
+
+    Raises:
+        JobError: A value requests something that the engine does not support.
+    """
     problems: list[JobProblem] = []
     for key, fix in engine.instead.items():
-        value = given.get(key)
+        value = values.get(key)
         # An empty value, False and 0 request nothing.
         if value and value != "0":
             got = ", ".join(value) if key == "secrets" else value

@@ -24,9 +24,17 @@ _DEPLOY = "and deploy, which lets the nodes' role read it"
 def new_job(
     plan: Plan, request: JobRequest, *, script: str | None, now: datetime, source_sha256: str | None = None
 ) -> Job:
-    """The job of a request on the plan's cluster. script: its path in the packed source.
+    """The job of a request on the plan's cluster.
 
-    Raises JobError if the cluster lacks or forbids what the job needs.
+    Args:
+        plan: The plan of the cluster.
+        request: The request.
+        script: Path of the script in the packed source; None for a command.
+        now: The time of the submission.
+        source_sha256: SHA-256 of the packed source.
+
+    Raises:
+        JobError: The cluster lacks or forbids what the job needs.
     """
     nodes = plan.nodes if request.nodes is None else request.nodes
     problems = list(access_problems(plan.jobs, request))
@@ -136,9 +144,7 @@ def _folders(key: str, folders: Sequence[str]) -> str:
 def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
     """The command of each node: torchrun with one process per logical NeuronCore or GPU, or the user's command.
 
-    One bash line, the same on every node: each sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE before it.
-
-    script: path of the script in the packed source; None for a request with a command.
+    It is one bash line, the same on every node. Each node sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE before it.
 
     Ranks are static, by the membership (see trainium_core.nodes.next_steps). A dead rank ends the attempt on all nodes,
     so torchrun itself restarts nothing. With `--tee`, it prints each line with the rank that wrote it.

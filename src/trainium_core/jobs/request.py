@@ -265,8 +265,7 @@ def read_job_file(path: Path) -> dict[str, Any]:
         if isinstance(raw.get(key), str):
             raw[key] = str(folder / raw[key])
     if isinstance(raw.get("script"), str):
-        given = _script_in_source(raw)["script"]
-        raw["script"] = str(folder / given)
+        raw["script"] = str(folder / _script_in_source(raw)["script"])
     if isinstance(raw.get("inputs"), dict):
         raw["inputs"] = {name: _input_from(folder, place) for name, place in raw["inputs"].items()}
     return raw
@@ -276,22 +275,27 @@ def _input_from(folder: Path, place: object) -> object:
     return str(folder / place) if isinstance(place, str) and not place.startswith(S3_URL) else place
 
 
-def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = None) -> JobRequest:
-    """Parse a request. shown: name of a key where it was given, such as --nodes.
+def job_request(raw: Mapping[str, Any], *, shown: Mapping[str, str] | None = None) -> JobRequest:
+    """Parse a request.
 
-    Raises JobError with every problem.
+    Args:
+        raw: Unparsed values by key.
+        shown: Names of keys in messages, such as --nodes. Default: the keys.
+
+    Raises:
+        JobError: All problems of the request.
     """
     known = {declared.key: declared for declared in job_settings()}
     names = {key: key for key in known} | dict(shown or {})
-    problems = [_unknown(key, value, known) for key, value in given.items() if key not in known]
+    problems = [_unknown(key, value, known) for key, value in raw.items() if key not in known]
     values: dict[str, Any] = {}
-    given = _script_in_source(given)
+    raw = _script_in_source(raw)
     for key, declared in known.items():
-        if given.get(key) is not None:
+        if raw.get(key) is not None:
             try:
-                values[key] = declared.form.read(given[key])
+                values[key] = declared.form.read(raw[key])
             except UnreadableError as error:
-                problems.append(_unreadable(names[key], given[key], declared.form, str(error)))
+                problems.append(_unreadable(names[key], raw[key], declared.form, str(error)))
     if not problems:
         problems += _contradictions(values, names)
     if problems:
@@ -299,15 +303,15 @@ def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = N
     return JobRequest(**values)
 
 
-def _script_in_source(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _script_in_source(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """The script's path may be relative to the source directory."""
-    script, source = given.get("script"), given.get("source")
+    script, source = raw.get("script"), raw.get("source")
     if isinstance(script, str) and isinstance(source, str):
         inside = Path(source) / script
         with suppress(OSError):  # such as a name longer than the file system allows
             if inside.is_file():
-                return {**given, "script": str(inside)}
-    return given
+                return {**raw, "script": str(inside)}
+    return raw
 
 
 def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[JobProblem]:
