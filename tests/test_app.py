@@ -73,6 +73,20 @@ def test_context_too_large_for_environment_is_read_from_file(run_app: Any, tmp_p
     assert "trn:nodes: got 'many'" in result.stderr
 
 
+def cdk(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run the pinned CLI on the app of this repository, with its output in `folder`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_VALIDATION": "false"}
+    words = [ROOT / "node_modules" / ".bin" / "cdk", *command, "--no-notices", "--output", folder]
+    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=180)
+
+
+def test_bare_synth_makes_the_default_stack(tmp_path: Path) -> None:
+    result = cdk(tmp_path, "synth", "--quiet")
+    made = [file.name for file in tmp_path.glob("*.template.json")]
+    assert (result.returncode, made) == (0, ["TrnClusterStack.template.json"]), result.stderr
+
+
 def test_setting_stacks_selects_the_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, where the CDK has started already. The demo runs the app with the CDK CLI."""
     made = new_app()

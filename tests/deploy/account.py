@@ -103,19 +103,23 @@ class Account:
         )
         assert status == "CREATE_COMPLETE", status
 
-    def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
-        """Deploy the stack of a template with the CDK CLI, with any result."""
+    def try_cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
+        """Deploy with the CDK CLI, with any result."""
         return self.cdk("deploy", stack, "--require-approval", "never", app=template.file.parent)
 
     def cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
         """Deploy with the CDK CLI."""
-        run = self.try_to_deploy(template, stack)
+        run = self.try_cdk_deploy(template, stack)
         assert run.code == 0, run.problems
         return run
 
+    def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> str:
+        """Deploy the same as the CDK CLI, without it. Returns the final status, and why resources failed."""
+        return assembly.deploy(self.aws, template.file.parent, stack)
+
     def deploy(self, template: Template, stack: str = STACK_NAME) -> None:
-        """Deploy the same as the CDK CLI, without it, for tests that need only the result."""
-        status = assembly.deploy(self.aws, template.file.parent, stack)
+        """Deploy the same as the CDK CLI, without it."""
+        status = self.try_to_deploy(template, stack)
         assert status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), status
 
     def diff(self, template: Template) -> str:

@@ -1,7 +1,6 @@
 """Deploys the stack of a cloud assembly as the CDK CLI does, without the seconds that each start of the CLI takes.
 
-The CLI itself is tested in tests/deploy/test_life_of_a_cluster.py, test_operations_of_the_cdk.py,
-test_downstream_apps.py and wherever else `Account.cdk_deploy` is called.
+The demo, all tests of `trn deploy` and all callers of `Account.cdk_deploy` run the CLI itself.
 """
 
 import io

@@ -29,7 +29,7 @@ JOB = """name = "steps"\ncommand = "for n in $(seq 40); do echo TRN step=$n toke
 
 def test_recovery_from_a_terminated_node_is_measured(start_account: Callable[..., Account], tmp_path: Path) -> None:
     account = start_account(Settings(iam="enforced"), execution_policies)
-    as_user(account, "deploy").cdk_deploy(cluster_template(**PLAN))
+    account.deploy(cluster_template(**PLAN))
     (tmp_path / "bench.toml").write_text(BENCH)
     (tmp_path / "job.toml").write_text(JOB)
     file, evidence = str(tmp_path / "bench.toml"), tmp_path / "evidence"

@@ -1,4 +1,4 @@
-"""The fleet gate replaces nodes, with the real CDK CLI and exactly the permissions of `trn permissions`.
+"""`trn deploy` replaces nodes, with exactly the permissions of `trn permissions`.
 
 One account: each test looks at one moment of the same life.
 """
@@ -16,16 +16,14 @@ from constructs import Construct
 
 from stacks.trn_cluster_stack import TrnClusterStack
 from tests.constructs.synth import cluster_template, template_of
-from tests.deploy.account import Account, Run, differences, instance_ids
+from tests.deploy.account import Account, Run, instance_ids
 from tests.deploy.command import run_trn
 from tests.deploy.permitted import as_user, execution_policies
-from tools.demo.inventory import Inventory
 from trainium_core.naming import STACK_NAME
 from trainium_core.plan import Plan
 from trainium_local.server import Settings
 
 PLAN: Mapping[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2}
-OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 TAKEN = "/taken/already"
 TAGGED: Mapping[str, Any] = {"tags": {"team": "ml"}}
 LARGER = {**TAGGED, "root_volume_gib": 600}
@@ -45,11 +43,11 @@ class Moment:
     """The result of a command, and the nodes right after it."""
 
     run: Run
-    nodes: frozenset[str]
+    nodes: set[str]
 
 
 def a_moment(account: Account, run: Run) -> Moment:
-    return Moment(run=run, nodes=frozenset(instance_ids(account.cluster())))
+    return Moment(run=run, nodes=instance_ids(account.cluster()))
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +55,6 @@ def account(start_account: Callable[..., Account]) -> Account:
     started = start_account(Settings(iam="enforced"), execution_policies)
     started.aws.client("ssm").put_parameter(Name=TAKEN, Type="String", Value="theirs")
     return started
-
-
-@pytest.fixture(scope="module")
-def before(account: Account) -> Inventory:
-    return account.inventory()
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +77,14 @@ def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, A
 
 
 @pytest.fixture(scope="module")
-def deployed(account: Account, before: Inventory, deployer: Account) -> Moment:  # noqa: ARG001
-    return a_moment(account, deployer.cdk_deploy(cluster_template()))
+def deployed(account: Account) -> set[str]:
+    """The nodes of the first deployment."""
+    account.deploy(cluster_template())
+    return instance_ids(account.cluster())
 
 
 @pytest.fixture(scope="module")
-def tagged(account: Account, deployer: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
+def tagged(account: Account, deployer: Account, deployed: set[str], app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
     """After `trn deploy --yes` with another tag."""
     app = app_of(TAGGED)
     return a_moment(account, run_trn(deployer, "deploy", "--yes", folder=app))
@@ -98,7 +93,7 @@ def tagged(account: Account, deployer: Account, deployed: Moment, app_of: Callab
 @pytest.fixture(scope="module")
 def rolled_back(account: Account, deployer: Account, tagged: Moment) -> Moment:  # noqa: ARG001
     """After a deployment that replaced the nodes and then failed, once its rollback has restored nodes."""
-    run = deployer.try_to_deploy(template_of(StackThatFails, STACK_NAME, LARGER))
+    run = deployer.try_cdk_deploy(template_of(StackThatFails, STACK_NAME, LARGER))
     deadline = time.monotonic() + 90
     while not proven(account) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -112,32 +107,28 @@ def proven(account: Account) -> bool:
 
 
 @pytest.fixture(scope="module")
-def replaced(account: Account, deployer: Account, rolled_back: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
+def replaced(
+    account: Account,
+    deployer: Account,
+    rolled_back: Moment,  # noqa: ARG001
+    app_of: Callable[..., Path],
+) -> Moment:
     """After `trn deploy --yes --replace-nodes` with larger disks."""
     app = app_of(LARGER)
     return a_moment(account, run_trn(deployer, "deploy", "--yes", "--replace-nodes", folder=app))
 
 
-@pytest.fixture(scope="module")
-def operated(account: Account, replaced: Moment) -> list[Run]:  # noqa: ARG001
-    """`trn sleep`, `trn wake` and `trn destroy`, by an operator."""
-    operator = as_user(account, "operate")
-    sleep = run_trn(operator, "sleep", "--yes", "--grace", "0", *OPTIONS)
-    wake = run_trn(operator, "wake", "--yes", *OPTIONS)
-    return [sleep, wake, run_trn(operator, "destroy", "--yes", "--grace", "0", *OPTIONS)]
-
-
-def test_changed_tag_ends_no_node_and_needs_no_confirmation(deployed: Moment, tagged: Moment) -> None:
+def test_changed_tag_ends_no_node_and_needs_no_confirmation(deployed: set[str], tagged: Moment) -> None:
     assert tagged.run.code == 0, tagged.run.printed
     assert "None of the 2 running nodes ends in this deployment." in tagged.run.printed
-    assert tagged.nodes == deployed.nodes
+    assert tagged.nodes == deployed
 
 
-def test_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: Moment, rolled_back: Moment) -> None:
+def test_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: set[str], rolled_back: Moment) -> None:
     assert rolled_back.run.code == 1
     assert TAKEN in rolled_back.run.printed
     assert len(rolled_back.nodes) == 2
-    assert not rolled_back.nodes & deployed.nodes
+    assert not rolled_back.nodes & deployed
 
 
 def test_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Moment) -> None:
@@ -146,8 +137,3 @@ def test_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Momen
     assert len(replaced.nodes) == 2
     assert not replaced.nodes & rolled_back.nodes
     assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in replaced.run.printed
-
-
-def test_operator_may_sleep_wake_and_destroy(account: Account, before: Inventory, operated: list[Run]) -> None:
-    assert [run.code for run in operated] == [0, 0, 0], "\n".join(run.printed for run in operated)
-    assert differences(before, account.inventory()) == []

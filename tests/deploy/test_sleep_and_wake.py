@@ -1,4 +1,4 @@
-"""`trn sleep`, `trn wake` and `trn extend` on a cluster deployed by the real CDK CLI."""
+"""`trn sleep`, `trn wake` and `trn extend` on a deployed cluster."""
 
 import json
 from collections.abc import Callable

@@ -19,7 +19,13 @@ from tests.constructs.training import (
 TRAINING: dict[str, dict[str, Any]] = {
     "training": {},
     "training-vpc": {"sagemaker_vpc": True, "sagemaker_report_email": "ml@example.com"},
-    "training-nat": {"sagemaker_vpc": True, "egress": "nat-gateway", "sagemaker_data": "s3://corpus/wiki"},
+    "training-nat": {
+        "sagemaker_vpc": True,
+        "egress": "nat-gateway",
+        "sagemaker_data": "s3://corpus/wiki",
+        "sagemaker_capacity_retries": 0,
+        "sagemaker_image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0",
+    },
     "training-own-vpc": {
         "sagemaker_vpc": True,
         **OWN_NETWORK,
@@ -32,12 +38,6 @@ TRAINING: dict[str, dict[str, Any]] = {
         "sagemaker_kms_key": KMS_KEY.replace("us-west-2", "us-east-2"),
         "sagemaker_output_at_destroy": "retain",
         "cache_at_destroy": "retain",
-    },
-    "training-smallest": {"instance_type": "trn1.2xlarge", "nodes": 1, "sagemaker_capacity_retries": 0},
-    "training-own-image": {
-        "instance_type": "trn1n.32xlarge",
-        "region": "us-east-1",
-        "sagemaker_image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/team/training:1.0",
     },
 }
 HYPERPOD: dict[str, dict[str, Any]] = {

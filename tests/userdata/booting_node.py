@@ -149,7 +149,6 @@ class BootingNode:
                 "TRN_MOUNT_SECONDS": "30",
                 "TRN_HTTP_RETRIES": "1",
                 "TRN_HTTP_PAUSE": "0.01",
-                "PYTHONDONTWRITEBYTECODE": "1",
                 **self.aws.loopback_environment,
                 **variables,
             },

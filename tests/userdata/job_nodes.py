@@ -142,7 +142,6 @@ class JobNodes:
             "HOME": str(self.folder),
             "ROOT": str(self.folder),
             "PYTHONPATH": str(self.folder / "opt/trn"),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "TRN_HTTP_PAUSE": "0.05",
             **self.aws.loopback_environment,
             **self.environment,

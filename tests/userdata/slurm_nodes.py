@@ -194,7 +194,6 @@ class SlurmNodes:
             "HOME": str(self.folder),
             "SLURM_JOB_ID": "7",
             "SLURM_JOB_NUM_NODES": str(self.plan.nodes),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "TRN_HTTP_PAUSE": "0.05",
             **self.aws.loopback_environment,
         }

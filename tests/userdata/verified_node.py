@@ -255,7 +255,6 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
             env={
                 "PATH": f"{self.programs}:{os.environ['PATH']}",
                 "PYTHONPATH": PACKAGES,
-                "PYTHONDONTWRITEBYTECODE": "1",
                 "ROOT": str(self.root),
                 "TRN_VERIFY_ATTEMPTS": "1",
                 "TRN_VERIFY_PAUSE": "0",

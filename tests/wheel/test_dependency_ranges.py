@@ -25,7 +25,6 @@ from tests.wheel.environment import (
     WheelEnvironment,
     borrow,
     built_wheel,
-    install_wheel,
     synthesize_apps,
     unpack_wheel,
 )
@@ -84,7 +83,7 @@ def test_lowest_versions_are_the_declared_ones() -> None:
     }
 
 
-@pytest.mark.parametrize("version", allowed_pythons())
+@pytest.mark.parametrize("version", [allowed_pythons()[0], allowed_pythons()[-1]])
 def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
     apps = {app: ((DOWNSTREAM_APPS / f"{app}.py").read_text(), {"nodes": 1}) for app in APPS}
     synthesize_apps(lowest_environment(version), tmp_path, apps)
@@ -97,13 +96,3 @@ def test_command_starts_with_the_lowest_versions(version: str, tmp_path: Path) -
     environment = lowest_environment(version)
     command = "from trainium_cli.start import main; main()"
     assert "trn2.48xlarge" in environment.run(environment.python, "-c", command, "types", "--json", folder=tmp_path)
-
-
-def test_apps_pass_a_strict_type_check_against_the_wheel(tmp_path: Path) -> None:
-    environment = install_wheel(also=["cdk-nag"])
-    for app in DOWNSTREAM_APPS.glob("*.py"):
-        shutil.copy(app, tmp_path)
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
-    command = [ROOT / ".venv" / "bin" / "pyright", "--pythonpath", str(environment.python)]
-    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=280)
-    assert checked.returncode == 0, checked.stdout
