@@ -17,7 +17,7 @@ def assessment_of(folder: Path, files: Mapping[str, str | bytes]) -> Assessment:
 
 def found_in(folder: Path, source: str) -> list[tuple[str, int]]:
     """The rules that a module violates, with the lines."""
-    return [(one.rule, one.line) for one in assessment_of(folder, {"module.py": source}).findings]
+    return [(finding.rule, finding.line) for finding in assessment_of(folder, {"module.py": source}).findings]
 
 
 def rules_in(folder: Path, source: str) -> set[str]:

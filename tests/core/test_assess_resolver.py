@@ -99,7 +99,7 @@ def test_function_of_another_module_is_resolved(tmp_path: Path) -> None:
             "b.py": "import torch\nfrom lib import made\ndef f(x):\n    return x[made() > 0]",
         },
     )
-    assert [Path(one.path).name for one in found.findings if one.rule == "S03"] == ["b.py"]
+    assert [Path(finding.path).name for finding in found.findings if finding.rule == "S03"] == ["b.py"]
 
 
 def test_base_class_of_another_module_is_resolved(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_base_class_of_another_module_is_resolved(tmp_path: Path) -> None:
             "        return x + torch.arange(3)",
         },
     )
-    assert [one.rule for one in found.findings] == ["O15"]
+    assert [finding.rule for finding in found.findings] == ["O15"]
 
 
 def test_finding_of_one_line_is_reported_once(tmp_path: Path) -> None:

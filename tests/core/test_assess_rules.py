@@ -14,7 +14,7 @@ LIBRARY_RULES = list(libraries().optional)
 
 def rules_of_example(folder: Path, rule: Rule, text: str) -> set[str]:
     (folder / rule.example_file).write_text(text.lstrip("\n"))
-    return {one.rule for one in assess([folder]).findings}
+    return {finding.rule for finding in assess([folder]).findings}
 
 
 @pytest.mark.parametrize("rule", CODE_RULES, ids=lambda rule: rule.id)
@@ -30,11 +30,11 @@ def test_good_example_of_a_rule_is_not_found(rule: Rule, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("rule", LIBRARY_RULES, ids=lambda rule: rule.id)
 def test_library_is_found_as_import_and_as_requirement(rule: Rule, tmp_path: Path) -> None:
-    modules = [name for name, one in libraries().by_module.items() if one is rule]
-    names = [name for name, one in libraries().by_distribution.items() if one is rule]
+    modules = [name for name, found_rule in libraries().by_module.items() if found_rule is rule]
+    names = [name for name, found_rule in libraries().by_distribution.items() if found_rule is rule]
     (tmp_path / "requirements.txt").write_text("\n".join(f"{name}==1.0" for name in names))
     (tmp_path / "code.py").write_text("\n".join(f"import {name}" for name in modules))
-    found = [one for one in assess([tmp_path]).findings if one.rule == rule.id]
+    found = [finding for finding in assess([tmp_path]).findings if finding.rule == rule.id]
     assert len(found) == len(names) + len(modules)
 
 

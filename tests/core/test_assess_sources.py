@@ -20,7 +20,7 @@ def notebook(*cells: str) -> str:
 
 def places(folder: Path, files: Mapping[str, str | bytes]) -> list[tuple[str, str]]:
     found = assessment_of(folder, files)
-    return [(one.rule, one.place.removeprefix(f"{folder}/")) for one in found.findings]
+    return [(finding.rule, finding.place.removeprefix(f"{folder}/")) for finding in found.findings]
 
 
 def test_notebook_is_read_by_cell_with_shared_names(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_notebook_is_read_by_cell_with_shared_names(tmp_path: Path) -> None:
 
 def test_broken_notebook_cell_is_named_and_others_are_read(tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"a.ipynb": notebook("def f(:", "import torch\ntorch.cuda.synchronize()")})
-    assert [one.rule for one in found.findings] == ["C04"]
+    assert [finding.rule for finding in found.findings] == ["C04"]
     assert "cell 1 is not Python" in str(found.unreadable[0])
 
 
@@ -62,7 +62,7 @@ def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
 )
 def test_library_is_found_in_requirements(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    found = [one for one in assess([tmp_path]).findings if one.rule == "L-flash-attn"]
+    found = [finding for finding in assess([tmp_path]).findings if finding.rule == "L-flash-attn"]
     assert len(found) == 1
     line = text.splitlines()[found[0].line - 1]
     assert "flash" in line[found[0].column - 1 :][:6].lower()
@@ -84,7 +84,7 @@ def test_library_is_found_in_requirements(name: str, text: str, tmp_path: Path) 
 )
 def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    assert rule in {one.rule for one in assess([tmp_path]).findings}
+    assert rule in {finding.rule for finding in assess([tmp_path]).findings}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str
 )
 def test_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"a.py": source})
-    assert [one.rule for one in found.findings] == [rule]
+    assert [finding.rule for finding in found.findings] == [rule]
     assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
 
 
@@ -140,14 +140,14 @@ def test_unreadable_file_is_named(name: str, content: bytes, says: str, tmp_path
     (tmp_path / name).write_bytes(content)
     (tmp_path / "good.py").write_text("import torch\ntorch.cuda.synchronize()\n")
     found = assess([tmp_path])
-    assert [says in str(one) for one in found.unreadable] == [True]
-    assert [one.rule for one in found.findings] == ["C04"]
+    assert [says in str(problem) for problem in found.unreadable] == [True]
+    assert [finding.rule for finding in found.findings] == ["C04"]
     assert "1 file not read" in found.verdict("native")
 
 
 def test_deep_expression_is_read_or_named(tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"a.py": "x = " + "-" * 3000 + "1\n", "b.py": "x = " + "+".join("a" * 20000)})
-    assert all("deep" in str(one) or "parsed" in str(one) for one in found.unreadable)
+    assert all("deep" in str(problem) or "parsed" in str(problem) for problem in found.unreadable)
 
 
 def test_installed_and_hidden_folders_are_skipped(tmp_path: Path) -> None:
@@ -165,18 +165,18 @@ def test_comment_with_reason_ignores_a_finding(tmp_path: Path) -> None:
         "import flash_attn  # trn: ignore[flash-attn] only on GPUs\n"
     )
     found = assessment_of(tmp_path, {"a.py": source})
-    assert [(one.rule, one.line) for one in found.counted()] == [("C04", 3)]
-    assert [(one.rule, one.reason) for one in found.ignored] == [
+    assert [(finding.rule, finding.line) for finding in found.counted()] == [("C04", 3)]
+    assert [(finding.rule, finding.reason) for finding in found.ignored] == [
         ("C04", "a guard is above"),
         ("C09", "made on a CPU"),
         ("L-flash-attn", "only on GPUs"),
     ]
-    assert [(one.line, "a reason" in one.message) for one in found.comments] == [(3, True), (4, False)]
+    assert [(comment.line, "a reason" in comment.message) for comment in found.comments] == [(3, True), (4, False)]
 
 
 def test_comment_in_text_file_ignores_a_finding(tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"requirements.txt": "flash-attn  # trn: ignore[flash-attn] only on GPUs\n"})
-    assert [one.reason for one in found.findings] == ["only on GPUs"]
+    assert [finding.reason for finding in found.findings] == ["only on GPUs"]
 
 
 def test_columns_count_characters(tmp_path: Path) -> None:
@@ -206,9 +206,9 @@ def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str
     path = tmp_path / "a.py"
     path.write_bytes(text.encode())
     found = assess_file(path, project_of([path]))
-    assert all(one.line <= text.count("\n") + text.count("\r") + 2 for one in found.unreadable)
-    assert all(is_inside(text, one.line, one.column) for one in found.findings)
-    assert all(is_inside(text, one.end_line, one.end_column) for one in found.findings)
+    assert all(problem.line <= text.count("\n") + text.count("\r") + 2 for problem in found.unreadable)
+    assert all(is_inside(text, finding.line, finding.column) for finding in found.findings)
+    assert all(is_inside(text, finding.end_line, finding.end_column) for finding in found.findings)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)
@@ -218,7 +218,9 @@ def test_truncated_example_is_read_or_named(rule: object, tmp_path: Path, cut: f
     text = rule.bad[: int(len(rule.bad) * cut)]  # type: ignore[attr-defined]
     path = tmp_path / rule.example_file  # type: ignore[attr-defined]
     path.write_text(text)
-    assert all(is_inside(text, one.line, one.column) for one in assess_file(path, project_of([path])).findings)
+    assert all(
+        is_inside(text, finding.line, finding.column) for finding in assess_file(path, project_of([path])).findings
+    )
 
 
 def test_parallel_reading_gives_the_same_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -289,7 +289,7 @@ def test_mistake_in_the_file_is_named(tmp_path: Path, change: tuple[str, str], p
     (tmp_path / "job.toml").write_text("")
     with pytest.raises(TomlFileError) as raised:
         read_bench_file(FILE.replace(*change, 1).encode(), tmp_path / "bench.toml")
-    assert any(one.startswith(problem) for one in raised.value.problems), raised.value.problems
+    assert any(text.startswith(problem) for text in raised.value.problems), raised.value.problems
 
 
 def test_seed_is_put_into_arguments_command_and_environment() -> None:

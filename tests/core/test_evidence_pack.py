@@ -44,7 +44,7 @@ def test_changed_byte_is_found_and_named(name: str, data: st.DataObject) -> None
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_truncated_file_is_found_and_named(name: str, data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, len(PACK[name]) - 2))
-    said = [one for one in problems({**PACK, name: PACK[name][:kept]}) if one.startswith(name)]
+    said = [problem for problem in problems({**PACK, name: PACK[name][:kept]}) if problem.startswith(name)]
     assert said
     assert name == REPORT or "truncated" in said[0]
 
@@ -69,7 +69,7 @@ def test_manifest_written_again_contradicts_the_statement() -> None:
 
 def test_statement_that_leaves_out_a_file_is_found() -> None:
     statement = json.loads(PACK[STATEMENT])
-    statement["subject"] = [one for one in statement["subject"] if one["name"] != REPORT]
+    statement["subject"] = [subject for subject in statement["subject"] if subject["name"] != REPORT]
     found = problems({**PACK, STATEMENT: json.dumps(statement).encode()})
     assert found == ["statement.intoto.json does not cover report.html"]
 

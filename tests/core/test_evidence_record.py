@@ -138,7 +138,7 @@ def test_equal_conditions_are_comparable() -> None:
     assert {"model", "seq", "steps", "precision", "price basis"} <= {*found.equal}
 
 
-COMPARED = [one.name for one in fields(Workload) if one.name not in ("command", "parallelism", "tuned")]
+COMPARED = [field.name for field in fields(Workload) if field.name not in ("command", "parallelism", "tuned")]
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -153,7 +153,7 @@ def test_one_different_workload_field_is_not_comparable(name: str) -> None:
     "name", ["model", "dataset_sha256", "seq", "global_batch", "precision", "steps", "warmup", "tuned"]
 )
 def test_field_unstated_on_both_sides_is_not_comparable(name: str) -> None:
-    found = comparable(*(with_workload(one, **{name: None}) for one in (TRAINIUM_SIDE, GPU_SIDE)))
+    found = comparable(*(with_workload(side, **{name: None}) for side in (TRAINIUM_SIDE, GPU_SIDE)))
     assert found.verdict.startswith(f"not comparable: {name} (not stated")
 
 

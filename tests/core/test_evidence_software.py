@@ -29,7 +29,7 @@ def software(*records: StoredRecord, stack: str | None = None) -> Software:
     ids = tuple(f"i-{number}" for number in range(len(records) + 1))
     attempt = Attempt(number=1, started=None, instance_ids=ids, resume_from=None, nodes=nodes)
     state = JobState(job=replace(JOB, stack=stack), attempts=(attempt,), outcome=None)
-    of_nodes = {f"i-{number}": one for number, one in enumerate(records)}
+    of_nodes = {f"i-{number}": stored for number, stored in enumerate(records)}
     return software_of(state, of_nodes | {"i-other": record("driver 1.0", "")}, git_commit=None, git_dirty=None)
 
 

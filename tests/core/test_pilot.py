@@ -131,7 +131,7 @@ def test_killed_pilot_continues_at_its_step(wanted: PilotFile, key: str, moment:
     assert world.running == set()
     assert set(world.calls) - {"trainium jobs", "gpu jobs"} == {step.key for step in steps_of(wanted)}
     assert len(world.jobs) == sum(step.starts for step in steps_of(wanted))
-    repeated = [one for one in world.calls[before:] if one in world.calls[:before]]
+    repeated = [call for call in world.calls[before:] if call in world.calls[:before]]
     if key not in ("trainium destroy", "trainium audit", "gpu destroy", "gpu audit"):
         assert set(repeated) <= {key}
 
@@ -313,7 +313,7 @@ def test_pilot_file_is_refused_with_all_its_mistakes(tmp_path: Path, text: str, 
     found = refused.value.problems
     assert len(found) == len(mistakes)
     for mistake in mistakes:
-        assert any(mistake in one for one in found), found
+        assert any(mistake in problem for problem in found), found
 
 
 def test_pilot_without_code_and_baseline_has_fewer_steps() -> None:

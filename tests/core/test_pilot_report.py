@@ -187,7 +187,7 @@ def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
 def test_two_records_with_one_id_prevent_go() -> None:
     found = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
     assert decide(found).verdict == NOT_YET
-    assert any("have the same ID, lm-trn2" in one for one in found.contradictions)
+    assert any("have the same ID, lm-trn2" in contradiction for contradiction in found.contradictions)
     assert evidence(GOOD, GOOD).contradictions == ()
 
 
@@ -195,7 +195,7 @@ def test_changed_file_of_gates_prevents_go() -> None:
     based = replace(TRAINIUM_SIDE, gates=GOOD.gates, fidelity=GOOD.fidelity)
     found = evidence(based, bench_toml=b"gates = {}")
     assert decide(found).verdict == NOT_YET
-    assert any("is based on a different bench.toml" in one for one in found.contradictions)
+    assert any("is based on a different bench.toml" in contradiction for contradiction in found.contradictions)
     assert evidence(based).contradictions == ()
 
 
@@ -293,7 +293,7 @@ def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> Non
     lab_ids = {f"({record.id})" for record in records if record.side == LAB}
     for charts in arrange(found).charts.values():
         for chart in charts:
-            of_lab = {any(one in row[0] for one in lab_ids) for row in chart.rows}
+            of_lab = {any(lab_id in row[0] for lab_id in lab_ids) for row in chart.rows}
             assert of_lab in ({True}, {False})
             assert (of_lab == {True}) == ("in the lab" in chart.title)
 
@@ -308,7 +308,7 @@ def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
     charts = arrange(evidence(*records, *year)).charts
     assert all(charts[section] for section in ("Performance", "Results", "Cost"))
     for chart in (chart for section in charts.values() for chart in section):
-        named = {seq for row in chart.rows for one, seq in seqs.items() if one in row[0]}
+        named = {seq for row in chart.rows for record_id, seq in seqs.items() if record_id in row[0]}
         assert len(named) <= 1
 
 

@@ -122,7 +122,7 @@ def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float,
     gpu = replace(GPU_SIDE, runs=TRN.runs)
     found = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, gpu)
     hours = found.break_even.value
-    yearly = [one.total(one.values) or 0 for one in found.sides]
+    yearly = [cost.total(cost.values) or 0 for cost in found.sides]
     ported = days * 800
     if hours is None:
         assert yearly[0] - ported >= yearly[1] * (1 - 1e-9) - 0.01

@@ -103,7 +103,7 @@ def test_sarif_has_rules_regions_and_suppressions(folder: Path) -> None:
     (made,) = document["runs"]
     rules = made["tool"]["driver"]["rules"]
     change, stops = made["results"]
-    assert [rules[one["ruleIndex"]]["id"] for one in (change, stops)] == ["C02", "L-flash-attn"]
+    assert [rules[result["ruleIndex"]]["id"] for result in (change, stops)] == ["C02", "L-flash-attn"]
     assert (change["level"], stops["level"]) == ("warning", "error")
     location = change["locations"][0]["physicalLocation"]
     assert location["artifactLocation"] == {"uri": "a%20b.py"}

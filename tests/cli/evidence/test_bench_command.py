@@ -91,7 +91,7 @@ def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[
     assert ended.exit_code == ExitCode.OK, ended.output
     assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13"]
     found = record()
-    assert [one.seed for one in found.runs] == [11, 12, 13]
+    assert [measured.seed for measured in found.runs] == [11, 12, 13]
     assert found.metrics["tokens_per_second"].value == 200
     assert found.runs[0].phases["compile_cold"] == 20
     assert (found.hardware.nodes, found.hardware.used, found.gates[0].state) == (2, 32, "met")
@@ -189,7 +189,9 @@ def node(cluster: Cluster, jobs: list[Job]) -> str:
         writes = replace(cluster.writes, job=current.job)
         if current.job.id != jobs[-1].id:
             jobs.append(current.job)
-            nodes = [{"instance_id": one, "address": "10.0.0.1"} for one in ("i-0aaaaaaaaaaaaaaaa", instance)]
+            nodes = [
+                {"instance_id": instance_id, "address": "10.0.0.1"} for instance_id in ("i-0aaaaaaaaaaaaaaaa", instance)
+            ]
             writes.put("attempts/1/start.json", {"attempt": 1, "at": NOON, "nodes": nodes})
             writes.node(0, "running", phases={"source": 1, "first_step": 1})
         state["steps"] += 1

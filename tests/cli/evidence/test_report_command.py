@@ -63,7 +63,7 @@ def test_pack_is_verified_and_names_what_was_changed() -> None:
     Path("pack/evidence/gpu.json").write_text("{}")
     changed = run("report", "--verify", "pack", "--json")
     assert changed.exit_code == ExitCode.NOT_READY
-    assert any("evidence/gpu.json was truncated" in one for one in json.loads(changed.stdout)["problems"])
+    assert any("evidence/gpu.json was truncated" in problem for problem in json.loads(changed.stdout)["problems"])
 
 
 @pytest.mark.usefixtures("pilot")

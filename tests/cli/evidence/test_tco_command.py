@@ -38,10 +38,10 @@ def test_records_name_the_files_that_they_are_based_on(folder: Path) -> None:
     ended = run("tco", "tco.toml", "--output", "out")
     assert ended.exit_code == ExitCode.OK, ended.output
     record = read_record((folder / "out" / f"tco-{TRAINIUM_SIDE.id}.json").read_bytes())
-    assert [one.path for one in record.inputs] == ["tco.toml", "trn.json", "gpu.json"]
+    assert [file.path for file in record.inputs] == ["tco.toml", "trn.json", "gpu.json"]
     assert record.kind == "tco"
     printed = json.loads(run("tco", "tco.toml", "--json").stdout)
-    assert [one["side"] for one in printed["records"]] == ["trainium", "gpu"]
+    assert [printed_record["side"] for printed_record in printed["records"]] == ["trainium", "gpu"]
 
 
 def test_unknown_total_has_its_exit_code(folder: Path) -> None:
