@@ -17,8 +17,8 @@ def test_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
 
 def test_missing_bootstrap_fails_with_the_command() -> None:
     finding = found("bootstrap", FakeAccount(bootstrap_version=None))
-    assert finding.found == "the parameter /cdk-bootstrap/hnb659fds/version does not exist"
-    assert finding.fix.startswith("run: cdk bootstrap aws://123456789012/us-west-2; or, if cdk.json sets")
+    assert finding.found.startswith("the parameter /cdk-bootstrap/hnb659fds/version does not exist; if cdk.json sets")
+    assert finding.fix == "run: cdk bootstrap aws://123456789012/us-west-2"
 
 
 @pytest.mark.parametrize(

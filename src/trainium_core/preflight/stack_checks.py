@@ -31,8 +31,8 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
     result = bootstrap_of(plan.region, account)
     if result.outcome != "fail":
         return result
-    hint = "or, if cdk.json sets @aws-cdk/core:bootstrapQualifier, pass --suppress bootstrap"
-    return replace(result, fix=f"{result.fix}; {hint}")
+    hint = "if cdk.json sets @aws-cdk/core:bootstrapQualifier, pass --suppress bootstrap"
+    return replace(result, found=f"{result.found}; {hint}")  # `trn deploy` runs the command in `fix`
 
 
 def bootstrap_of(region: str, account: Account) -> CheckResult:
