@@ -150,7 +150,7 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
             fix=f"{earlier} {there}{where}: leave --resume out, or name another",
         )
         raise JobError([problem])
-    difference = jobs.saved_otherwise(owner, checkpoints[-1], job)
+    difference = jobs.checkpoint_difference(owner, checkpoints[-1], job)
     if difference:
         of = f"{job.world_size} processes" if job.world_size and "processes" in difference else f"{job.nodes} nodes"
         problem = JobProblem(

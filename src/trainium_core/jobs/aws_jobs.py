@@ -174,7 +174,7 @@ class AwsJobs(AwsService):
     def newest(self, most: int) -> list[JobState]:
         """The most recent jobs, newest first. Jobs of other versions of the package are ignored."""
         found: list[JobState] = []
-        for job_id in sorted(self.job_ids(), key=_submitted, reverse=True):
+        for job_id in sorted(self.job_ids(), key=_submission_time, reverse=True):
             if len(found) == most:
                 break
             try:
@@ -198,22 +198,24 @@ class AwsJobs(AwsService):
             if found is not None:
                 yield LogChunk(key=key, node=node, text=found[0].decode(errors="replace"))
 
-    def checkpoints(self, job_id: str, kept: str | None = None) -> Sequence[str]:
+    def checkpoints(self, job_id: str, folder_url: str | None = None) -> Sequence[str]:
         """The names of the complete checkpoints, newest last.
 
-        kept: S3 URL of the folder with checkpoints of jobs. Default: this bucket's.
+        Args:
+            job_id: The job that saved them.
+            folder_url: S3 URL of the folder with checkpoints of jobs. Default: this bucket's.
         """
-        bucket, prefix = self._checkpoint_place(job_id, kept)
+        bucket, prefix = self._checkpoint_place(job_id, folder_url)
         found = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
         return checkpoint_names(key for entry in found if "/" not in (key := entry["Key"]).removeprefix(prefix))
 
-    def resumable(self, job_id: str, kept: str | None = None) -> tuple[str, Sequence[str]]:
+    def resumable(self, job_id: str, folder_url: str | None = None) -> tuple[str, Sequence[str]]:
         """The job from whose checkpoints a job continues if it resumes this one, and the checkpoints, newest last.
 
-        This is the job itself or, if it saved none, the job that it resumed. kept: see `checkpoints`.
+        This is the job itself or, if it saved none, the job that it resumed. The arguments are those of `checkpoints`.
         """
         current, seen = job_id, {job_id}
-        while not (found := self.checkpoints(current, kept)):
+        while not (found := self.checkpoints(current, folder_url)):
             job = self.job(current)
             if job is None or job.resume_from is None or job.resume_from in seen:
                 return job_id, ()
@@ -221,13 +223,13 @@ class AwsJobs(AwsService):
             seen.add(current)
         return current, found
 
-    def saved_otherwise(self, owner: str, checkpoint: str, job: Job) -> str:
+    def checkpoint_difference(self, owner: str, checkpoint: str, job: Job) -> str:
         """How the processes that saved a checkpoint differ from a job's; empty: they do not, or it is unknown."""
         bucket, prefix = self._checkpoint_place(owner, job.checkpoints)
         return saved_otherwise(self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}, job)
 
-    def _checkpoint_place(self, job_id: str, kept: str | None) -> tuple[str, str]:
-        place = urlsplit(kept or jobs_url(self.bucket))
+    def _checkpoint_place(self, job_id: str, folder_url: str | None) -> tuple[str, str]:
+        place = urlsplit(folder_url or jobs_url(self.bucket))
         return place.netloc, job_keys(job_id, place.path.strip("/")).checkpoints
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
@@ -320,12 +322,12 @@ class AwsJobs(AwsService):
             checkpoint_at=self._saved_at(start, job.checkpoints) if every_node else None,
         )
 
-    def _saved_at(self, start: Mapping[str, Any], kept: str | None) -> datetime | None:
+    def _saved_at(self, start: Mapping[str, Any], folder_url: str | None) -> datetime | None:
         """When the checkpoint was saved that an attempt continues from."""
         name, owner = start.get("resume_from"), start.get("resume_job")
         if not isinstance(name, str) or not isinstance(owner, str):
             return None
-        bucket, prefix = self._checkpoint_place(owner, kept)
+        bucket, prefix = self._checkpoint_place(owner, folder_url)
         return moment((self._json(f"{prefix}{name}.json", bucket=bucket) or {}).get("at"))
 
     def _node(self, node: int, key: str) -> NodeProgress | None:
@@ -369,6 +371,6 @@ class AwsJobs(AwsService):
         return f"{action} on the bucket {bucket or self.bucket}"
 
 
-def _submitted(job_id: str) -> str:
+def _submission_time(job_id: str) -> str:
     """The time at the end of a job's ID."""
     return job_id[-len("20261122-120000") :]

@@ -22,7 +22,10 @@ _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
     """Whether a resource belongs to the cluster: it has the tag, and no other stack created it.
 
-    stacks: stacks of the cluster with unusual names.
+    Args:
+        tags: The tags of the resource.
+        cluster: Name of the cluster.
+        stacks: Stacks of the cluster with unusual names.
     """
     made_by = tags.get(_STACK_TAG)
     own = made_by is None or made_by in (*stack_names(cluster).values(), *stacks)
@@ -119,8 +122,7 @@ class Scope:
         return tuple(made for stack in (*self.existing, *self.deleted) for made in stack.resources if made.kept)
 
     def owns(self, leftover: Leftover) -> bool:
-        """Whether a resource outside the stacks belongs to the cluster. A log group without tags is judged by its
-        name."""
+        """Whether a resource outside the stacks belongs to the cluster; a log group without tags, by its name."""
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
             return name in self._log_group_names() or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
@@ -143,9 +145,16 @@ class Scope:
 
 
 def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False) -> Scope:
-    """Find the stacks of a cluster. Raises UnavailableError.
+    """Find the stacks of a cluster.
 
-    located: stacks that contain parts of the cluster, whatever their names.
+    Args:
+        account: The account.
+        cluster: Name of the cluster.
+        located: Stacks that contain parts of the cluster, whatever their names.
+        whole_stacks: Delete also stacks that contain other resources.
+
+    Raises:
+        UnavailableError: AWS did not answer.
     """
     own = stack_names(cluster).values()
     names = tuple(dict.fromkeys([*own, *located]))
