@@ -37,7 +37,7 @@ lab: setup torch-env ## Train with PyTorch, boot nodes for real and see what the
 lab-bench: setup torch-env ## Measure how long a node takes to prove itself, and an empty job; needs root as well
 	@tools/lab.sh lab-bench
 
-bench: setup ## Measure synthesis, template size, deployment, and what nodes ask of S3
+bench: setup ## Measure synthesis, template size, deployment and trn assess
 	@.venv/bin/python -m tools.bench
 
 docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a link that leads nowhere, is an error

@@ -7,7 +7,7 @@ source tools/steps.sh
 
 name="make docs"
 
-# From nothing: a page that comes from the cache shows no warning.
+# Built from scratch, because a page from the cache shows no warning.
 step "pages of docs/ into build/site" .venv-docs/bin/zensical build --clean --strict --config-file mkdocs.yml ||
   fail "$name: a page has a warning, see above"
 finish "$name: build/site/index.html is ready"

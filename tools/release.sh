@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make release: wheel and sdist of a clean tree into dist/, the wheel tried where nothing else is installed.
+# make release: builds wheel and sdist of a clean tree into dist/, and tries the wheel in an empty environment.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -15,7 +15,7 @@ noted=$(sed -nE 's/^## ([0-9][^,]*).*/\1/p' CHANGELOG.md | head -1)
 bare=$(mktemp -d)
 trap 'rm -rf "$bare"' EXIT
 
-# Nothing but the environment is on PATH: neither Node nor the CDK CLI.
+# Only the environment is on PATH: neither Node nor the CDK CLI.
 alone() {
   (cd "$bare" && env -i HOME="$bare" LANG=C.UTF-8 PATH="$bare/env/bin" "$@")
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make setup: .venv, a supported Node and the tools of package.json. Does again only what changed.
+# make setup: .venv, a supported Node and the tools of package.json. Repeats only what changed.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -27,7 +27,7 @@ install_node_tools() {
 install_requirements "$name" .venv requirements.txt "about a minute" pyproject.toml
 prepare_node "$name"
 install_node_tools
-# So that activating .venv is enough to have them.
+# So that they are on PATH when .venv is activated.
 ln -sf ../../node_modules/.bin/cdk ../../node_modules/.bin/pyright .venv/bin/
 
 cdk_version=$(sed -nE 's/^ *"aws-cdk": "(.*)",?$/\1/p' package.json)

@@ -24,13 +24,13 @@ finish() {
   echo "$1 in $(seconds_since "$command_started")"
 }
 
-# fail SENTENCE: the last line of a command that did not.
+# fail SENTENCE: the last line of a command that failed.
 fail() {
   echo "$1 (after $(seconds_since "$command_started"))" >&2
   exit 1
 }
 
-# step TITLE COMMAND...: what the command says stays in step_output and is shown only if it fails.
+# step TITLE COMMAND...: the output of the command is kept in step_output, and shown only if it fails.
 step_output=
 step() {
   local title=$1 started
@@ -56,7 +56,7 @@ is_current() {
   [[ -f $1 && $(<"$1") == "$2" ]]
 }
 
-# registry_advice REGISTRY SETTING: what to do, where the last step failed for want of a network.
+# registry_advice REGISTRY SETTING: what to do if the last step failed because of the network.
 registry_advice() {
   if grep -qiE 'connection|resolve|resolution|timed? ?out|ENOTFOUND|EAI_AGAIN|ECONN|proxy|certificate' <<<"$step_output"; then
     echo "the package registry of $1 cannot be reached: check the network, the proxy and $2"

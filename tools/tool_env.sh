@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make checkov-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for what must not share ours.
+# make checkov-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for tools that cannot share ours.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

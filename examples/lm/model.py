@@ -8,9 +8,9 @@ BYTES = 256
 
 
 class LanguageModel(nn.Module):
-    """From the bytes so far to the logits of the next one.
+    """Computes the logits of the next byte from the bytes so far.
 
-    Takes [sequences, context] of byte values and gives [sequences, context, BYTES].
+    Takes byte values of shape [sequences, context], and returns logits of shape [sequences, context, BYTES].
     """
 
     def __init__(self, *, context: int, width: int, layers: int, heads: int) -> None:
@@ -38,14 +38,14 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal self-attention, written out: no kernel that only some devices have."""
+    """Causal self-attention from basic operations, without a kernel that only some devices have."""
 
     def __init__(self, context: int, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         self.inputs = nn.Linear(width, 3 * width)
         self.output = nn.Linear(width, width)
-        # Of a fixed size, and so the same at every step: no mask is made from the data.
+        # The mask has a fixed size and does not depend on the data, so that every step has the same graph.
         self.register_buffer("later", torch.ones(context, context).triu(1).bool(), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -30,13 +30,13 @@ except ImportError:
     torch_xla = None
 
 BACKENDS = {"neuron": "neuron", "xla": "xla", "cpu": "gloo"}
-"""Of torch.distributed, by the type of the device."""
+"""Backends of torch.distributed by type of device."""
 
 RANK = int(os.environ.get("RANK", "0"))  # as torchrun sets them
 PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
 
 COLLECTING = os.environ.get("NEURON_EXTRACT_GRAPHS_ONLY") == "1"
-"""neuron_parallel_compile collects graphs: all numbers are zeros, so none is compared or saved."""
+"""Whether neuron_parallel_compile collects graphs. All numbers are zeros then, so none is compared or saved."""
 
 CHECKPOINT_NAME = "step-{:08d}"
 STATE_FILE = "state.pt"
@@ -49,7 +49,7 @@ def main() -> None:
     signal.signal(signal.SIGUSR1, remember_notice)
     kind = find_kind_of_device(options.device)
     if PROCESSES > 1:
-        # Before the device: XLA's runtime learns its rank here. By xla://, torch.distributed asks that runtime.
+        # XLA's runtime gets its rank here, before it creates the device. With xla://, torch.distributed uses that rank.
         dist.init_process_group(BACKENDS[kind], init_method="xla://" if kind == "xla" else None)
     device = torch_xla.device() if kind == "xla" else torch.device(kind)
 
@@ -79,11 +79,11 @@ def main() -> None:
         average([status, *(parameter.grad for parameter in model.parameters())])
         optimizer.step()
         if device.type == "xla":
-            torch_xla.sync()  # what was only recorded so far is compiled, if it is new, and run
+            torch_xla.sync()  # compiles the recorded graph if it is new, and runs it
 
         if step % options.report_every == 0 or step in (first + 1, options.steps):
             mean_loss, noticed = status.tolist()  # waits for the device
-            stopping = noticed > 0  # one process was signalled: all stop after the same step
+            stopping = noticed > 0  # if one process got the signal, all stop after the same step
             if RANK == 0:
                 tokens = (step - reported) * options.context * settings["batch"]
                 now = time.monotonic()
@@ -111,14 +111,14 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    """Folders are those of the job, on a cluster or in SageMaker, else in the current one."""
+    """Parse the options. The default folders are those of the job on a cluster or in SageMaker, else in this one."""
 
     def folder(*variables: str, default: str) -> Path:
         return Path(next((os.environ[name] for name in variables if name in os.environ), default))
 
     parser = argparse.ArgumentParser(description="Train a small language model.")
     number = {"type": positive, "metavar": "N"}
-    parser.add_argument("--steps", **number, default=200, help="in all, with those before a resumption")
+    parser.add_argument("--steps", **number, default=200, help="in total, including those before a resumption")
     parser.add_argument("--batch", **number, default=16, help="sequences in a step of one process")
     parser.add_argument("--context", **number, default=128, help="bytes in a sequence")
     parser.add_argument("--width", **number, default=128)
@@ -135,12 +135,12 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--outputs", type=Path, default=folder("TRN_OUTPUT_DIR", "SM_MODEL_DIR", default="outputs"))
     options = parser.parse_args()
     if options.width % options.heads:
-        parser.error(f"--width {options.width} is no multiple of --heads {options.heads}")
+        parser.error(f"--width {options.width} is not a multiple of --heads {options.heads}")
     return options
 
 
 def refuse(reason: str) -> NoReturn:
-    """End without a traceback. Threads of gloo that are still there at the end of Python may abort it."""
+    """Exit without a traceback. Running threads of gloo may abort Python at its exit."""
     if dist.is_initialized():
         dist.destroy_process_group()
     sys.exit(f"train.py: {reason}")
@@ -159,7 +159,7 @@ def remember_notice(_signal: int, _frame: FrameType | None) -> None:
 
 
 def find_kind_of_device(wanted: str) -> str:
-    """The runtime gives each process its own NeuronCore: no index is needed."""
+    """The type of device. Needs no index, because the runtime gives each process its own NeuronCore."""
     accelerator = torch.accelerator.current_accelerator()
     native = accelerator is not None and accelerator.type == "neuron"
     found = {"neuron": native, "xla": torch_xla is not None, "cpu": True}
@@ -183,10 +183,10 @@ def read_data(options: argparse.Namespace) -> Tensor:
 
 
 def batch_of(step: int, data: Tensor, options: argparse.Namespace) -> tuple[Tensor, Tensor]:
-    """This process's part of a step's sequences, and what follows each byte of them.
+    """This process's part of a step's sequences, and the byte that follows each of their bytes.
 
-    Which sequences a step sees is a function of seed and step alone, whatever the number of processes: nothing of
-    it need be in a checkpoint. All have one length, so that every step has the same shapes.
+    Seed and step alone determine the sequences of a step, for any number of processes, so checkpoints do not store
+    them. All sequences have the same length, so that every step has the same shapes.
     """
     random = torch.Generator().manual_seed(options.seed * 1_000_003 + step)
     starts = torch.randint(len(data) - options.context, (options.batch * PROCESSES,), generator=random)
@@ -207,7 +207,7 @@ def average(tensors: list[Tensor]) -> None:
 
 
 def save_checkpoint(folder: Path, step: int, settings: dict[str, float], model: Any, optimizer: Any) -> None:
-    """A new folder, renamed into place once it is complete and on the disk."""
+    """Write a checkpoint into a new folder, which is renamed when it is complete and on the disk."""
     place = folder / CHECKPOINT_NAME.format(step)
     if place.exists():
         return
@@ -225,7 +225,7 @@ def save_checkpoint(folder: Path, step: int, settings: dict[str, float], model: 
 
 
 def sync_folder(folder: Path) -> None:
-    """A new name is on the disk only when its folder is."""
+    """Write a folder to the disk, and with it the names of new files in it."""
     descriptor = os.open(folder, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)
@@ -240,7 +240,7 @@ def on_cpu(state: Any) -> Any:
 
 
 def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, optimizer: Any) -> int:
-    """The step to continue after: that of the checkpoint named by `trn run`, else of the newest one, else 0."""
+    """Load the checkpoint that `trn run` names, else the newest one. Returns its step; 0 without a checkpoint."""
     named = os.environ.get("TRN_RESUME_FROM")
     place = Path(named) if named else max(options.checkpoints.glob("step-*"), default=None)
     if place is None:
@@ -258,7 +258,7 @@ def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, 
 
 
 def check_processes(step: int, device: torch.device) -> None:
-    """All take part and continue from the same step. Gradients would be averaged without an error if not."""
+    """Refuse to train unless all processes take part from the same step: averaging would not fail otherwise."""
     if PROCESSES == 1:
         return
     present = torch.ones(1).to(device)
@@ -271,7 +271,7 @@ def check_processes(step: int, device: torch.device) -> None:
     if latest != earliest:
         refuse(f"some process resumes after step {latest}, another after step {earliest}")
     if device.type == "xla":
-        torch_xla.sync()  # or step 1 takes the token of these exchanges as an input: one more program to compile
+        torch_xla.sync()  # otherwise the graph of step 1 would include these exchanges, and be compiled separately
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class ServeError(Exception):
     """The server or the load generator failed. The message is a sentence."""
 
 
-def options() -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
     parser.add_argument("--port", type=int, default=8000)
@@ -62,42 +62,42 @@ def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float)
         time.sleep(POLL_SECONDS)
 
 
-def measure(asked: argparse.Namespace, concurrency: int) -> None:
+def measure(options: argparse.Namespace, concurrency: int) -> None:
     """Run one load, after a round of warm-up requests. Raises ServeError if it fails."""
     file = f"vllm-bench-concurrency-{concurrency}.json"
     load = {
         "--backend": "openai",
-        "--base-url": f"http://127.0.0.1:{asked.port}",
-        "--model": asked.model,
+        "--base-url": f"http://127.0.0.1:{options.port}",
+        "--model": options.model,
         "--dataset-name": "random",
-        "--random-input-len": asked.input_tokens,
-        "--random-output-len": asked.output_tokens,
-        "--num-prompts": asked.requests,
+        "--random-input-len": options.input_tokens,
+        "--random-output-len": options.output_tokens,
+        "--num-prompts": options.requests,
         "--num-warmups": concurrency,
         "--max-concurrency": concurrency,
-        "--seed": asked.seed,
+        "--seed": options.seed,
         "--percentile-metrics": "ttft,tpot,itl,e2el",
         "--metric-percentiles": "50,95,99",
-        "--result-dir": asked.results,
+        "--result-dir": options.results,
         "--result-filename": file,
     }
     command = ["vllm", "bench", "serve", "--ignore-eos", "--disable-tqdm", "--save-result", "--save-detailed"]
     ended = subprocess.run([*command, *(str(part) for pair in load.items() for part in pair)], check=False)
-    if ended.returncode != 0 or not (asked.results / file).is_file():
+    if ended.returncode != 0 or not (options.results / file).is_file():
         raise ServeError(f"vllm bench serve ended with {ended.returncode} at concurrency {concurrency}.")
 
 
 def main() -> int:
-    asked = options()
-    asked.results.mkdir(parents=True, exist_ok=True)
-    print(f"starting vllm serve {asked.model}", flush=True)
-    command = ["vllm", "serve", asked.model, "--port", str(asked.port), "--disable-uvicorn-access-log", *asked.server]
-    server = subprocess.Popen(command, start_new_session=True)
+    options = read_options()
+    options.results.mkdir(parents=True, exist_ok=True)
+    print(f"starting vllm serve {options.model}", flush=True)
+    command = ["vllm", "serve", options.model, "--port", str(options.port), "--disable-uvicorn-access-log"]
+    server = subprocess.Popen([*command, *options.server], start_new_session=True)
     try:
-        seconds = wait_until_ready(server, asked.port, asked.start_minutes * 60)
+        seconds = wait_until_ready(server, options.port, options.start_minutes * 60)
         print(f"ready after {seconds:.0f} seconds", flush=True)
-        for number, concurrency in enumerate(asked.concurrency, start=1):
-            measure(asked, concurrency)
+        for number, concurrency in enumerate(options.concurrency, start=1):
+            measure(options, concurrency)
             print(f"TRN step={number}", flush=True)
     except ServeError as error:
         print(f"serve.py: {error}", file=sys.stderr)

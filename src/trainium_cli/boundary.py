@@ -19,20 +19,21 @@ class Boundary(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and exit with its code."""
-        own = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args  # `trn local` runs another program
-        as_json = "--json" in own
+        # The arguments after -- belong to another program, which `trn local` runs.
+        options = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args
+        as_json = "--json" in options
         try:
-            ended = super().invoke(ctx)
+            code = super().invoke(ctx)
         except KeyboardInterrupt:
-            ended = _interrupted(as_json=as_json)
-        except (click.exceptions.Exit, SystemExit, BrokenPipeError):  # click ends quietly when the reader has gone
+            code = _interrupted(as_json=as_json)
+        except (click.exceptions.Exit, SystemExit, BrokenPipeError):  # click ends quietly on a closed pipe
             raise
         except Exception as error:
             if isinstance(error, click.Abort) and isinstance(error.__context__, KeyboardInterrupt):  # at a prompt
-                ended = _interrupted(as_json=as_json)
+                code = _interrupted(as_json=as_json)
             else:
-                ended = _show(error, as_json=as_json)
-        ctx.exit(ended if isinstance(ended, int) else ExitCode.OK)
+                code = _show(error, as_json=as_json)
+        ctx.exit(code if isinstance(code, int) else ExitCode.OK)
 
 
 def _interrupted(*, as_json: bool) -> ExitCode:

@@ -8,11 +8,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trainium_cli.cdk_events import cdk_event, run_cdk
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
+from trainium_core.facts import facts
 
 _LAST_LINES = 30  # lines of output to show if no stack event explains a failure
+_SECONDS = 10
+_EVENT = re.compile(
+    r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
+)
+"""A stack event in the output of the CDK CLI."""
 
 
 def find_cdk(folder: Path) -> str:
@@ -30,11 +35,28 @@ def find_cdk(folder: Path) -> str:
 def cdk_path(folder: Path) -> str | None:
     """The path of a project's CDK CLI. One that another user has put there is not used."""
     for place in (folder, *folder.parents):
-        own = place / "node_modules" / ".bin" / "cdk"
+        program = place / "node_modules" / ".bin" / "cdk"
         # A folder above, such as /tmp, may be open to other users.
-        if own.exists() and all(part.lstat().st_uid in (0, os.getuid()) for part in (own, *own.parents[:2])):
-            return str(own)
+        if program.exists() and all(
+            part.lstat().st_uid in (0, os.getuid()) for part in (program, *program.parents[:2])
+        ):
+            return str(program)
     return shutil.which("cdk", path=tool_path())
+
+
+def node_version(program: str) -> str | None:
+    """The version that a `node` program prints, such as v24.1.0; None if it does not run."""
+    try:
+        ran = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ran.stdout.strip()
+
+
+def is_supported_node(version: str | None) -> bool:
+    """Whether the CDK CLI is tested with this version of Node.js."""
+    major = re.match(r"v(\d+)", version or "")
+    return major is not None and int(major[1]) in facts()["nodejs"]["majors"]
 
 
 def tool_path() -> str:
@@ -60,14 +82,25 @@ class CdkRun:
 
     def with_progress(self) -> int:
         """Run it without a terminal, and show its progress. Returns the exit code."""
-        with ProgressReporter() as reporter:
-
-            def on_line(line: str) -> None:
-                self.output_lines.append(line)
-                _report(reporter, line)
-
-            reporter.report("cdk", "making the template")
-            return run_cdk(self._command, self._folder, on_line, environment=tool_environment())
+        with (
+            ProgressReporter() as reporter,
+            subprocess.Popen(
+                [*self._command, "--no-color", "--no-notices", "--progress", "events"],
+                cwd=self._folder,
+                env=tool_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            ) as process,
+        ):
+            reporter.report("cdk", "synthesizing")
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.output_lines.append(line.rstrip())
+                _report(reporter, line.rstrip())
+        return process.returncode
 
     @property
     def output_tail(self) -> str:
@@ -80,10 +113,14 @@ class CdkRun:
 
 
 def _report(reporter: ProgressReporter, line: str) -> None:
-    event = cdk_event(line)
+    """Report the stack event in a line of output, if there is one."""
+    event = _EVENT.match(line)
     if event is None:
         return
-    if event.failed:
-        reporter.report("failed", event.what, ended=True)
+    resource, status = event["what"].strip(), event["status"]
+    if status.endswith("FAILED"):
+        reporter.report("failed", resource, ended=True)
     else:
-        reporter.report("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")
+        of_all = f" of {event['all']}" if event["all"] else ""
+        verb = status.rpartition("_")[0].removesuffix("_IN").lower()
+        reporter.report("resources", f"{event['done']}{of_all} done; {verb} {event['type']} {resource}")

@@ -49,22 +49,22 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
     return deployed_plan(AwsClustersAccount(region, clients=invocation.clients), cluster, region)
 
 
-def stack_of_cluster(invocation: Invocation, plan: Plan, given: str | None) -> str:
-    """The CloudFormation stack of the nodes: the given one, else the one that is found."""
-    if given:
-        return given
+def stack_of_cluster(invocation: Invocation, plan: Plan, stack: str | None) -> str:
+    """The CloudFormation stack of the nodes: the one of --stack, else the one with the cluster's tag."""
+    if stack:
+        return stack
     found = [stack.name for stack in _of_cluster(invocation, plan) if stack.has_nodes]
     usual = plan.stack_names[next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)]
     return usual if usual in found or not found else found[0]
 
 
-def stacks_of_cluster(invocation: Invocation, plan: Plan, given: Collection[str] = ()) -> tuple[str, ...]:
-    """The CloudFormation stacks: the given ones, else the usual names and those that are found.
+def stacks_of_cluster(invocation: Invocation, plan: Plan, stacks: Collection[str] = ()) -> tuple[str, ...]:
+    """The CloudFormation stacks: those of --stack, else the usual names and the stacks with the cluster's tag.
 
-    Without any, the stacks that created the nodes, which may be deleted.
+    If no stack has the tag, the stacks that created the nodes, which may be deleted.
     """
-    if given:
-        return tuple(given)
+    if stacks:
+        return tuple(stacks)
     found = [stack.name for stack in _of_cluster(invocation, plan)]
     if not found:
         nodes = _nodes(invocation, plan.region, plan.cluster_name)
@@ -72,8 +72,8 @@ def stacks_of_cluster(invocation: Invocation, plan: Plan, given: Collection[str]
     return tuple(dict.fromkeys([*plan.stack_names.values(), *found]))
 
 
-def not_located(invocation: Invocation, plan: Plan) -> Sequence[str]:
-    """What could not be read in the region, and may belong to the cluster."""
+def unreadable_stacks(invocation: Invocation, plan: Plan) -> Sequence[str]:
+    """Why stacks of the region, which may belong to the cluster, could not be read."""
     try:
         return _stacks(invocation, plan.region).not_read
     except UnavailableError as error:
@@ -90,6 +90,12 @@ def others_sentence(invocation: Invocation, plan: Plan) -> str:
     return f" Other clusters, for --cluster: {', '.join(others)}." if others else ""
 
 
+def missing_stack(invocation: Invocation, plan: Plan, stack: str) -> CliError:
+    """The error for a stack that does not exist."""
+    message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
+    return CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
+
+
 def configured_region(invocation: Invocation) -> str:
     """The region of --region, the environment or the profile. Raises UnavailableError, and CliError without one."""
     if invocation.region:
@@ -101,14 +107,14 @@ def configured_region(invocation: Invocation) -> str:
     region: str | None = os.environ.get("AWS_REGION") or session.region_name
     if region is None:
         message = (
-            f"No region: give --region, set AWS_REGION, or run in the folder of a cdk.json with {SETTING_PREFIX}region."
+            f"No region: pass --region, set AWS_REGION, or run in the folder of a cdk.json with {SETTING_PREFIX}region."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
     return region
 
 
 def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
-    """None without an answer: the command then uses the usual names, and reports missing permissions."""
+    """Empty without an answer: the command then uses the usual names, and reports missing permissions."""
     try:
         found = _stacks(invocation, plan.region)
     except UnavailableError:
@@ -148,7 +154,7 @@ def _only_nodes(invocation: Invocation, name: str | None, region: str, found: Cl
 
 
 def _nodes(invocation: Invocation, region: str, name: str) -> Sequence[ClusterNode]:
-    """The nodes of a cluster. None without an answer: their absence is never concluded from that."""
+    """The nodes of a cluster; empty without an answer. Callers must not conclude from this that there are none."""
     try:
         nodes = AwsClustersAccount(region, clients=invocation.clients).cluster_nodes()
     except UnavailableError:
@@ -165,12 +171,12 @@ def _selected_cluster(
     if len(chosen) == 1:
         return chosen[0]
     if name is None and clusters:
-        which = f"select one with --cluster: there are {len(clusters)} clusters in {region}: {', '.join(names)}"
-        raise CliError(which, ExitCode.BAD_INPUT)
+        message = f"Select a cluster with --cluster: {region} has {len(clusters)}: {', '.join(names)}"
+        raise CliError(message, ExitCode.BAD_INPUT)
     if found.not_read:
         raise UnavailableError("; ".join(found.not_read))
     if name is None:
-        message = f"There is no cluster in {region}, and no cdk.json here that describes one"
+        message = f"There is no cluster in {region}, and no cdk.json in this folder describes one"
     else:
         message = f"In {region} {unknown_name('cluster', name, names) if names else 'there is no cluster'}"
     raise CliError(f"{message}. `trn list --all-regions` searches other regions.", ExitCode.NOT_READY)

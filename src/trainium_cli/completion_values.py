@@ -18,7 +18,7 @@ def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str
     if name not in SETTINGS or not key.startswith(SETTING_PREFIX):
         return []
     values = tuple(builtin_catalog()) if name == "instance_type" else SETTINGS[name].form.choices
-    return [CompletionItem(f"{key}={one}") for one in values if one.startswith(value)]
+    return [CompletionItem(f"{key}={choice}") for choice in values if choice.startswith(value)]
 
 
 def complete_setting_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001

@@ -35,6 +35,15 @@ _MEANING = {
 }
 
 
+CHECK_EXIT_CODES = {
+    "pass": ExitCode.OK,
+    "warn": ExitCode.OK,
+    "fail": ExitCode.NOT_READY,
+    "unknown": ExitCode.UNKNOWN,
+}
+"""Exit codes by the outcome of a check."""
+
+
 def exit_code_table() -> str:
     """One line per code, for the help text."""
     return "\n".join(f"  {code.value}  {code.meaning}" for code in ExitCode)

@@ -19,10 +19,12 @@ _NOTHING = "Interrupted."
 
 
 class _Ending:
-    """The end after Ctrl-C. timer: ends the process if it takes too long. is_reported: a message was printed."""
+    """The state of an end after Ctrl-C."""
 
     timer: Timer | None = None
+    """Ends the process if the end takes too long."""
     is_reported = False
+    """Whether a message was printed."""
 
 
 _ending = _Ending()
@@ -32,7 +34,6 @@ _messages: list[str] = []
 def handle_interrupts() -> None:
     """Let Ctrl-C raise KeyboardInterrupt, and end the process if that takes too long. A second one ends it at once."""
     signal.signal(signal.SIGINT, _on_interrupt)
-    sys.unraisablehook = _on_unraisable
 
 
 @contextmanager
@@ -59,12 +60,12 @@ def finish_before_exit() -> Generator[None]:
 
 
 def report_interruption(message: str = "") -> str:
-    """Print what continues without the command, and return it. message: default: that of the innermost block."""
+    """Print what continues without the command, and return it. Default: the message of the innermost block."""
     _ending.is_reported = True
-    said = message or (_messages[-1] if _messages else _NOTHING)
+    message = message or (_messages[-1] if _messages else _NOTHING)
     _messages.clear()
-    echo(f"\n{said}", err=True)
-    return said
+    echo(f"\n{message}", err=True)
+    return message
 
 
 def exit_immediately(code: int) -> None:
@@ -82,12 +83,6 @@ def _on_interrupt(_signal: int, _frame: FrameType | None) -> None:
     _ending.timer.daemon = True
     _ending.timer.start()
     raise KeyboardInterrupt
-
-
-def _on_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Python drops a KeyboardInterrupt in a callback or a finalizer, and prints it: the timer then ends the process."""
-    if unraisable.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(unraisable)
 
 
 def _give_up() -> None:

@@ -58,10 +58,7 @@ class Invocation:
         return is_aws(self.clients.client("s3", region).meta.endpoint_url)
 
     def plan(self, *, ignoring: Collection[str] = ()) -> "Plan":
-        """The plan of -c and --file. ignoring: settings that keep their defaults.
-
-        Raises PlanError.
-        """
+        """The plan of -c and --file, with the defaults for ignored settings. Raises PlanError."""
         from trainium_core.plan.context import plan_from_file
 
         return plan_from_file(self.cdk_json, self.overrides, ignoring=ignoring)
@@ -94,7 +91,7 @@ def _remember_name(ctx: click.Context, param: click.Parameter, value: str | None
 def named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse an empty name, such as from an unset variable, which must not mean the default."""
     if value == "":
-        raise click.BadParameter("is empty: give a name, or omit the option", ctx, param)
+        raise click.BadParameter("is empty: pass a name, or omit the option", ctx, param)
     return value
 
 
@@ -121,7 +118,7 @@ changed_file_option = click.option(
     callback=_remember,
     help="Path of the cdk.json to change. Default: in the working directory.",
 )
-"""Passes the file to the command as well."""
+"""The option --file, which is also passed to the command."""
 
 
 def plan_options(command: Command) -> Command:

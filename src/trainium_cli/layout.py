@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """right: right-aligned. wraps: it becomes narrower on a narrow screen."""
+    """A column, which may be right-aligned, and may become narrower on a narrow screen."""
 
     title: str
     right: bool = False
@@ -73,7 +73,7 @@ class Table:
             yield from self._records(width)
             return
         titles = [Text(column.title, "bold") for column in self.columns]
-        yield from self._row(titles, widths, to_the_bottom=True)
+        yield from self._row(titles, widths, bottom_aligned=True)
         yield [(self.rule * (sum(widths) + GAP * (len(widths) - 1)), "")]
         for row in self.rows:
             yield from self._row(row, widths)
@@ -99,10 +99,10 @@ class Table:
             widths[at] += max(0, min(wanted - widths[at], room - sum(widths)))
         return widths
 
-    def _row(self, row: Sequence[Text], widths: Sequence[int], *, to_the_bottom: bool = False) -> Iterator[Line]:
+    def _row(self, row: Sequence[Text], widths: Sequence[int], *, bottom_aligned: bool = False) -> Iterator[Line]:
         cells = [wrapped(cell.text, width) for cell, width in zip(row, widths, strict=True)]
         height = max(map(len, cells))
-        if to_the_bottom:
+        if bottom_aligned:
             cells = [[""] * (height - len(cell)) + cell for cell in cells]
         for number in range(height):
             line = list[Segment]()
@@ -131,7 +131,9 @@ class Table:
 class Pairs:
     """Names and values, side by side, or below each other if there is no room for sentences.
 
-    label_width: minimum width of the names, including the gap after them.
+    Attributes:
+        rows: Names and values.
+        label_width: Minimum width of the names, including the gap after them.
     """
 
     rows: Sequence[tuple[Text, Text]]

@@ -7,16 +7,17 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """The module of a command, and its summary in the group's help. attribute: default: the command's name."""
+    """The module of a command, the command's name in it, and its summary in the help of the group."""
 
     module: str
     summary: str
-    attribute: str = ""
+    attribute: str
 
 
 class LazyGroup(click.Group):
@@ -40,7 +41,7 @@ class LazyGroup(click.Group):
         lazy = self.lazy_commands.get(cmd_name)
         if lazy is None:
             return None
-        return getattr(import_module(lazy.module), lazy.attribute or cmd_name)
+        return getattr(import_module(lazy.module), lazy.attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -56,6 +57,13 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy_commands.items()])
+
+
+def refuse_options_before_subcommand(ctx: click.Context) -> None:
+    """Refuse options of a group, which a subcommand would ignore."""
+    names = [parameter.name for parameter in ctx.command.params if parameter.name]
+    if any(ctx.get_parameter_source(name) is not ParameterSource.DEFAULT for name in names):
+        raise click.UsageError(f"pass the options after {ctx.invoked_subcommand}, not before it")
 
 
 class CommandGroup(click.Group):

@@ -8,12 +8,12 @@ from trainium_core.problems import nearest as nearest_of
 
 
 def mistake(option: str, got: object, *, allowed: str, fix: str, nearest: str | None = None) -> click.UsageError:
-    """The message about an option: what was given, what is allowed, the nearest match, and the fix."""
+    """A refusal of an option's value, with the allowed values, the nearest match, and the fix."""
     suggestion = f"; nearest: {nearest}" if nearest else ""
     return click.UsageError(f"{option}: got {str(got)!r}\n    allowed: {allowed}{suggestion}\n    fix:     {fix}")
 
 
-def unknown_name(what: str, given: str, known: Sequence[str]) -> str:
+def unknown_name(what: str, name: str, known: Sequence[str]) -> str:
     """The message about an unknown name, with the nearest match and the known names."""
-    close = nearest_of(given, known)
-    return f"no {what} is named {given!r}{f'; nearest: {close}' if close else ''}; known: {', '.join(known)}"
+    close = nearest_of(name, known)
+    return f"no {what} is named {name!r}{f'; nearest: {close}' if close else ''}; known: {', '.join(known)}"

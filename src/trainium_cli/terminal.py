@@ -32,7 +32,7 @@ class Screen:
     has_colours: bool
 
     def print(self, shown: str | Renderable = "", style: str = "") -> None:
-        """Print a text, or something with lines. `style`: for texts without a style."""
+        """Print a text or a renderable, in a style where it has none."""
         drawn = Text(shown) if isinstance(shown, str) else shown
         for line in drawn.lines(self.width):
             echo(self._line(line, style), colour=self.has_colours)
@@ -62,9 +62,9 @@ def console() -> Screen:
 
 def screen_width() -> int:
     """Columns of the screen: $COLUMNS, the terminal's width, or PIPE_COLUMNS without a terminal."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given):
-        return max(int(given), _LEAST_COLUMNS)
+    requested = os.environ.get("COLUMNS", "")
+    if requested.isdigit() and int(requested):
+        return max(int(requested), _LEAST_COLUMNS)
     for stream in (sys.stdout, sys.stderr):
         try:
             columns = os.get_terminal_size(stream.fileno()).columns
@@ -114,10 +114,7 @@ def printable(text: str) -> str:
 def echo(
     text: str = "", *, err: bool = False, file: IO[Any] | None = None, colour: bool | None = None, dim: bool = False
 ) -> None:
-    """Print a text without terminal control. All text output of `trn` uses this function.
-
-    colour: as in click. Default: by the stream.
-    """
+    """Print a text without terminal control. All text output of `trn` uses this function."""
     shown = printable(text)
     click.echo(click.style(shown, dim=True) if dim else shown, file=file, err=err, color=colour)
 
@@ -143,16 +140,22 @@ def table(
     right: Sequence[str] = (),
     wrapping: Sequence[str] = (),
 ) -> Table:
-    """A plain table with a header. `right`: right-aligned columns. `wrapping`: columns that wrap on a narrow screen.
+    """A plain table with a header.
 
     Cells are never cut: if the table does not fit, rows are shown as records.
+
+    Args:
+        columns: Titles.
+        rows: Cells.
+        right: Titles of right-aligned columns.
+        wrapping: Titles of columns that wrap on a narrow screen.
     """
     drawn = [Column(title=column, right=column in right, wraps=column in wrapping) for column in columns]
     rule = "─" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "-"
     return Table(columns=drawn, rows=[[_text(cell) for cell in row] for row in rows], rule=rule)
 
 
-def pairs(rows: Iterable[tuple[str, str]], *, label_width: int) -> Pairs:
+def pairs(rows: Iterable[tuple[str, str]], *, label_width: int = 0) -> Pairs:
     """Names and values in two columns. `label_width` aligns several such tables."""
     return Pairs(rows=[(Text(label), Text(value)) for label, value in rows], label_width=label_width)
 

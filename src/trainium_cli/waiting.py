@@ -54,7 +54,7 @@ class Spinner:
         self._status.start()
 
     def show(self, message: str, *, since: float | None = None) -> None:
-        """Change the message. since: start of what it describes, by the monotonic clock. Default: unchanged."""
+        """Change the message, and the time from which it counts, by the monotonic clock."""
         self._message, self._since = message, self._since if since is None else since
 
     def print(self, text: str) -> None:

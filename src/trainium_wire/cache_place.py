@@ -37,22 +37,26 @@ _PLACE = re.compile(
 _KEY = re.compile(rf"{_PLACE.pattern}/(?P<name>[^/].*){re.escape(SUFFIX)}")
 
 NATIVE_FOLDER, NATIVE_LOCAL_FOLDER = "TORCH_NEURONX_NEFF_CACHE_DIR", "TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR"
-"""Of native PyTorch (TorchNeuron): where compiled graphs are, and where its locks are."""
+"""Variables of native PyTorch (TorchNeuron) with the folders of compiled graphs and of its locks."""
 NATIVE_SETTINGS = {
     "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
     "TORCH_NEURONX_NEFF_CACHE_LOCK_TIMEOUT": "14400",
 }
-"""By default TorchNeuron computes on the CPU what fails to compile or to run on the device, and says nothing; and after
-20 minutes (kDefaultTimeoutSeconds in its FileLock.cpp) every process that waits for a compilation compiles as well. The
+"""By default, TorchNeuron silently computes graphs on the CPU that fail to compile or to run on the device. After 20
+minutes (kDefaultTimeoutSeconds in its FileLock.cpp), every process that waits for a compilation compiles as well. The
 kernel frees its lock when the holder ends, so a long limit costs nothing."""
 
 
 class Place(NamedTuple):
-    """What interchangeable entries must have in common, in addition to the stack's key.
+    """The inputs of a compilation that the name of an entry does not contain, and that its S3 prefix does.
 
-    release: of the compiler. generation: of the chip, such as trn2. lnc: logical NeuronCore configuration. world_size:
-    number of processes of the job, which not every stack's key contains; 0 if unknown. flags: digest of the compiler
-    flags, or empty.
+    Attributes:
+        release: Release of the compiler.
+        generation: Generation of the chip, such as trn2.
+        lnc: Logical NeuronCore configuration.
+        stack: One of STACKS.
+        world_size: Number of processes of the job; 0 if unknown.
+        flags: Digest of the compiler flags, or empty.
     """
 
     release: str
@@ -64,14 +68,14 @@ class Place(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Below the cache's URL."""
+        """Its prefix below the cache's URL."""
         flags = f"-flags-{self.flags}" if self.flags else ""
         world = self.world_size or "any"
         return f"{self.release}/{self.generation}-lnc{self.lnc}/{self.stack}/world-{world}{flags}"
 
     @property
     def direct_path(self) -> str:
-        """Path below the cache's URL of what PyTorch/XLA itself writes."""
+        """The prefix below the cache's URL that PyTorch/XLA itself writes to."""
         return f"{DIRECT}/{self.path}"
 
     def key(self, name: str) -> str:
@@ -94,10 +98,18 @@ def native_folders(folder: str) -> dict[str, str]:
 def place_of(
     *, compiler: str, instance_type: str, lnc: int, stack: str, world_size: int, compiler_flags: str = ""
 ) -> Place:
-    """The place of a job's entries. compiler: its version, such as 2.21.18209.0+043b1bf7. world_size: 0 if unknown, as
-    before a job.
+    """The place of a job's entries.
 
-    Raises ValueError for an invalid version, instance type or stack.
+    Args:
+        compiler: Version of the compiler, such as 2.21.18209.0+043b1bf7.
+        instance_type: Instance type of the nodes.
+        lnc: Logical NeuronCore configuration.
+        stack: One of STACKS.
+        world_size: Number of processes of the job; 0 if unknown.
+        compiler_flags: Value of NEURON_CC_FLAGS.
+
+    Raises:
+        ValueError: The version, the instance type or the stack is invalid.
     """
     release = RELEASE_PREFIX + compiler.strip().replace("+", "-")
     generation = re.match(r"(trn|inf)[0-9]+", instance_type)
@@ -122,8 +134,7 @@ def direct_url(url: str, *, compiler: str, instance_type: str, lnc: int, world_s
 
 
 def version_in(venv: Path, package: str) -> str:
-    """The version of a package in a virtual environment, read without starting its Python; empty if it is not
-    installed."""
+    """The version of a package in a virtual environment, from its metadata; empty if it is not installed."""
     for folder in sorted(venv.glob(f"lib/python3*/site-packages/{package}-*.dist-info")):
         return folder.name[len(package) + 1 : -len(".dist-info")]
     return ""
@@ -165,10 +176,11 @@ def _place(found: re.Match[str]) -> Place:
 
 
 def main(arguments: list[str]) -> int:
-    """`python3 place.py URL INSTANCE_TYPE LNC PROCESSES ACTIVE VENV ...` prints the `direct_url` of a compiler.
+    """Print the `direct_url` of a compiler: `python3 FILE URL INSTANCE_TYPE LNC PROCESSES ACTIVE VENV ...`.
 
-    It is the compiler of the active environment, else the newest one of the others; without any, it prints URL/direct,
-    and why. PROCESSES: 0 if unknown. ACTIVE, VENV: folders, which may not exist.
+    The compiler is that of the active environment, else the newest one of the others. Without a compiler, the program
+    prints URL/direct, and the reason on standard error. PROCESSES is 0 if unknown. ACTIVE and VENV are folders, which
+    may not exist.
     """
     url, instance_type, lnc, processes, active, *others = arguments
     newest = sorted(others, key=lambda venv: [int(part) for part in re.findall(r"[0-9]+", venv)], reverse=True)

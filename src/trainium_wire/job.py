@@ -12,8 +12,8 @@ from typing import Any, cast
 from trainium_wire.formats import empty, json_value, moment, now_text, one_line
 from trainium_wire.keys import JOBS_PREFIX
 
-FORMAT, FORMAT_WITH_DATA = 1, 2
-"""Nodes that support only format 1 would start a job without its inputs, secrets or checkpoints."""
+FORMAT = 1
+"""The format of a job's record. Readers refuse any other."""
 
 CHECKPOINT_SECONDS = 30
 """Default interval between checks of the checkpoint folder."""
@@ -43,24 +43,31 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def is_job_id(text: str) -> bool:
-    """Whether a job id is valid. It becomes part of paths and command lines."""
+    """Whether a job ID is valid. It becomes part of paths and command lines."""
     return _ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job. Times are in UTC, durations in seconds; None: no limit. nodes: how many, from the start of the membership.
+    """A job. Times are in UTC, durations in seconds. A limit of None means no limit.
 
-    command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
-    environment it finds; None: the login shell's. has_ranks: whether it is torchrun's, with processes_per_node on each
-    node; else the command decides how many it starts.
-    resume_from: the earlier job whose last checkpoint it continues from. source_sha256: of the packed source; a node
-    runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
-    are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
-    all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
-    compile_cache: whether the nodes use the cluster's. resume_files: ALL_FILES or OWN_FILES.
-    observe: whether the frameworks' counters are kept.
-    profile: the ranks that the Neuron runtime profiles; of a command, the nodes. profile_device: with device traces.
+    Attributes:
+        nodes: Number of nodes, from the start of the membership.
+        processes_per_node: Number of processes that torchrun starts on each node.
+        command: Bash line that each node runs in the unpacked source, after `setup`.
+        has_ranks: Whether torchrun starts the processes; otherwise the command decides their number.
+        source_sha256: Digest of the packed source; a node runs no other source.
+        stack: Software stack whose environment the command gets. Default: that of the login shell.
+        secrets: ARNs by the names of their variables.
+        inputs: S3 URLs by name. Uploaded inputs have URLs relative to the job's folder; folders end with a slash.
+        checkpoints: S3 URL of the folder with the checkpoints of all jobs. Default: the cluster's.
+        waking_seconds: Time that the cluster took to wake for the job.
+        compile_cache: Whether the nodes use the cluster's compile cache.
+        observe: Whether the nodes keep the counters of the frameworks.
+        profile: Ranks that the Neuron runtime profiles; for a command without ranks, its nodes.
+        profile_device: Whether profiles include traces of the devices.
+        resume_from: Earlier job whose last checkpoint the job continues from.
+        resume_files: ALL_FILES or OWN_FILES.
     """
 
     id: str
@@ -93,8 +100,7 @@ class Job:
     time_limit_seconds: int | None = None
 
     def as_record(self) -> dict[str, Any]:
-        with_data = self.secrets or self.inputs or self.checkpoints
-        return {"format": FORMAT_WITH_DATA if with_data else FORMAT, **asdict(self)}
+        return {"format": FORMAT, **asdict(self)}
 
     def to_json(self) -> str:
         return json.dumps(self.as_record(), indent=1) + "\n"
@@ -110,30 +116,30 @@ class Job:
     @classmethod
     def from_record(cls, raw: Mapping[str, Any]) -> Job:
         """Like `from_json`. None and unknown fields are ignored."""
-        if raw["format"] not in (FORMAT, FORMAT_WITH_DATA):
+        if raw["format"] != FORMAT:
             raise ValueError("it was written by another version of trainium-cdk")
-        known = {one.name for one in fields(cls)}
-        given = {name: value for name, value in raw.items() if name in known and value is not None}
-        for name, value in given.items():
+        known = {member.name for member in fields(cls)}
+        values = {name: value for name, value in raw.items() if name in known and value is not None}
+        for name, value in values.items():
             if not _has_type(value, cls.__annotations__[name]):
                 raise ValueError(f"{name} is {value!r}")
         for name in ("id", "resume_from"):
             # They become part of paths.
-            if name in given and not is_job_id(given[name]):
-                raise ValueError(f"{name} is {given[name]!r}, which cannot be the id of a job")
-        if given["nodes"] < 1:
-            raise ValueError(f"nodes is {given['nodes']}")
+            if name in values and not is_job_id(values[name]):
+                raise ValueError(f"{name} is {values[name]!r}, which is not a valid job ID")
+        if values["nodes"] < 1:
+            raise ValueError(f"nodes is {values['nodes']}")
         for name in ("retry_on_exit_codes", "profile"):
-            given[name] = tuple(given.get(name, ()))
-        return cls(**given)
+            values[name] = tuple(values.get(name, ()))
+        return cls(**values)
 
     @property
     def world_size(self) -> int | None:
-        """How many processes it has; None where its command alone decides."""
+        """The number of processes; None if the command decides it."""
         return self.nodes * self.processes_per_node if self.has_ranks else None
 
     def checkpoints_folder(self, jobs_url: str) -> str:
-        """S3 URL of the folder for the checkpoints of all jobs. jobs_url: of the folder of all jobs."""
+        """S3 URL of the folder for the checkpoints of all jobs, which is by default the folder of all jobs."""
         return (self.checkpoints or jobs_url).rstrip("/")
 
     def is_retried(self, outcome: Outcome, attempts: int) -> bool:
@@ -157,7 +163,12 @@ def jobs_url(bucket: str) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt or a job ended. node, rank: of the first failure; None if there is no single one."""
+    """The end of an attempt or a job.
+
+    Attributes:
+        node: Node of the first failure; None if no single node failed first.
+        rank: Rank of the first failure; None if no single process failed first.
+    """
 
     result: str
     reason: str = ""
@@ -198,7 +209,7 @@ def end_record(
     exit_code: int | None = None,
     traceback: str | None = None,
 ) -> dict[str, Any]:
-    """The end of an attempt, in the format of `Outcome`. node: rank of the writing node."""
+    """The end of an attempt, in the format that `Outcome.from_record` parses."""
     return {
         "result": result,
         "reason": reason,
@@ -225,9 +236,15 @@ def start_record(
     checkpoint_job: str | None = None,
     seconds_left: float | None = None,
 ) -> dict[str, Any]:
-    """The start of an attempt. nodes: addresses by instance id, in the order of ranks; membership: its version.
+    """The start of an attempt.
 
-    checkpoint: where it continues from, of checkpoint_job. seconds_left: of the job's time limit.
+    Args:
+        number: Number of the attempt, from 1.
+        nodes: Addresses by instance ID, in the order of ranks.
+        membership: Version of the membership.
+        checkpoint: Name of the checkpoint that the attempt continues from.
+        checkpoint_job: Job of the checkpoint.
+        seconds_left: What is left of the job's time limit.
     """
     return {
         "attempt": number,
@@ -241,13 +258,12 @@ def start_record(
 
 
 def checkpoint_part(attempt: int, rank: int, version: int) -> str:
-    """The name of a node's part of a checkpoint. version: how often a checkpoint of this name was saved in the
-    attempt."""
+    """The name of a node's part of a checkpoint, whose version counts the checkpoints of its name in the attempt."""
     return f"{attempt}-{rank}-{version}"
 
 
 def rank_of_part(part: str) -> int:
-    """The node that has stored it."""
+    """The rank of the node that stored a part."""
     return int(part.split("-")[1])
 
 
@@ -256,7 +272,7 @@ def version_of_part(part: str) -> int:
 
 
 def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
-    """How the number of processes that saved a checkpoint differs from the job's; empty: it does not, or is unknown."""
+    """How the number of processes that saved a checkpoint differs from the job's; empty if equal or unknown."""
     saved, own = _to_int(manifest.get("world_size")), job.world_size
     if saved is not None and own is not None:
         return f"was saved by {saved} processes, and this job has {own}" if saved != own else ""

@@ -10,10 +10,10 @@ SOURCE_FILE = "source.tar.gz"
 """The packed source of a job, in its folder."""
 
 INPUTS = "inputs"
-"""Name of the folder with a job's uploads, in the paths of its files and in its own URLs of them."""
+"""Name of the folder with a job's uploads, in the paths of its files and in the URLs of its inputs."""
 
 JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", "outputs")
-"""Folders of a job that its nodes write. They also write its end."""
+"""Folders of a job that its nodes write to. They also write the end of the job."""
 
 
 class AttemptKeys(NamedTuple):
@@ -75,7 +75,7 @@ class JobKeys(NamedTuple):
 
     @property
     def stop(self) -> str:
-        """The request of `trn stop` to end it."""
+        """The request of `trn stop` to end the job."""
         return f"{self.folder}/stop.json"
 
     @property
@@ -97,7 +97,7 @@ class JobKeys(NamedTuple):
         return f"{self.checkpoints}{name}/{part}.json"
 
     def checkpoint_file(self, name: str, part: str, path: str) -> str:
-        """path: below the node's checkpoint folder."""
+        """A file of a checkpoint, by its path below the node's checkpoint folder."""
         return f"{self.checkpoints}{name}/{part}/{path}"
 
     def output(self, path: str) -> str:
@@ -109,5 +109,5 @@ class JobKeys(NamedTuple):
 
 
 def job_keys(job_id: str, folder: str = JOBS_PREFIX) -> JobKeys:
-    """The keys of a job. folder: of all jobs; empty for relative keys."""
+    """The keys of a job in the folder of all jobs, or relative keys for an empty folder."""
     return JobKeys(f"{folder}/{job_id}" if folder else job_id)

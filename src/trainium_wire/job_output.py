@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 PROGRESS = re.compile(r"(?:^|[\s.])TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
-"""A progress line such as `TRN step=120 loss=2.31 tokens=8192`. Its group 1 is what `pairs_of` takes."""
+"""A progress line such as `TRN step=120 loss=2.31 tokens=8192`. `pairs_of` parses its group 1."""
 
 CACHED = ("Using a cached neff at",)
 COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
@@ -13,15 +14,15 @@ COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
 Neuron documentation, 2.0 to 2.28. TorchNeuron is not known to print either."""
 
 
-def pairs_of(given: str) -> dict[str, str]:
+def pairs_of(text: str) -> dict[str, str]:
     """The keys and values of a progress line."""
-    return dict(pair.split("=", 1) for pair in given.split())
+    return dict(pair.split("=", 1) for pair in text.split())
 
 
 def number(text: str) -> float | None:
     """The number; None if invalid or not finite, which JSON does not support."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
         return None
-    return found if found - found == 0 else None
+    return value if math.isfinite(value) else None

@@ -18,11 +18,15 @@ _LONGEST_TEXT = 600
 
 @dataclass(frozen=True)
 class CacheUse:
-    """Usage of one stack's cache on one node. hits: used entries; None if unknown.
+    """Usage of one stack's cache on one node.
 
-    misses: entries that were compiled, successfully or not; reasons: how many of them by likeliest reason; missed: the
-    first of them, each with its reason. recompiled: misses after the first step. renewed: entries whose age in S3 was
-    reset.
+    Attributes:
+        hits: Used entries; None if unknown.
+        misses: Entries that were compiled, successfully or not.
+        renewed: Entries whose age in S3 was reset.
+        recompiled: Misses after the first step.
+        reasons: Number of misses by likeliest reason.
+        missed: The first misses, each with its reason.
     """
 
     stack: str
@@ -46,10 +50,16 @@ class CacheUse:
 
 @dataclass(frozen=True)
 class Observed:
-    """What the frameworks counted on one node. processes: how many of its processes have written.
+    """Counters of the frameworks on one node.
 
-    stack: native or xla. fallbacks: operators that ran on the CPU, and how often; of the process that has most, as
-    compiled and compile_seconds are. reasons: why graphs were compiled. errors: lines of output by the compiler's code.
+    Attributes:
+        processes: Number of processes of the node that have written counters.
+        stack: native or xla.
+        fallbacks: Number of calls of each operator that ran on the CPU, of the process with most of them.
+        compiled: Number of compiled graphs, of the process with most of them.
+        compile_seconds: Time of compilation, of the process with most of it.
+        reasons: Number of compilations by reason.
+        errors: Number of lines of output by error code of the compiler.
     """
 
     processes: int
@@ -63,11 +73,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class NodeProgress:
-    """One node of an attempt. phases: seconds by name; progress: the last `TRN step=…` line, of node 0.
+    """One node of an attempt.
 
-    graphs: how many were compiled, and how many found in the cache; empty if unknown. caches: usage of each compile
-    cache. lost: which of its results did not reach S3, and why; empty: none.
-    observed: None for a job without `observe`.
+    Attributes:
+        phases: Seconds by phase.
+        progress: The last `TRN step=…` line, of node 0.
+        graphs: Number of compiled and of cached graphs; empty if unknown.
+        caches: Usage of each compile cache.
+        lost: Results that did not reach S3, and why; empty if none.
+        observed: None for a job without `observe`.
     """
 
     node: int
@@ -84,10 +98,14 @@ class NodeProgress:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of the job on all its nodes. instance_ids: in the order of ranks. outcome: None while it runs.
+    """One start of the job on all its nodes.
 
-    checkpoint_at: when the checkpoint that it continues from was saved. reporting: how many nodes have reported their
-    progress. nodes: those of them that were read.
+    Attributes:
+        instance_ids: In the order of ranks.
+        checkpoint_at: When the checkpoint that the attempt continues from was saved.
+        reporting: Number of nodes that have reported their progress.
+        nodes: The reports that were read.
+        outcome: None while the attempt runs.
     """
 
     number: int
@@ -126,16 +144,16 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
 def _observed(raw: object) -> Observed | None:
     if not isinstance(raw, Mapping):
         return None
-    given = cast("Mapping[str, Any]", raw)
-    seconds: Any = given.get("compile_seconds")
+    counters = cast("Mapping[str, Any]", raw)
+    seconds: Any = counters.get("compile_seconds")
     return Observed(
-        processes=_count(given.get("processes")),
-        stack=one_line(_text(given.get("stack")), 16),
-        compiled=_count(given.get("compiled")),
+        processes=_count(counters.get("processes")),
+        stack=one_line(_text(counters.get("stack")), 16),
+        compiled=_count(counters.get("compiled")),
         compile_seconds=float(seconds) if _is_duration(seconds) else 0,
-        fallbacks=_counts(given.get("fallbacks")),
-        reasons=_counts(given.get("reasons")),
-        errors=_counts(given.get("errors")),
+        fallbacks=_counts(counters.get("fallbacks")),
+        reasons=_counts(counters.get("reasons")),
+        errors=_counts(counters.get("errors")),
     )
 
 

@@ -40,19 +40,20 @@ also matches folders of an input."""
 
 
 def instance_key(prefix: str, name: str) -> str:
-    """The object of an instance in a folder such as RECORDS_PREFIX. name: `instance_name` of the instance."""
+    """The key of an instance's object in a folder such as RECORDS_PREFIX, by its `instance_name`."""
     return f"{prefix}/{name}.json"
 
 
 def instance_name(instance_id: str, role_id: str | None) -> str:
-    """The name of an instance's objects: what IAM calls `aws:userid`, so that a policy allows an instance no others.
+    """The name of an instance's objects.
 
-    role_id: of the instance's role; None for a role whose ID the stack cannot find out.
+    It is the instance's `aws:userid` in IAM, so that a policy can limit each instance to its own objects. Without a
+    role ID, which a stack cannot read for an imported role, it is the instance ID.
     """
     return f"{role_id}:{instance_id}" if role_id else instance_id
 
 
 def instance_of_key(key: str, prefix: str) -> str | None:
-    """The instance whose object in a folder a key names; None for any other key."""
+    """The ID of the instance that an object in a folder belongs to; None for any other key."""
     found = re.fullmatch(rf"{re.escape(prefix)}/(?:[A-Z0-9]{{16,128}}:)?(i-[0-9a-z]+)\.(?:json|log)", key)
     return found[1] if found else None

@@ -1,4 +1,4 @@
-"""Logging: one JSON object per line in functions, plain lines on nodes, whose journal people read."""
+"""Logging: one JSON object per line in functions, plain lines on nodes, for people who read the journal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _StandardOutput(logging.Handler):
 
 
 def logger_of(name: str, formatter: logging.Formatter | None = None) -> logging.Logger:
-    """The logger of a program, which writes only to standard output. formatter: Default: plain lines."""
+    """The logger of a program, which writes only to standard output. Without a formatter, it writes plain lines."""
     logger = logging.getLogger(name)
     if not logger.handlers:
         handler = _StandardOutput()

@@ -1,7 +1,7 @@
-"""The membership: the nodes of the cluster. It is written once every node is proven, and read by every node.
+"""The membership: the nodes of the cluster. It is written when every node is proven, and read by every node.
 
-One JSON object at MEMBERSHIP_KEY. From it, a node gets its rank, the address of the first node, and the nodes that it
-must reach.
+It is one JSON object at MEMBERSHIP_KEY. A node gets from it its rank, the address of the first node, and the nodes that
+it must reach.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSION_LENGTH = 16  # hexadecimal digits, enough to be unique for one cluster
 
 @dataclass(frozen=True)
 class Member:
-    """One node. `address`: private IPv4 address of its first interface, from EC2."""
+    """One node, with the private IPv4 address of its first interface, from EC2."""
 
     instance_id: str
     address: str
@@ -28,7 +28,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Notice:
-    """An event that ends all nodes at once. `at`: when, ISO 8601 in UTC."""
+    """An event that ends all nodes at once, at a time in ISO 8601 and UTC."""
 
     kind: str
     at: str
@@ -36,7 +36,7 @@ class Notice:
 
     @classmethod
     def of(cls, kind: str, at: datetime, reason: str) -> Notice:
-        """A notice for a time, in whole seconds. at: with a time zone."""
+        """A notice for a time with a time zone, which is stored in whole seconds."""
         return cls(kind=kind, at=time_text(at), reason=reason)
 
 
@@ -54,13 +54,13 @@ class Membership:
 
     @classmethod
     def of(cls, addresses: Mapping[str, str], notices: tuple[Notice, ...] = ()) -> Membership:
-        """The membership of instances. addresses: by instance id."""
+        """The membership of instances, from their addresses by instance ID."""
         members = tuple(Member(instance_id=i, address=address) for i, address in sorted(addresses.items()))
         return cls(members=members, notices=notices)
 
     @property
     def version(self) -> str:
-        """A digest of the members; empty without any."""
+        """A digest of the members; empty without members."""
         if not self.members:
             return ""
         named = "\n".join(f"{member.instance_id} {member.address}" for member in self.members)

@@ -23,9 +23,9 @@ State = Literal["proven", "failed", "draining"]
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a node: expected by the catalogue, and found.
+    """One check of a node: the value that the catalogue expects, and the value that the node found.
 
-    warning: a problem that does not fail the node; empty if there is none.
+    `warning` is a problem that does not fail the node; empty if there is none.
     """
 
     name: str
@@ -37,10 +37,13 @@ class Check:
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """The outcome of one node's verification. `reason` is empty for a proven node; `time` is ISO 8601 in UTC.
+    """The outcome of one node's verification.
 
-    address: private IPv4 address of the node's first interface; empty if unknown. membership: version of the membership
-    whose nodes it has reached; empty before the first one.
+    Attributes:
+        time: ISO 8601 in UTC.
+        reason: Empty for a proven node.
+        address: Private IPv4 address of the node's first interface; empty if unknown.
+        membership: Version of the membership whose nodes it has reached; empty before the first one.
     """
 
     instance_id: str
@@ -94,14 +97,14 @@ class NodeRecord:
 
 
 LARGEST_RECORD = 65_536
-"""Bytes. A real record with long failures of every check has a tenth of it."""
+"""Bytes. A record with long failures of every check has a tenth of this size."""
 
 _LONGEST_REASON = 600
 
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record, and when it was stored, by the clock of S3."""
+    """A record, and the time at which it was stored, by the clock of S3."""
 
     record: NodeRecord
     written: datetime
@@ -110,7 +113,7 @@ class StoredRecord:
 def stored_record(instance_id: str, text: str | None, written: datetime) -> StoredRecord:
     """The record of an instance; a failed record with the reason if it is invalid.
 
-    text: None if it is larger than LARGEST_RECORD and was not read.
+    The text is None if it is larger than LARGEST_RECORD and was not read.
     """
     return StoredRecord(record=_read(instance_id, text, written), written=written)
 

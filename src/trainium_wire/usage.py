@@ -18,8 +18,13 @@ _EARLIEST = 2020
 
 @dataclass(frozen=True)
 class NodeUsage:
-    """The usage of one node. at: time of the report. idle: how long the node had been idle. detail: its users, or why
-    it is unknown."""
+    """The usage of one node.
+
+    Attributes:
+        at: Time of the report.
+        idle: How long the node had been idle.
+        detail: The users of the node, or why the usage is unknown.
+    """
 
     state: State
     at: datetime
@@ -39,7 +44,7 @@ class NodeUsage:
             raw: Any = json_value(text)
             if raw["state"] not in get_args(State):
                 raise ValueError(f"state is {raw['state']!r}, not one of {', '.join(get_args(State))}")
-            # Python 3.10 cannot read a Z.
+            # Before Python 3.11, fromisoformat does not parse a Z.
             at = datetime.fromisoformat(raw["at"].replace("Z", "+00:00"))
             idle = timedelta(seconds=float(raw["idle_seconds"]))
             if at.tzinfo is None or not timedelta() <= idle <= _LONGEST_IDLE or at.year < _EARLIEST:

@@ -50,14 +50,14 @@ def test_only_cluster_of_region_is_used_without_cdk_json(nodes: FakeNodes) -> No
 def test_missing_region_is_reported_with_ways_to_set_it(nodes: FakeNodes) -> None:
     ended = run("nodes")
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
-    assert "give --region, set AWS_REGION" in ended.stderr
+    assert "pass --region, set AWS_REGION" in ended.stderr
 
 
 def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocating) -> None:
     clusters.stacks = [stack("web-train"), stack("other", "Other")]
     ended = run("nodes", *REGION)
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
-    assert ended.stderr == "select one with --cluster: there are 2 clusters in us-west-2: other, web-train\n"
+    assert ended.stderr == "Select a cluster with --cluster: us-west-2 has 2: other, web-train\n"
     run("nodes", *REGION, "--cluster", "other")
     assert nodes.requests == ["Other"]
 

@@ -32,13 +32,6 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_command_is_in_the_module_of_its_name() -> None:
-    assert COMMANDS
-    assert {name: lazy.module.split(".")[-1] for name, lazy in COMMANDS.items()} == {
-        name: f"{name}_command" for name in COMMANDS
-    }
-
-
 def test_help_imports_no_slow_module() -> None:
     code = (
         "import sys, time; start = time.perf_counter()\n"

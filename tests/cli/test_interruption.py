@@ -50,42 +50,14 @@ def test_second_ctrl_c_before_the_message_ends_the_command() -> None:
 import os, signal
 from trainium_cli.interruption import interrupt_message, handle_interrupts
 handle_interrupts()
-with interrupt_message("Interrupted: the nodes run on, and are billed."):
+with interrupt_message("Interrupted: the nodes keep running, and are billed."):
     try:
         os.kill(os.getpid(), signal.SIGINT)
     finally:
         os.kill(os.getpid(), signal.SIGINT)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes run on, and are billed.\n")
-
-
-def test_ctrl_c_in_a_finalizer_ends_the_command_without_traceback() -> None:
-    program = """
-import os, signal, time
-from trainium_cli.interruption import handle_interrupts
-class Last:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0)
-handle_interrupts()
-Last()
-time.sleep(60)
-"""
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    assert (ended.returncode, ended.stderr) == (ExitCode.INTERRUPTED, "\nInterrupted.\n")
-
-
-def test_ctrl_c_after_the_result_changes_nothing() -> None:
-    program = """
-import atexit, os, signal, sys
-from trainium_cli.main import main
-atexit.register(os.kill, os.getpid(), signal.SIGINT)
-sys.argv = ["trn", "explain", "Unable to locate credentials"]
-main()
-"""
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    assert (ended.returncode, ended.stderr) == (ExitCode.OK, "")
+    assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes keep running, and are billed.\n")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""make bench: measures template size, synthesis, deployment, and the nodes' S3 requests, in one run on one machine."""
+"""make bench: measures template size, synthesis, deployment and `trn assess`, in one run on one machine."""
 
 import json
 import os
@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 
 from tools.bench.assess_speed import assess_speed
-from tools.bench.node_requests import requests_of_nodes
 from tools.demo.private_aws import PrivateAws, private_aws
 from trainium_cli.terminal import console, table
 from trainium_core import PlanError
@@ -67,7 +66,7 @@ def deployment(aws: PrivateAws) -> Iterator[Figure]:
     yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
 
 
-ALL = (template_size, synthesis, deployment, requests_of_nodes, assess_speed)
+ALL = (template_size, synthesis, deployment, assess_speed)
 
 
 def main() -> int:

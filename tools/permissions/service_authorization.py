@@ -94,9 +94,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("definition", type=Path)
     parser.add_argument("actions", nargs="*")
-    given = parser.parse_args()
-    definition: Mapping[str, Any] = json.loads(given.definition.read_text())
-    actions = sorted({*known(), *given.actions})
+    arguments = parser.parse_args()
+    definition: Mapping[str, Any] = json.loads(arguments.definition.read_text())
+    actions = sorted({*known(), *arguments.actions})
     if missing := [action for action in actions if privilege(definition, action) is None]:
         parser.error(f"not in this release: {', '.join(missing)}")
     TARGET.write_text(HEADER.format(version=version("cfn-lint")) + "\n".join(rows(definition, actions)) + "\n")

@@ -8,12 +8,19 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.reference.assess import assess_libraries, assess_rules
-from tools.reference.checks import node_checks, preflight_checks
 from tools.reference.commands import command_options, exit_codes
 from tools.reference.constructs import construct_parameters
-from tools.reference.data_tables import errors, instance_types, prices, zones
-from tools.reference.settings import settings
+from tools.reference.tables import (
+    assess_libraries,
+    assess_rules,
+    errors,
+    instance_types,
+    node_checks,
+    preflight_checks,
+    prices,
+    settings,
+    zones,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))

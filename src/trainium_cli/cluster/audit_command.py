@@ -21,7 +21,7 @@ from trainium_cli.terminal import console, echo, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.outcome import Audit, Verdict
-from trainium_core.audit.runner import audit
+from trainium_core.audit.runner import audit as run_audit
 from trainium_core.plan import Plan
 
 _EXIT_CODES: dict[Verdict, ExitCode] = {
@@ -31,7 +31,7 @@ _EXIT_CODES: dict[Verdict, ExitCode] = {
 }
 
 
-@click.command("audit")
+@click.command()
 @plan_options
 @stacks_option
 @click.option(
@@ -41,7 +41,7 @@ _EXIT_CODES: dict[Verdict, ExitCode] = {
     help="Where to write the report. Default: the working directory.",
 )
 @pass_invocation
-def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> ExitCode:
+def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> ExitCode:
     """Show what is left of the cluster, and its cost.
 
     Read-only. Finds resources by the tag trn:cluster, by the stacks that created them (including stacks deleted in the
@@ -53,7 +53,7 @@ def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path)
         plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
     except CliError as error:  # 1 would say that something is left
         raise CliError(error.message, ExitCode.UNKNOWN) from error
-    found = _run_audit(invocation, plan, stacks_of_cluster(invocation, plan, stacks))
+    found = _read(invocation, plan, stacks_of_cluster(invocation, plan, stacks))
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]
     try:
@@ -69,10 +69,10 @@ def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path)
     return code
 
 
-def _run_audit(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> Audit:
+def _read(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> Audit:
     message = f"Looking for {plan.cluster_name} in {plan.region}"
     with waiting(message) as change:
-        return audit(
+        return run_audit(
             plan,
             AwsAuditedAccount(plan.region, clients=invocation.clients),
             stack_names=stacks,
@@ -98,8 +98,8 @@ def _show(found: Audit, report: str | None) -> None:
             out.print()
     if found.not_read:
         out.print("Could not be read", style="bold")
-        for one in found.not_read:
-            out.print(f"  {one.what}: {one.reason}")
+        for unread in found.not_read:
+            out.print(f"  {unread.what}: {unread.reason}")
         out.print()
     for reason in found.prices_unavailable:
         out.print(f"AWS prices are unavailable: {reason}")

@@ -36,7 +36,7 @@ def verdict_line(audit: Audit) -> str:
 
 
 def per_month(resources: Iterable[Audited]) -> Total:
-    amounts = [one.usd_per_month for one in resources]
+    amounts = [audited.usd_per_month for audited in resources]
     known = [usd for usd in amounts if usd is not None]
     return Total(usd=sum(known, Decimal(0)), unknown=len(amounts) - len(known))
 
@@ -44,27 +44,30 @@ def per_month(resources: Iterable[Audited]) -> Total:
 def resources_table(resources: Sequence[Audited]) -> Table:
     """A short table. The report has all evidence and missing prices."""
     columns = ("Kind", "What", "Found by", "Per month")
-    rows = [(one.kind, _in_words(one), one.found_by[0], _price(one).partition(":")[0]) for one in resources]
+    rows = [
+        (audited.kind, _in_words(audited), audited.found_by[0], _price(audited).partition(":")[0])
+        for audited in resources
+    ]
     return table(columns, rows, right=["Per month"], wrapping=["What", "Found by"])
 
 
-def _in_words(one: Audited) -> str:
-    parts = (one.resource.name, one.resource.detail, one.resource.state.lower())
+def _in_words(audited: Audited) -> str:
+    parts = (audited.resource.name, audited.resource.detail, audited.resource.state.lower())
     return ", ".join(part for part in parts if part)
 
 
-def _row(one: Audited) -> tuple[str, ...]:
-    parts = [one.resource.name, *([one.resource.detail] if one.resource.detail else [])]
-    return (one.kind, ": ".join(parts), one.resource.state, ", ".join(one.found_by), _price(one))
+def _row(audited: Audited) -> tuple[str, ...]:
+    parts = [audited.resource.name, *([audited.resource.detail] if audited.resource.detail else [])]
+    return (audited.kind, ": ".join(parts), audited.resource.state, ", ".join(audited.found_by), _price(audited))
 
 
-def _price(one: Audited) -> str:
-    charge = one.resource.charge
-    if one.usd_per_month is None:
+def _price(audited: Audited) -> str:
+    charge = audited.resource.charge
+    if audited.usd_per_month is None:
         return f"unknown: {charge.unpriced}" if charge.unpriced else "unknown"
-    if not one.usd_per_month:
+    if not audited.usd_per_month:
         return charge.note or "-"
-    return dollars(one.usd_per_month) + (f", {charge.note}" if charge.note else "")
+    return dollars(audited.usd_per_month) + (f", {charge.note}" if charge.note else "")
 
 
 def audit_as_json(audit: Audit) -> dict[str, Any]:
@@ -78,11 +81,17 @@ def audit_as_json(audit: Audit) -> dict[str, Any]:
         "endpoint": audit.identity.endpoint,
         "region": audit.region,
         "usd_per_month": {group: _total(audit.of(group)) for group in HEADINGS},
-        "resources": [_resource(one) for one in audit.resources],
-        "not_read": [{"what": one.what, "reason": one.reason} for one in audit.not_read],
+        "resources": [_resource(audited) for audited in audit.resources],
+        "not_read": [{"what": unread.what, "reason": unread.reason} for unread in audit.not_read],
         "stacks": [
-            {"name": one.name, "id": one.stack_id, "status": one.status, "created": one.created, "deleted": one.deleted}
-            for one in audit.stacks
+            {
+                "name": stack.name,
+                "id": stack.stack_id,
+                "status": stack.status,
+                "created": stack.created,
+                "deleted": stack.deleted,
+            }
+            for stack in audit.stacks
         ],
         "kinds_looked_for": list(audit.kinds),
         "calls": dict(audit.calls),
@@ -95,18 +104,18 @@ def _total(resources: Sequence[Audited]) -> dict[str, Any]:
     return {"at_least": float(total.usd), "unknown_prices": total.unknown}
 
 
-def _resource(one: Audited) -> dict[str, Any]:
-    resource = one.resource
+def _resource(audited: Audited) -> dict[str, Any]:
+    resource = audited.resource
     return {
-        "group": one.group,
-        "kind": one.kind,
+        "group": audited.group,
+        "kind": audited.kind,
         "name": resource.name,
         "arn": resource.arn or None,
         "state": resource.state,
         "detail": resource.detail,
         "created": resource.created,
-        "found_by": list(one.found_by),
-        "usd_per_month": None if one.usd_per_month is None else float(one.usd_per_month),
+        "found_by": list(audited.found_by),
+        "usd_per_month": None if audited.usd_per_month is None else float(audited.usd_per_month),
         "price_lacks": resource.charge.unpriced or None,
         "price_note": resource.charge.note or None,
     }
@@ -130,9 +139,9 @@ def audit_as_page(audit: Audit) -> str:
         found = audit.of(group)
         lines += [f"## {heading}", "", *(_markdown(COLUMNS, map(_row, found)) if found else ["Nothing."]), ""]
     lines += ["## Could not be read", ""]
-    lines += [f"- {one.what}: {one.reason}" for one in audit.not_read] or ["Nothing: every request succeeded."]
+    lines += [f"- {unread.what}: {unread.reason}" for unread in audit.not_read] or ["Nothing: every request succeeded."]
     lines += ["", "## Stacks of the cluster in CloudFormation's history", ""]
-    lines += [f"- {one.name}: {one.status}, {one.stack_id}" for one in audit.stacks] or ["None."]
+    lines += [f"- {stack.name}: {stack.status}, {stack.stack_id}" for stack in audit.stacks] or ["None."]
     lines += ["", "## Listed kinds", "", ", ".join(audit.kinds) + ".", "", _NOT_SEEN, ""]
     lines += ["US dollars by list price, before tax and discounts.", "", "## Calls", ""]
     lines += _markdown(("Call", "Times"), ((call, str(times)) for call, times in audit.calls.items()))

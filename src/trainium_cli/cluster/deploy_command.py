@@ -27,7 +27,7 @@ _BOOTSTRAP = "bootstrap"
 @context_options
 @suppress_option(CHECKS, meaning="Skip this check of preflight.")
 @click.option("--replace-nodes", is_flag=True, help="Deploy even if running nodes end.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
 def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, yes: bool) -> ExitCode:
@@ -69,13 +69,14 @@ def _run_preflight(plan: Plan, suppressed: frozenset[str]) -> Sequence[Finding]:
 
 
 def _lacks_only_the_bootstrap(findings: Sequence[Finding]) -> bool:
-    return [one.check for one in findings if one.outcome in ("fail", "unknown") and not one.suppressed] == [_BOOTSTRAP]
+    obstacles = [finding for finding in findings if finding.outcome in ("fail", "unknown") and not finding.suppressed]
+    return [finding.check for finding in obstacles] == [_BOOTSTRAP]
 
 
 def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
     """Offer to bootstrap. Returns whether the bootstrap stack was created."""
-    (bootstrap,) = [one for one in findings if one.check == _BOOTSTRAP]
-    command = bootstrap.fix.removeprefix("run: ").split()
+    (bootstrap,) = [finding for finding in findings if finding.check == _BOOTSTRAP]
+    command = bootstrap.fix.partition(";")[0].removeprefix("run: ").split()
     if command[:2] != ["cdk", "bootstrap"]:
         return False
     say(f"Only the CDK bootstrap stack is missing: {bootstrap.found}.")

@@ -148,7 +148,7 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
     ]
     console().print()
-    console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
+    console().print(pairs(rows))
     return click.confirm("\nDeploy it?")
 
 
@@ -239,9 +239,11 @@ def _in_words(changes: Sequence[ResourceChange]) -> str:
     """The number of created, changed and deleted resources, with their types."""
     parts: list[str] = []
     for action, verb in (("Add", "made"), ("Modify", "changed"), ("Remove", "removed")):
-        kinds = sorted({one.kind.partition("::")[2].replace("::", " ") for one in changes if one.action == action})
+        kinds = sorted(
+            {change.kind.partition("::")[2].replace("::", " ") for change in changes if change.action == action}
+        )
         if kinds:
-            number = sum(one.action == action for one in changes)
+            number = sum(change.action == action for change in changes)
             named = ", ".join(kinds[:_KINDS_NAMED] + ["and others"] * (len(kinds) > _KINDS_NAMED))
             parts.append(f"{number} resource{'s are' if number > 1 else ' is'} {verb} ({named})")
     return "; ".join(parts) or "nothing changes"

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from trainium_cli.cluster.node_end import grace_option, in_words, running_job_sentence
-from trainium_cli.cluster_choice import not_located, others_sentence, read_cluster_plan, stacks_of_cluster
+from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stacks_of_cluster, unreadable_stacks
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
@@ -69,13 +69,13 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
     if not invocation.as_json:
         show_inventory(found, scope, plan.region)
-        for sentence in (running_job_sentence(invocation, plan, one) for one in stacks):
+        for sentence in (running_job_sentence(invocation, plan, stack) for stack in stacks):
             if sentence:
                 say(f"\nJob: {sentence}.")
-        if grace and any(one.what == "nodes" for one in found.going):
+        if grace and any(item.what == "nodes" for item in found.going):
             say(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
     if not (found.going or found.unknown or scope.shared):
-        unread = not_located(invocation, plan)
+        unread = unreadable_stacks(invocation, plan)
         if unread:
             raise UnavailableError("; ".join(unread))
         return _nothing(invocation, found, scope, plan)
@@ -125,12 +125,12 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     screen = console()
     if found.going:
         screen.print(f"Of {scope.cluster} in {region} this will be deleted:\n", style="bold")
-        rows = [(one.what, one.name, one.detail) for one in found.going]
+        rows = [(item.what, item.name, item.detail) for item in found.going]
         screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
     show_kept(found.kept, region)
     for reason in found.unknown:
         screen.print(f"\nunknown: {reason}", style="magenta")
-    nodes_end = " Its nodes end." if any(one.what == "nodes" for one in found.going) else ""
+    nodes_end = " Its nodes end." if any(item.what == "nodes" for item in found.going) else ""
     for stack in scope.shared:
         screen.print(f"\nThe stack {stack.name} stays: {foreign_resources(stack)}.{nodes_end}", style="yellow")
         screen.print(
@@ -144,19 +144,21 @@ def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
     if kept:
         screen = console()
         screen.print(f"\nThis will be retained in {region}:\n", style="bold")
-        rows = [(_kind(one), one.resource_id, _amount(one.stored), _month(one)) for one in kept]
+        rows = [
+            (_kind(resource), resource.resource_id, _amount(resource.stored), _month(resource)) for resource in kept
+        ]
         screen.print(table(["What", "Name", "Holds", "Per month"], rows, right=["Holds", "Per month"]))
 
 
 def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
-    """Show the findings and the verdict. kept: whether something is retained."""
+    """Show the steps that failed and the verdict, which mentions retained resources if there are any."""
     screen = console()
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":
             screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
-    but = " except retained resources" if kept else ""
+    except_retained = " except retained resources" if kept else ""
     sentences = {
-        "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` checks every service.",
+        "gone": f"Nothing of {cluster} is left in {region}{except_retained}. `trn audit` checks every service.",
         "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
         "destroy` again.",
         "unknown": f"Not all of {cluster} in {region} could be read, see above. `trn destroy` continues.",
@@ -171,8 +173,8 @@ def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
 
 def inventory_as_json(found: Inventory) -> dict[str, Any]:
     return {
-        "going": [asdict(one) for one in found.going],
-        "kept": [kept_as_json(one) for one in found.kept],
+        "going": [asdict(item) for item in found.going],
+        "kept": [kept_as_json(resource) for resource in found.kept],
         "unknown": list(found.unknown),
     }
 

@@ -31,9 +31,9 @@ _ENGINES_THAT_END = tuple(key for key, engine in ENGINES.items() if engine.ends_
 """The engines whose stacks have a clock."""
 
 
-def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timedelta:
+def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timedelta:
     try:
-        after = read_pilot_end(given).after
+        after = read_pilot_end(value).after
     except UnreadableError as error:
         raise click.BadParameter(str(error)) from error
     if after is None:
@@ -101,11 +101,11 @@ def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
         if cdk_json.parent != Path():
             cdk_folder(cdk_json)
         return read_cluster_plan(replace(invocation, cdk_json=None))
-    meant = read_cluster_plan(invocation)
+    selected = read_cluster_plan(invocation)
     if not invocation.has_plan:
-        return meant
-    own = invocation.plan()
-    return None if (own.cluster_name, own.region) == (meant.cluster_name, meant.region) else meant
+        return selected
+    plan = invocation.plan()
+    return None if (plan.cluster_name, plan.region) == (selected.cluster_name, selected.region) else selected
 
 
 def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -> str:
@@ -134,7 +134,7 @@ def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> tuple[Mappi
 def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:
     now = datetime.now(UTC)
     since = [stack.created for stack in stacks.values()] or [None]
-    return max(extended_end(ends, by=duration, deployed=one, now=now) for one in since)
+    return max(extended_end(ends, by=duration, deployed=created, now=now) for created in since)
 
 
 def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:

@@ -1,6 +1,6 @@
 """`trn list`: every cluster of the account."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
 from typing import Any
@@ -44,7 +44,7 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
     Exit code 0: everything was read. 3: something could not be read.
     """
     if region and all_regions:
-        raise click.UsageError("give --region or --all-regions, not both")
+        raise click.UsageError("pass --region or --all-regions, not both")
     plan = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS) if invocation.has_plan else None
     clients = invocation.clients
     account = AwsClustersAccount(region or (plan.region if plan else configured_region(invocation)), clients=clients)
@@ -53,10 +53,10 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
         catalog = plan.catalog if plan else builtin_catalog()
         regions = _regions(catalog, account) if all_regions else [account.region]
     lists = _clusters_in(plan.prices if plan else {}, regions, clients)
-    not_read = [reason for one in lists for reason in one.not_read]
+    not_read = [reason for listed in lists for reason in listed.not_read]
     if invocation.as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
-    elif all(one.not_read and not one.clusters for one in lists):
+    elif all(listed.not_read and not listed.clusters for listed in lists):
         raise UnavailableError("; ".join(dict.fromkeys(not_read)))
     else:
         _show(lists, plan.cluster_name if plan else "", identity.account)
@@ -88,18 +88,18 @@ def _clusters_in(prices: PriceTable, regions: Sequence[str], clients: Clients) -
 
 def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
     out = console()
-    clusters = [cluster for one in lists for cluster in one.clusters]
+    clusters = [cluster for listed in lists for cluster in listed.clusters]
     where = lists[0].region if len(lists) == 1 else f"{len(lists)} regions"
     if clusters:
         out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
-        for name, absence in (item for one in lists for item in one.absences.items()):
+        for name, absence in (item for listed in lists for item in listed.absences.items()):
             out.print(f"{name} has no nodes: {absence}")
         out.print("\nDollars: list price of the nodes only; a Capacity Block is prepaid.")
-    not_read = [(one.region, reason) for one in lists for reason in one.not_read]
+    not_read = [(listed.region, reason) for listed in lists for reason in listed.not_read]
     for reason in dict.fromkeys(reason for _, reason in not_read):
         regions = ", ".join(region for region, why in not_read if why == reason)
         out.print(f"Could not be read in {regions}: {reason}", style="magenta")
-    for reason in dict.fromkeys(reason for one in lists for reason in one.prices_unavailable):
+    for reason in dict.fromkeys(reason for listed in lists for reason in listed.prices_unavailable):
         out.print(f"AWS prices are unavailable: {reason}")
     number = {0: "no cluster", 1: "1 cluster"}.get(len(clusters), f"{len(clusters)} clusters")
     known = " that could be read" if not_read else ""
@@ -111,7 +111,7 @@ _COLUMNS = ("Cluster", "Region", "State", "Nodes", "Per hour", "Ends", "Stacks")
 
 
 def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> Table:
-    """One row for each cluster. own: name of the plan's cluster, which is highlighted."""
+    """One row for each cluster. The row of the plan's cluster, `own`, is highlighted."""
     rows = [
         (
             Text(cluster.name, style="bold" if cluster.name == own else ""),
@@ -127,13 +127,14 @@ def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> T
     return table(_COLUMNS, rows, wrapping=("Per hour", "Stacks"))
 
 
-def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
+def lists_as_json(lists: Sequence[ClusterList]) -> dict[str, Any]:
     """Amounts are US dollars per hour for nodes. They exclude the number of unknown_prices."""
-    found = list(lists)
     return {
-        "regions": [one.region for one in found],
-        "clusters": [_as_json(cluster, one.absences.get(cluster.name)) for one in found for cluster in one.clusters],
-        "not_read": [{"region": one.region, "reason": reason} for one in found for reason in one.not_read],
+        "regions": [listed.region for listed in lists],
+        "clusters": [
+            _as_json(cluster, listed.absences.get(cluster.name)) for listed in lists for cluster in listed.clusters
+        ],
+        "not_read": [{"region": listed.region, "reason": reason} for listed in lists for reason in listed.not_read],
     }
 
 

@@ -1,12 +1,10 @@
 """The option --grace, and the sentence about the running job, for commands that end nodes."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
 
 import click
 
-from trainium_cli.invocation import Invocation
+from trainium_cli.invocation import Command, Invocation
 from trainium_cli.mistakes import mistake
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.nodes.aws_fleets import AwsFleets, NoFleetError
@@ -14,8 +12,6 @@ from trainium_core.plan import Plan
 from trainium_core.setting_schema.forms import read_duration
 from trainium_core.teardown.notice import DEFAULT_GRACE
 from trainium_runtime.errors import UnavailableError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1)}
 _LONGEST = timedelta(hours=1)
@@ -27,12 +23,12 @@ def in_words(grace: timedelta) -> str:
     return f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"
 
 
-def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timedelta:
-    text = given.strip()
+def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timedelta:
+    text = value.strip()
     grace = timedelta() if text == "0" else read_duration(text, _UNITS)
     if grace is None or grace > _LONGEST:
         allowed = f"0 for none, or seconds or minutes such as 90s or 5m, at most {in_words(_LONGEST)}"
-        raise mistake("--grace", given, allowed=allowed, fix=f"write --grace {in_words(DEFAULT_GRACE)}")
+        raise mistake("--grace", value, allowed=allowed, fix=f"write --grace {in_words(DEFAULT_GRACE)}")
     return grace
 
 

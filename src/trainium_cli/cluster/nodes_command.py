@@ -3,12 +3,11 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import click
 
-from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
@@ -18,7 +17,6 @@ from trainium_cli.waiting import waiting
 from trainium_core.explanations.known_errors import KnownError, known_error
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import (
-    Nodes,
     NodesNotCreatedError,
     NodesReport,
     NodeStatus,
@@ -32,7 +30,6 @@ from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_wire.node_record import Check
 
 _PAUSE_S = 5
-_BEING_MADE = "CREATE_IN_PROGRESS"
 
 
 @click.command()
@@ -62,37 +59,24 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
         raise click.UsageError("give --watch or --node, not both")
     plan = read_cluster_plan(invocation)
     stack = stack_of_cluster(invocation, plan, stack)
-    asked = _Asked(invocation, AwsNodes(plan.region), plan, stack)
-    if watch:
-        with interrupt_message("Interrupted: the nodes keep running, and are billed."):
-            if not invocation.as_json and sys.stdout.isatty():
-                report = _watch_on_screen(asked)
-            else:
-                with waiting(f"Asking AWS for the nodes of {stack}"):
-                    report = _watch(asked, verbose=not invocation.as_json)
-                _show(report, instance_id, as_json=invocation.as_json, stack=stack)
-    else:
-        with waiting(f"Asking AWS for the nodes of {stack}"):
-            report = _report(asked)
-        _show(report, instance_id, as_json=invocation.as_json, stack=stack)
+    account = AwsNodes(plan.region)
+
+    def read() -> NodesReport:
+        return _report(invocation, account, plan, stack)
+
+    with (
+        interrupt_message("Interrupted: the nodes keep running, and are billed."),
+        waiting(f"Asking AWS for the nodes of {stack}") as change,
+    ):
+        report = _watch(read, stack, change, verbose=not invocation.as_json) if watch else read()
+    _show(report, instance_id, as_json=invocation.as_json, stack=stack)
     return ExitCode.OK if report.verdict.state == "ready" else ExitCode.NOT_READY
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The nodes to show, and their account."""
-
-    invocation: Invocation
-    account: Nodes
-    plan: Plan
-    stack: str
-
-
-def _report(asked: _Asked) -> NodesReport:
+def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -> NodesReport:
     """Raises CliError if the stack does not exist, or has no nodes because its deployment failed."""
-    plan, stack = asked.plan, asked.stack
     try:
-        deployed = asked.account.nodes(stack)
+        deployed = account.nodes(stack)
     except NodesNotCreatedError as error:
         if error.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in error.status:
             raise
@@ -102,58 +86,30 @@ def _report(asked: _Asked) -> NodesReport:
         message = f"{stack} has no nodes, because its deployment failed:\n{failure.text}"
         raise CliError(message, ExitCode.NOT_READY) from error
     if deployed is None:
-        message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
-        raise CliError(f"{message}{others_sentence(asked.invocation, plan)}", ExitCode.NOT_READY)
+        raise missing_stack(invocation, plan, stack)
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 
-def _first_report(asked: _Asked, on_wait: Callable[[str], None]) -> NodesReport:
-    """The first report. While the stack is being created, waits for the group of its nodes."""
+def _watch(read: Callable[[], NodesReport], stack: str, change: Callable[[str], None], *, verbose: bool) -> NodesReport:
+    """Read the report until it is final, and show every change: in the spinner, or as a line without a terminal."""
+    shown = ""
     while True:
+        report = None
         try:
-            return _report(asked)
+            report = read()
+            message = f"{report.verdict.state}: {report.verdict.reason}"
         except NodesNotCreatedError as error:
-            if error.status != _BEING_MADE:
+            if error.status != "CREATE_IN_PROGRESS":
                 raise
-            on_wait(f"{asked.stack} is being created: its nodes are created last")
-        time.sleep(_PAUSE_S)
-
-
-def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
-    """Watch until the verdict is final. verbose: report changes on standard error."""
-    message = ""
-
-    def on_wait(waiting_for: str) -> None:
-        nonlocal message
-        if verbose and waiting_for != message:
-            message = waiting_for
-            echo(f"waiting: {waiting_for}", err=True)
-
-    while True:
-        report = _first_report(asked, on_wait)
-        if verbose and report.verdict.reason != message:
-            message = report.verdict.reason
-            echo(f"{report.verdict.state}: {message}", err=True)
-        if report.is_final:
+            message = f"waiting: {stack} is being created: its nodes are created last"
+        if message != shown:
+            shown = message
+            change(message)
+            if verbose and not sys.stderr.isatty():
+                echo(message, err=True)
+        if report and report.is_final:
             return report
         time.sleep(_PAUSE_S)
-
-
-def _watch_on_screen(asked: _Asked) -> NodesReport:
-    with waiting(f"Asking AWS for the nodes of {asked.stack}") as change:
-        report = _first_report(asked, change)
-    from rich.live import Live
-    from rich.text import Text
-
-    def shown() -> Text:
-        return Text.from_ansi(console().rendered(nodes_table(report)))
-
-    with Live(shown(), auto_refresh=False) as screen:
-        while not report.is_final:
-            time.sleep(_PAUSE_S)
-            report = _report(asked)
-            screen.update(shown(), refresh=True)
-    return report
 
 
 def _show(report: NodesReport, instance_id: str | None, *, as_json: bool, stack: str) -> None:
@@ -186,8 +142,6 @@ def _explain(shown: Sequence[NodeStatus]) -> None:
 
 
 _STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
-
-
 _SHOWN_GONE = 10
 
 
@@ -222,15 +176,7 @@ def _gone(report: NodesReport) -> Sequence[Table | Text]:
 
 def checks_table(node: NodeStatus) -> Group:
     """Every check of one node."""
-    rows = [
-        (
-            check.name,
-            _outcome(check),
-            check.expected,
-            check.found,
-        )
-        for check in node.checks
-    ]
+    rows = [(check.name, _outcome(check), check.expected, check.found) for check in node.checks]
     where = ", ".join(part for part in (node.zone, node.address) if part)
     title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
     problem = [Text(node.problem)] if node.problem else []

@@ -6,7 +6,7 @@ import subprocess
 
 import click
 
-from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_options, pass_invocation, stack_option
 from trainium_cli.terminal import echo
@@ -37,8 +37,7 @@ def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     with waiting(f"Asking AWS for the nodes of {stack} ..."):
         deployed = AwsNodes(plan.region).nodes(stack)
     if deployed is None:
-        message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
-        raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
+        raise missing_stack(invocation, plan, stack)
     instance_id = _instance(deployed, node)
     echo(f"{instance_id}: leave it with `exit`.", err=True)
     return _session(session_command(plan.region, instance_id))

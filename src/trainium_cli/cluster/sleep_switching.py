@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from trainium_cli.cluster.node_end import running_job_sentence
-from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation
@@ -81,8 +81,7 @@ def switch(
     with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
         state = account.sleep_state(stack)
         if state is None:
-            message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
-            raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
+            raise missing_stack(invocation, plan, stack)
         target = _Target(account, plan, stack, state)
         decision = decide(_observe(target), want)
     if decision.action == "refuse":

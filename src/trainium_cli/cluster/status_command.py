@@ -54,7 +54,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     else:
         rows = status_rows(found, now=datetime.now(UTC), idle_minutes=plan.pilot.idle_minutes)
         console().print(f"{plan.cluster_name} in {plan.region}", style="bold")
-        console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
+        console().print(pairs(rows))
     unread = ExitCode.UNKNOWN if found.not_read else ExitCode.OK
     return unread if found.is_healthy else ExitCode.NOT_READY
 
@@ -62,7 +62,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
 def _read(plan: Plan, stack: str) -> ClusterStatus | None:
     account = AwsClustersAccount(plan.region)
     listed = clusters_in(plan.region, account, prices=plan.prices)
-    cluster = next((one for one in listed.clusters if one.name == plan.cluster_name), None)
+    cluster = next((found for found in listed.clusters if found.name == plan.cluster_name), None)
     if cluster is None:
         return None
 
@@ -102,7 +102,7 @@ _GONE_SHOWN = 3
 
 
 def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
-    """One row for each known and unknown value. idle_minutes: of the plan."""
+    """One row for each known and unknown value, with the end of idle nodes by the plan's idle minutes."""
     return list(_rows(found, now, idle_minutes))
 
 
@@ -115,7 +115,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     if found.absence:
         yield "", str(found.absence)
     if found.nodes:
-        if not (found.absence and found.nodes.asleep):  # which has no further detail
+        if not (found.absence and found.nodes.asleep):  # the absence says the same
             yield "", f"{found.nodes.verdict.state}: {found.nodes.verdict.reason}"
         states = Counter(node.state for node in found.nodes.nodes)
         if len(states) > 1:
@@ -130,7 +130,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         yield "Login node", ", ".join(cluster.login_counts)
     others = [name for name, counts in (("host", cluster.host_counts), ("login node", cluster.login_counts)) if counts]
     for_what = f"for the nodes{''.join(f' and the {name}' for name in others) or ' only'}"
-    prepaid = "; the Capacity Block is prepaid" if any(one.product == CAPACITY_BLOCK for one in cluster.nodes) else ""
+    prepaid = "; the Capacity Block is prepaid" if any(node.product == CAPACITY_BLOCK for node in cluster.nodes) else ""
     yield "Price now", f"{cluster.per_hour} per hour, {for_what}{prepaid}"
     yield "End", _end(cluster.ends, now)
     if found.usage:

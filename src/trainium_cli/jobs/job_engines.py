@@ -3,13 +3,12 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import click
 
 from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, stack_option
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Command, Invocation, stack_option
 from trainium_cli.waiting import waiting
 from trainium_core.engines.aws_job_engines import JOB_ENGINES, chosen_engine, running_engines
 from trainium_core.engines.registry import CLUSTER, ENGINES
@@ -18,8 +17,6 @@ from trainium_core.jobs.progress import JobState
 from trainium_core.naming import SLURM
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def engine_options(command: Command) -> Command:

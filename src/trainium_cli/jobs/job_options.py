@@ -1,18 +1,17 @@
 """The options of commands that run a user's script."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from trainium_cli.invocation import Command
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.jobs.source_package import SourcePackage, pack_directory, pack_source
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _JOB_FILE = ".toml"
 _SHOWN_KEYS = {
@@ -25,9 +24,9 @@ _SHOWN_KEYS = {
 }
 
 
-def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str] | None:
-    split = [text.partition("=") for text in given]
-    for text, (name, separator, _) in zip(given, split, strict=True):
+def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str] | None:
+    split = [text.partition("=") for text in values]
+    for text, (name, separator, _) in zip(values, split, strict=True):
         if not separator or not name:
             raise click.BadParameter(f"{text!r} is not {param.metavar}")
     return {name: value for name, _, value in split} or None
@@ -85,8 +84,8 @@ def read_request(
         of_file = read_job_file(script)
         # A problem in the file is shown with the file's key.
         shown = {key: shown[key] for key in of_options}
-    given = of_file | of_options
-    return job_request(given, shown=shown), given, shown
+    values = of_file | of_options
+    return job_request(values, shown=shown), values, shown
 
 
 def packed_source(request: JobRequest) -> SourcePackage:
@@ -101,4 +100,5 @@ def keys_as_given(shown: Mapping[str, str]) -> Generator[None]:
     try:
         yield
     except JobError as error:
-        raise JobError([replace(one, key=shown.get(one.key, one.key)) for one in error.problems]) from error
+        problems = [replace(problem, key=shown.get(problem.key, problem.key)) for problem in error.problems]
+        raise JobError(problems) from error

@@ -215,7 +215,7 @@ def _cache_line(use: CacheUse) -> str:
 
 
 def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:
-    """record: as returned by `job_record`, with every node."""
+    """A job, with its record if it is given."""
     more = {} if record is None else {"record": record}
     return {"status": state.status, "seconds": seconds_of(state), **asdict(state), **more}
 

@@ -21,17 +21,19 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJob, *, yes: bool, show: bool) -> None:
-    """Start a job, after confirmation if the job is billed. show: prints the summary.
+    """Start a job, after confirmation if the job is billed. With `show`, print a summary first.
 
-    Raises CliError if it is not started, and JobError.
+    Raises:
+        CliError: The job was not started, or this is unknown.
+        JobError: The job is invalid.
     """
     with nothing_started():
         with asking(invocation, plan, "Checking with AWS whether it can start ..."):
-            told = job.check()
+            notes = job.check()
         if show:
             rows = [("job", job.job_id), source_row(job.package), *job.rows()]
             console().print(pairs(rows, label_width=11))
-        for text in told:
+        for text in notes:
             echo(text, err=True)
         if engine.bills_jobs and not yes:
             click.confirm("\nStart it?", abort=True)
@@ -39,8 +41,8 @@ def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJ
             waiting("Uploading ..."),
             interrupt_message(f"Interrupted: `trn jobs {job.job_id}` shows whether it was started."),
         ):
-            told = job.submit()
-        for text in told:
+            notes = job.submit()
+        for text in notes:
             echo(text, err=True)
 
 

@@ -35,8 +35,8 @@ def logs(
     if invocation.as_json and follow:
         raise click.UsageError("--json does not follow: omit --follow")
     engine, state = read_engines(invocation, on, stack).known(job)
-    given = {name: str(value) for name, value in choice.items() if value is not None}
-    check_keys(engine, given, {name: f"--{name}" for name in given})
+    options = {name: str(value) for name, value in choice.items() if value is not None}
+    check_keys(engine, options, {name: f"--{name}" for name in options})
     rank, most = choice["rank"], state.job.nodes * state.job.processes_per_node
     nodes = state.job.nodes
     if choice["node"] is not None and (rank is not None or choice["node"] >= nodes):

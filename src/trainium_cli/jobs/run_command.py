@@ -21,7 +21,6 @@ from trainium_cli.terminal import echo, print_json, say
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
 from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
 from trainium_core.plan import Plan
-from trainium_core.sleep.decision import Want
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.job import RESULTS_LOST
 
@@ -123,11 +122,11 @@ def run(
         raise click.UsageError("--wake puts the cluster to sleep when the job has ended: omit --detach")
     if upload and not dry_run:
         raise click.UsageError("--upload requires --dry-run: starting a job uploads its source")
-    request, given, shown = read_request(script, arguments, {"on": on, **options})
+    request, values, shown = read_request(script, arguments, {"on": on, **options})
     outputs = outputs or (Path(request.outputs) if request.outputs else None)
     plan, engine = read_engine(invocation, request.on, stack)
     flags = {"wake": wake, "precompile": precompile, "upload": upload}
-    check_keys(engine, {**given, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
+    check_keys(engine, {**values, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
     if engine.bills_jobs and invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
@@ -143,10 +142,14 @@ def run(
         # Imported here because it is rarely needed.
         from trainium_cli.jobs.precompiling import precompile_first
 
-        precompile_first(invocation, _of_cluster(engine), _cluster_job(job), request, yes=yes)
+        assert isinstance(engine, Ec2Jobs), "other engines refuse --precompile"
+        assert isinstance(job, PreparedClusterJob)
+        precompile_first(invocation, engine, job, request, yes=yes)
     if not wake:
         return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)
-    return _run_awake(invocation, plan, _of_cluster(engine), _cluster_job(job), yes=yes, outputs=outputs)
+    assert isinstance(engine, Ec2Jobs), "other engines refuse --wake"
+    assert isinstance(job, PreparedClusterJob)
+    return _run_awake(invocation, plan, engine, job, yes=yes, outputs=outputs)
 
 
 def _run(
@@ -180,7 +183,7 @@ def _run_awake(
             for text in job.find_checkpoint():
                 echo(text, err=True)
     begun = time.monotonic()
-    _switch(invocation, cluster.stack, "awake", yes=yes)
+    say(switch(invocation, cluster.stack, "awake", yes=yes))
     job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))
     awake = f"Interrupted: {plan.cluster_name} is awake, and billed. `trn sleep` puts it to sleep."
     try:
@@ -191,41 +194,22 @@ def _run_awake(
         _sleep_unless_running(invocation, plan, cluster)
 
 
-def _of_cluster(engine: JobEngine) -> Ec2Jobs:
-    assert isinstance(engine, Ec2Jobs), "other engines refuse the option"
-    return engine
-
-
-def _cluster_job(job: PreparedJob) -> PreparedClusterJob:
-    assert isinstance(job, PreparedClusterJob), "other engines refuse the option"
-    return job
-
-
-def _switch(invocation: Invocation, stack: str, want: Want, *, yes: bool) -> None:
-    """Wake the cluster, or put it to sleep. Raises CliError if that fails."""
-    say(switch(invocation, stack, want, yes=yes))
-
-
 def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) -> None:
+    awake = f"{plan.cluster_name} stays awake and is billed"
     try:
         state = cluster.last()
     except NoStackError:
         state = None
     except UnavailableError as error:
-        echo(f"{plan.cluster_name} stays awake and is billed: unknown whether a job runs: {error}", err=True)
+        echo(f"{awake}: unknown whether a job runs: {error}", err=True)
         return
     if state is not None and not state.is_over:
+        echo(f"{awake}: {state.job.id} keeps running. Put it to sleep with `trn sleep`.", err=True)
+    elif state is not None and state.outcome is not None and state.outcome.result == RESULTS_LOST:
         message = (
-            f"{plan.cluster_name} stays awake and is billed: {state.job.id} keeps running. "
-            "Put it to sleep with `trn sleep`."
+            f"{awake}: unstored results of {state.job.id} are only on its nodes. Download them with "
+            "`trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
         )
         echo(message, err=True)
-        return
-    if state is not None and state.outcome is not None and state.outcome.result == RESULTS_LOST:
-        message = (
-            f"{plan.cluster_name} stays awake and is billed: unstored results of {state.job.id} are only on its nodes. "
-            "Download them with `trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
-        )
-        echo(message, err=True)
-        return
-    _switch(invocation, cluster.stack, "asleep", yes=True)
+    else:
+        say(switch(invocation, cluster.stack, "asleep", yes=True))

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
+from trainium_cli.layout import Pairs, Text
 from trainium_cli.lazy_group import CommandGroup
-from trainium_cli.local.local_report import health_table
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import console, echo, say
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
@@ -66,14 +66,14 @@ def local() -> None:
         )
 
 
-def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+def quotas_by_code(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> dict[str, float]:
     """CODE=VALUE, with the codes of the quotas that the embedded AWS has."""
     from trainium_core.problems import nearest
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
     known = [quota.code for quota in seeded_quotas()]
     quotas: dict[str, float] = {}
-    for text in given:
+    for text in values:
         code, _, number = text.partition("=")
         if code not in known:
             hint = f"; nearest: {nearest(code, known)}" if nearest(code, known) else ""
@@ -84,7 +84,7 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence
     return quotas
 
 
-def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
+def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     """An AWS region."""
     from botocore.session import Session
 
@@ -92,13 +92,13 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
 
     session: Any = Session()
     known: list[str] = session.get_available_regions("ec2")
-    if given not in known:
-        close = nearest_region(given, known)
+    if value not in known:
+        close = nearest_region(value, known)
         fix = f"choose {close}" if close else "choose a region of AWS, or omit the option"
         raise mistake(
-            "--region", given, allowed=f"a region that has EC2, such as {DEFAULT_REGION}", nearest=close, fix=fix
+            "--region", value, allowed=f"a region that has EC2, such as {DEFAULT_REGION}", nearest=close, fix=fix
         )
-    return given
+    return value
 
 
 @local.command()
@@ -124,11 +124,6 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     help="Let the first N nodes report a missing device.",
 )
 @click.option(
-    "--stand-in-nodes/--no-stand-in-nodes",
-    default=True,
-    help="Off: no stand-ins for nodes; a deployment waits for records that you write.",
-)
-@click.option(
     "--iam",
     type=click.Choice(("enforced", "ignored")),
     default="ignored",
@@ -142,21 +137,18 @@ def start(
     region: str,
     quotas: dict[str, float],
     fail_nodes: int,
-    stand_in_nodes: bool,
     iam: str,
 ) -> None:
     """Start the embedded AWS in the background. If it runs already with other settings, this is an error."""
     from trainium_local.server import Settings
 
-    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    started = _start(
-        Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, stand_in_nodes=stand_in_nodes, iam=iam)
-    )
+    options = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    started = _start(Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, iam=iam))
     if started.already:
-        _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
+        _refuse_other_settings(started.health, {name: ctx.params[name] for name in options})
     screen = console()
     screen.print("The embedded AWS is already running." if started.already else "The embedded AWS is running.")
-    screen.print(health_table(started.health))
+    screen.print(_health_table(started.health))
 
 
 @local.command()
@@ -169,7 +161,7 @@ def status(as_json: bool) -> None:
     if as_json:
         echo(health.to_json() if health else "null")
     elif health:
-        console().print(health_table(health))
+        console().print(_health_table(health))
         console().print(PROVES)
     else:
         say("The embedded AWS is not running. Start it with: trn local start")
@@ -216,21 +208,15 @@ def run_command(command: tuple[str, ...]) -> None:
         raise click.ClickException(f"{command[0]}: cannot be run ({error.strerror})") from error
 
 
-def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
+def _refuse_other_settings(running: "Health", options: Mapping[str, Any]) -> None:
     """Refuses settings that differ from those of the running server, which would be ignored."""
-    has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes", "iam")}
-    if given.get("port"):
+    has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "iam")}
+    if options.get("port"):
         has["port"] = urlsplit(running.endpoint).port
-    requested = {name: given[name] for name in has if name in given}
-    for code, value in given.get("quotas", {}).items():
-        requested[code], has[code] = value, running.quotas[code]
-    other = [
-        f"{name}: requested {value:g}, is {has[name]:g}"
-        if isinstance(value, float)
-        else f"{name}: requested {value}, running with {has[name]}"
-        for name, value in requested.items()
-        if value != has[name]
-    ]
+    requested = {name: options[name] for name in has if name in options}
+    for code, value in options.get("quotas", {}).items():
+        requested[code], has[code] = int(value), int(running.quotas[code])
+    other = [f"{name}: requested {value}, is {has[name]}" for name, value in requested.items() if value != has[name]]
     if other:
         raise click.ClickException(
             f"the embedded AWS is already running, at {running.endpoint}, with other settings ({'; '.join(other)}). "
@@ -245,3 +231,27 @@ def _start(settings: Any) -> Any:
         return lifecycle.start(lifecycle.home(os.environ), settings)
     except lifecycle.LocalError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _health_table(health: "Health") -> Pairs:
+    """Its settings and its contents."""
+    from trainium_local.seeds.vcpu_quotas import seeded_quotas
+
+    names = {quota.code: quota.name for quota in seeded_quotas()}
+    rows = list[tuple[str, str]]()
+
+    def add(label: str, value: str) -> None:
+        rows.append((label, value))
+
+    add("endpoint", health.endpoint)
+    add("account", f"{health.account} (not a real one)")
+    add("region", health.region)
+    add("started", f"{health.started}, process {health.pid}, version {health.version}")
+    add("quotas", "\n".join(f"{code}  {value:4.0f} vCPU  {names[code]}" for code, value in health.quotas.items()))
+    if health.fail_nodes:
+        add("fail nodes", f"the first {health.fail_nodes} report a missing device")
+    add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
+    add("types", f"{len(health.adapters)} resource types (see --json), and those that moto can create and delete")
+    add("log", health.log)
+    add("use", "trn local -- COMMAND: passes the keys of this start, which every request needs")
+    return Pairs(rows=[(Text(label, "bold"), Text(value)) for label, value in rows])

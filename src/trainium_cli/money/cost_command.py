@@ -75,12 +75,12 @@ def _show(found: Spending) -> None:
     if found.now:
         out.print(lines_table(found.now, "Per hour"))
         out.print()
-    for one in found.audit.not_read:
-        out.print(f"Could not be read: {one.what}: {one.reason}")
+    for unread in found.audit.not_read:
+        out.print(f"Could not be read: {unread.what}: {unread.reason}")
     for reason in found.audit.prices_unavailable:
         out.print(f"AWS prices are unavailable: {reason}")
     rows = summary(found)
-    out.print(pairs(rows, label_width=max(len(label) for label, _ in rows)), style="bold")
+    out.print(pairs(rows), style="bold")
 
 
 LAG = "Cost Explorer lags by up to a day and does not include the last hours."
@@ -137,7 +137,7 @@ def spending_as_json(spending: Spending) -> dict[str, Any]:
         "forecast": None
         if forecast is None
         else {"ends": forecast.ends, "hours_left": float(forecast.hours), "total": _total(forecast.total)},
-        "not_read": [{"what": one.what, "reason": one.reason} for one in spending.audit.not_read],
+        "not_read": [{"what": unread.what, "reason": unread.reason} for unread in spending.audit.not_read],
         "prices_not_heard": list(spending.audit.prices_unavailable),
     }
 

@@ -84,7 +84,7 @@ def _show(plan: Plan, estimated: Estimate) -> None:
         ("Asleep, per month", f"{estimated.asleep_month}"),
         (f"Pilot of {estimated.hours} h", f"{estimated.pilot}"),
     ]
-    out.print(pairs(totals, label_width=max(len(label) for label, _ in totals)), style="bold")
+    out.print(pairs(totals), style="bold")
     out.print()
     for (origin, date, source), number in sources.items():
         out.print(f"[{number}] {_ORIGINS[origin]}, {date}: {source}")

@@ -13,7 +13,7 @@ from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.layout import Text
-from trainium_cli.lazy_group import CommandGroup
+from trainium_cli.lazy_group import CommandGroup, refuse_options_before_subcommand
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan.capacity_buy_command import buy
 from trainium_cli.plan.plan_choices import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option
@@ -35,20 +35,20 @@ _EXIT_CODES = {
 }
 
 
-def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | None) -> datetime | None:
+def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
     """The end of the given day in UTC."""
-    if given is None:
+    if value is None:
         return None
     now = datetime.now(UTC)
     allowed = f"a day in UTC, today or later: {now:%Y-%m-%d} or later"
     try:
-        day = date.fromisoformat(given)
+        day = date.fromisoformat(value)
     except ValueError as error:
         fix = f"write year, month and day, as in {now:%Y-%m-%d}"
-        raise mistake("--start-by", given, allowed=allowed, fix=fix) from error
+        raise mistake("--start-by", value, allowed=allowed, fix=fix) from error
     end = datetime.combine(day, time.max, tzinfo=UTC)
     if end < now:
-        raise mistake("--start-by", given, allowed=allowed, fix="give a later day, or leave the option out")
+        raise mistake("--start-by", value, allowed=allowed, fix="give a later day, or leave the option out")
     return end
 
 
@@ -91,7 +91,7 @@ def capacity(
     Read-only. `trn capacity buy` buys a Capacity Block.
     """
     if ctx.invoked_subcommand is not None:
-        _refuse_options_before_the_command(ctx)
+        refuse_options_before_subcommand(ctx)
         return None
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     chosen, clients = chosen_regions(plan, regions), invocation.clients
@@ -106,12 +106,6 @@ def capacity(
 
 
 capacity.add_command(buy)
-
-
-def _refuse_options_before_the_command(ctx: click.Context) -> None:
-    names = [one.name for one in ctx.command.params if one.name]
-    if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in names):
-        raise click.UsageError(f"options go after {ctx.invoked_subcommand}, not before it")
 
 
 _WORDS = {CAPACITY_BLOCK: "Capacity Block"}
@@ -190,18 +184,18 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
 
 
 def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
-    """The next command for an option; None if there is none. `overrides`: the -c options that were given."""
+    """The next command for an option, with the -c options of this one; None for an unavailable option."""
     if option.prospect in ("unknown", "no"):
         return None
     chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
     kept = [override for override in overrides if override.partition("=")[0] not in chosen]
-    given = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
+    settings = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
     start = ["trn", "preflight"]
     if option.buys_from:
         start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(request.hours)]
         # A plan for a Capacity Block needs the reservation ID, which the purchase returns.
-        given = [setting for setting in given if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
-    return shlex.join([*start, *(word for setting in given for word in ("-c", setting))])
+        settings = [setting for setting in settings if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
+    return shlex.join([*start, *(word for setting in settings for word in ("-c", setting))])
 
 
 def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.exit_codes import CHECK_EXIT_CODES, CliError, ExitCode
 from trainium_cli.invocation import Invocation, changed_file_option, pass_invocation, plan_options
-from trainium_cli.lazy_group import CommandGroup
+from trainium_cli.lazy_group import CommandGroup, refuse_options_before_subcommand
 from trainium_cli.terminal import console, echo, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image
@@ -19,13 +19,6 @@ from trainium_core.plan.context import with_settings
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
-
-_EXIT_CODES = {
-    "pass": ExitCode.OK,
-    "warn": ExitCode.OK,
-    "fail": ExitCode.NOT_READY,
-    "unknown": ExitCode.UNKNOWN,
-}
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
@@ -38,8 +31,7 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
     Exit codes are those of `trn preflight` for the image check.
     """
     if ctx.invoked_subcommand:
-        if invocation.overrides or invocation.cdk_json or invocation.as_json:
-            raise click.UsageError(f"give the options after {ctx.invoked_subcommand!r}")
+        refuse_options_before_subcommand(ctx)
         return None
     plan = invocation.plan()
     with waiting(f"Asking AWS in {plan.region} ..."):
@@ -48,7 +40,7 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
         print_json({"parameter": plan.image_parameter, "image": asdict(found) if found else None, **asdict(result)})
     else:
         _show(plan, found, result)
-    return _EXIT_CODES[result.outcome]
+    return CHECK_EXIT_CODES[result.outcome]
 
 
 @image.command()

@@ -1,10 +1,11 @@
 """Options that several commands on a plan share: checks, regions and duration."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from trainium_cli.invocation import Command
 from trainium_cli.mistakes import unknown_name
 from trainium_core.capacity.search import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
 from trainium_core.plan import Plan
@@ -12,17 +13,15 @@ from trainium_core.plan import Plan
 WAYS_TO_GET_CAPACITY = ("capacity", "reservation_id")
 """Settings that do not matter for a search of capacity."""
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 def suppress_option(
     checks: Collection[str], *, meaning: str = "Skip this check, and show that it was skipped."
 ) -> Callable[[Command], Command]:
-    def known(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
-        for name in given:
+    def known(_ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> frozenset[str]:
+        for name in names:
             if name not in checks:
                 raise click.BadParameter(unknown_name("check", name, tuple(checks)))
-        return frozenset(given)
+        return frozenset(names)
 
     return click.option(
         "--suppress",
@@ -34,12 +33,12 @@ def suppress_option(
     )
 
 
-def chosen_regions(plan: Plan, given: str | None) -> tuple[str, ...]:
+def chosen_regions(plan: Plan, regions: str | None) -> tuple[str, ...]:
     """The regions of --regions, else all that offer the type. Raises click.UsageError for others."""
     offering = tuple(plan.type.zones)
-    if given is None:
+    if regions is None:
         return offering
-    chosen = tuple(dict.fromkeys(region.strip() for region in given.split(",") if region.strip()))
+    chosen = tuple(dict.fromkeys(region.strip() for region in regions.split(",") if region.strip()))
     for region in chosen:
         if region not in offering:
             raise click.UsageError(unknown_name(f"region that offers {plan.instance_type}", region, offering))

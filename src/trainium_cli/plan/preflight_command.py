@@ -27,13 +27,13 @@ EXIT_CODES = {
 }
 
 
-def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
-    if given is not None and not PRINCIPAL.fullmatch(given):
+def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not PRINCIPAL.fullmatch(value):
         raise click.BadParameter(
-            f"{given!r} is not the ARN of a role, user or group, such as "
+            f"{value!r} is not the ARN of a role, user or group, such as "
             "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
         )
-    return given
+    return value
 
 
 @click.command(

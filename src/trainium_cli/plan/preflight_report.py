@@ -17,7 +17,14 @@ def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool = False, briefly: bool = False) -> None:
-    """overridden: whether -c changed settings for this command only. briefly: leave out passed checks."""
+    """Show the findings and the verdict.
+
+    Args:
+        plan: The plan that was checked.
+        findings: All findings.
+        overridden: Whether -c changed settings for this command only.
+        briefly: Leave out passed checks.
+    """
     shown = [finding for finding in findings if finding.outcome != "pass"] if briefly else findings
     if shown:
         console().print(findings_table(shown))

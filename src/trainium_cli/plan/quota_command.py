@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CHECK_EXIT_CODES, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, table
@@ -20,13 +20,6 @@ from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import REMEDIES, RequestRefusedError, UnavailableError
 from trainium_runtime.quota import QuotaRequest, QuotaState
 from trainium_runtime.quota_check import SERVICE, evaluate_quota, plain, quota_state
-
-_EXIT_CODES = {
-    "pass": ExitCode.OK,
-    "warn": ExitCode.OK,
-    "fail": ExitCode.NOT_READY,
-    "unknown": ExitCode.UNKNOWN,
-}
 
 
 @click.group(cls=CommandGroup)
@@ -51,17 +44,17 @@ def status(invocation: Invocation) -> ExitCode:
     requests = state.requests if state else ()
     of_services = _of_services(plan)
     if invocation.as_json:
-        others = {name: asdict(one) for name, one in of_services.items()}
+        others = {name: asdict(of_service) for name, of_service in of_services.items()}
         print_json({**asdict(result), "requests": [asdict(request) for request in requests], "services": others})
     else:
         _refuse_unanswered(result)
         _show_result(result)
         if state:
             _show_requests(requests)
-        for name, one in of_services.items():
+        for name, of_service in of_services.items():
             console().print(f"\n{name}", style="bold")
-            _show_result(one)
-    return _EXIT_CODES[worst_of([result, *of_services.values()]).outcome]
+            _show_result(of_service)
+    return CHECK_EXIT_CODES[worst_of([result, *of_services.values()]).outcome]
 
 
 @quota.command()
@@ -83,7 +76,7 @@ def request(invocation: Invocation, yes: bool) -> ExitCode:
         _show_result(replace(result, fix=""))
     if state is None or state.fits_in_worst_case:
         message = "Nothing was requested." if result.outcome == "unknown" else "Nothing to request."
-        return _end(invocation, _EXIT_CODES[result.outcome], message, state)
+        return _end(invocation, CHECK_EXIT_CODES[result.outcome], message, state)
     if state.open_request:
         return _end_with_open(invocation, state)
     if not invocation.as_json:

@@ -2,9 +2,7 @@
 
 import json
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,7 +11,7 @@ from typing import Literal
 
 import click
 
-from trainium_cli.cdk_program import cdk_path, tool_path
+from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, tool_path
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
@@ -25,14 +23,13 @@ from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.stack_checks import bootstrap_of
 from trainium_runtime.errors import UnavailableError
 
-_SECONDS = 10
 _SETUP = "run `trn setup`"
 _STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The result of one check. fix: what to do; empty if nothing."""
+    """The result of one check. The fix is empty if nothing is to do."""
 
     what: str
     outcome: Literal["pass", "warn", "fail", "unknown"]
@@ -52,24 +49,22 @@ def doctor(invocation: Invocation) -> ExitCode:
 
     Exit code 0: a deployment has everything it needs. 1: something is missing. 3: unknown.
     """
-    region = None
-    if invocation.has_plan:
-        region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region
-    found = [*_machine(invocation.cdk_json.parent if invocation.cdk_json else Path())]
+    region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region if invocation.has_plan else None
+    diagnoses = [*_machine(invocation.cdk_json.parent if invocation.cdk_json else Path())]
     with waiting("Asking AWS for the account ..."):
-        found += _account(region or configured_region(invocation))
-    outcomes = {one.outcome for one in found}
+        diagnoses += _account(region or configured_region(invocation))
+    outcomes = {diagnosis.outcome for diagnosis in diagnoses}
     if invocation.as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(diagnosis) for diagnosis in diagnoses])
     else:
-        rows = [(one.what, Text(one.outcome, style=_STYLE[one.outcome]), _shown(one)) for one in found]
+        rows = [(one.what, Text(one.outcome, style=_STYLE[one.outcome]), _shown(one)) for one in diagnoses]
         console().print(table(("What", "Outcome", "Found"), rows, wrapping=("Found",)))
     unknown = ExitCode.UNKNOWN if "unknown" in outcomes else ExitCode.OK
     return ExitCode.NOT_READY if "fail" in outcomes else unknown
 
 
-def _shown(one: Diagnosis) -> str:
-    return f"{one.found}\n-> {one.fix}" if one.fix else one.found
+def _shown(diagnosis: Diagnosis) -> str:
+    return f"{diagnosis.found}\n-> {diagnosis.fix}" if diagnosis.fix else diagnosis.found
 
 
 def _machine(folder: Path) -> Iterator[Diagnosis]:
@@ -88,21 +83,16 @@ def _machine(folder: Path) -> Iterator[Diagnosis]:
 
 
 def _node() -> Diagnosis:
-    supported = facts()["nodejs"]["majors"]
-    fix = f"{_SETUP}, or install Node {supported[-1]} (https://nodejs.org)"
+    fix = f"{_SETUP}, or install Node {facts()['nodejs']['majors'][-1]} (https://nodejs.org)"
     place = shutil.which("node", path=tool_path())
     if place is None:
         return Diagnosis(what="Node", outcome="fail", found="node, which the CDK requires, is not on PATH", fix=fix)
-    try:
-        ran = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Diagnosis(what="Node", outcome="fail", found=f"{place} does not run ({type(error).__name__})", fix=fix)
-    major = re.match(r"v(\d+)", ran.stdout)
-    if major is None:
-        return Diagnosis(what="Node", outcome="unknown", found=f"{place} did not print its version")
-    good = int(major[1]) in supported
-    found = f"{ran.stdout.strip()}, {place}"
-    return Diagnosis(what="Node", outcome="pass" if good else "warn", found=found, fix="" if good else fix)
+    version = node_version(place)
+    if version is None:
+        return Diagnosis(what="Node", outcome="fail", found=f"{place} does not run", fix=fix)
+    if is_supported_node(version):
+        return Diagnosis(what="Node", outcome="pass", found=f"{version}, {place}")
+    return Diagnosis(what="Node", outcome="warn", found=f"{version or 'no version'}, {place}", fix=fix)
 
 
 def _cdk_cli(place: str) -> Diagnosis:

@@ -36,7 +36,7 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     elif found:
         console().print(pairs(_rows(found, is_log=len(lines) > 1), label_width=7))
     else:
-        known = "\n".join(f"  {one.name}" for one in known_errors())
+        known = "\n".join(f"  {error.name}" for error in known_errors())
         echo(
             f"Unknown error. Known errors:\n{known}\n`trn support` writes an archive for a support request.",
             err=True,

@@ -49,7 +49,7 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 @click.option("--ends", metavar="WHEN", help="When the nodes end: 8h, 5d, 2026-12-01T18:00Z, or never.")
 @click.option("--name", metavar="NAME", help=f"Name of the cluster. Default: {DEFAULT_CLUSTER_NAME}.")
 @click.option("--yes", is_flag=True, help="Do not prompt: use the proposed values for options that are not given.")
-def init(folder: Path, yes: bool, **given: str | None) -> ExitCode:
+def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
 
     Prompts for missing options, shows the list price, and changes nothing on AWS. Never overwrites a file.
@@ -60,9 +60,9 @@ def init(folder: Path, yes: bool, **given: str | None) -> ExitCode:
     if there:
         raise click.UsageError(f"{folder}: already contains {', '.join(there)}; give an empty folder")
     prompts = sys.stdin.isatty() and not yes
-    if not prompts and not yes and not (given["instance_type"] and given["region"]):
+    if not prompts and not yes and not (options["instance_type"] and options["region"]):
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
-    settings = _prompt_for_settings(given) if prompts else _proposed(given)
+    settings = _prompt_for_settings(options) if prompts else _proposed(options)
     plan = Plan.from_settings(settings, folder)
     _say_the_price(plan)
     if prompts and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
@@ -74,15 +74,15 @@ def init(folder: Path, yes: bool, **given: str | None) -> ExitCode:
     return ExitCode.OK
 
 
-def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
-    answers = {"instance_type": _TYPE, "ends": _ENDS} | _of(given)
+def _proposed(options: Mapping[str, str | None]) -> dict[str, str]:
+    answers = {"instance_type": _TYPE, "ends": _ENDS} | _of(options)
     regions = builtin_catalog()[answers["instance_type"]].zones if answers["instance_type"] in builtin_catalog() else ()
     return _settings({"region": _region(tuple(regions))} | answers)
 
 
-def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
+def _prompt_for_settings(options: Mapping[str, str | None]) -> dict[str, str]:
     """Prompt for each setting, with the proposed value as its default."""
-    catalog, answers = builtin_catalog(), _of(given)
+    catalog, answers = builtin_catalog(), _of(options)
     _prompt(answers, "instance_type", "Instance type", _TYPE, tuple(catalog))
     if answers["instance_type"] not in catalog:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
@@ -102,15 +102,15 @@ def _prompt(
     """Prompt for a setting until the answer is valid and one of the choices."""
 
     def read(answer: str) -> str:
-        given = answer.strip()
-        if choices and given not in choices:
-            raise click.UsageError(unknown_name(text.lower(), given, choices))
+        value = answer.strip()
+        if choices and value not in choices:
+            raise click.UsageError(unknown_name(text.lower(), value, choices))
         try:
-            SETTINGS[key].form.read(given)
+            SETTINGS[key].form.read(value)
         except UnreadableError as error:
-            if (key, given) != ("ends", "never"):
+            if (key, value) != ("ends", "never"):
                 raise click.UsageError(str(error)) from None
-        return given
+        return value
 
     if key not in answers:
         shown = f"{text} ({', '.join(choices)})" if choices else text
@@ -123,8 +123,8 @@ def _region(offering: tuple[str, ...]) -> str:
     return next((region for region in _REGIONS if region in offering), next(iter(offering), _REGIONS[0]))
 
 
-def _of(given: Mapping[str, str | None]) -> dict[str, str]:
-    return {"cluster_name" if key == "name" else key: value for key, value in given.items() if value is not None}
+def _of(options: Mapping[str, str | None]) -> dict[str, str]:
+    return {"cluster_name" if key == "name" else key: value for key, value in options.items() if value is not None}
 
 
 def _settings(answers: Mapping[str, str]) -> dict[str, str]:

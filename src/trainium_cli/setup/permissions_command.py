@@ -36,7 +36,7 @@ def permissions(invocation: Invocation, role: str | None, account: str) -> None:
         raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")
     scope = scope_of(invocation.plan(), account=account)
     chosen = [role] if role else list(roles())
-    documents = {name: [dict(one) for one in policies(name, scope)] for name in chosen}
+    documents = {name: [dict(policy) for policy in policies(name, scope)] for name in chosen}
     if invocation.as_json:
         print_json(documents)
         return

@@ -48,7 +48,8 @@ def _show(chosen: Mapping[str, Setting]) -> None:
     longest = max(len(SETTING_PREFIX + key) for key in chosen)
     for number, group in enumerate(dict.fromkeys(GROUP_OF[key] for key in chosen)):
         console().print(f"{chr(10) if number else ''}{group}", style="bold")
-        rows = [(SETTING_PREFIX + key, _explained(one)) for key, one in chosen.items() if GROUP_OF[key] == group]
+        of_group = [(key, setting) for key, setting in chosen.items() if GROUP_OF[key] == group]
+        rows = [(SETTING_PREFIX + key, _explained(setting)) for key, setting in of_group]
         console().print(pairs(rows, label_width=longest))
 
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -11,13 +10,12 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.cdk_program import cdk_path, tool_environment, tool_path
+from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, tool_environment, tool_path
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
 
-_SECONDS = 10
 _NODE_PROGRAMS = {
     "node": "bin/node",
     "npm": "lib/node_modules/npm/bin/npm-cli.js",
@@ -57,12 +55,7 @@ def supported_node() -> str | None:
     place = shutil.which("node", path=tool_path())
     if place is None or shutil.which("npm", path=tool_path()) is None:
         return None
-    try:
-        ran = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    major = re.match(r"v(\d+)", ran.stdout)
-    return place if major and int(major[1]) in facts()["nodejs"]["majors"] else None
+    return place if is_supported_node(node_version(place)) else None
 
 
 def _install_node() -> str:

@@ -1,7 +1,6 @@
 """`trn types`: the instance types of the catalogue."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
@@ -9,26 +8,20 @@ from trainium_cli.completion_values import complete_region
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import console, print_json, table
-from trainium_core.catalog.catalog import Catalog, load_catalog, nearest_region
-from trainium_core.catalog.file import CatalogError
+from trainium_core.catalog.catalog import Catalog, builtin_catalog, nearest_region
 from trainium_core.catalog.instance_type import InstanceType
 
 
 @click.command()
-@click.option("--region", shell_complete=complete_region, help="Only types that this region offers.")
-@click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with more types.")
+@click.option("--region", metavar="REGION", shell_complete=complete_region, help="Only types that this region offers.")
 @json_option
 @pass_invocation
-def types(invocation: Invocation, region: str | None, overlay: Path | None) -> None:
+def types(invocation: Invocation, region: str | None) -> None:
     """Show the instance types a plan can name.
 
     A zone that offers a type may have no capacity free.
     """
-    try:
-        catalog = load_catalog(overlay)
-    except CatalogError as error:
-        allowed = "a TOML file in the form of the built-in catalogue"
-        raise mistake("--catalog", overlay, allowed=allowed, fix=str(error)) from error
+    catalog = builtin_catalog()
     if region is not None and region not in catalog.regions:
         close = nearest_region(region, catalog.regions)
         fix = f"choose {close}" if close else "choose one of the allowed regions, or omit the option"

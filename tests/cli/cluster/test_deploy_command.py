@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.running import run
 from tests.core.fake_account import FakeAccount
 from trainium_cli.cluster import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_core.stacks.events import StackEvent
 
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
@@ -61,8 +61,8 @@ def cdk(tmp_path: Path) -> Path:
 def no_prices(_region: str) -> None: ...
 
 
-def deploy(*options: str) -> Result:
-    return CliRunner().invoke(trn, ["deploy", *options], prog_name="trn")
+def deploy(*options: str, typed: str | None = None) -> Result:
+    return run("deploy", *options, stdin=typed)
 
 
 def test_cdk_cli_gets_the_stacks_and_overrides(cdk: Path) -> None:
@@ -107,7 +107,7 @@ def test_terminal_shows_nodes_price_and_end_and_prompts_once(
 ) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     monkeypatch.setattr(deployment, "AwsPrices", no_prices)
-    ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d"], prog_name="trn", input=typed)
+    ended = deploy("-c", "trn:ends=5d", typed=typed)
     assert ended.exit_code == (ExitCode.OK if typed == "y\n" else ExitCode.NOT_READY), ended.output
     assert cdk.read_text().startswith(called)
     for text in (
@@ -138,7 +138,7 @@ def test_missing_cdk_cli_is_reported_with_install_command(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("statuses", "said", "quoted"),
+    ("statuses", "message", "quoted"),
     [
         (
             ["REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS"],
@@ -150,7 +150,7 @@ def test_missing_cdk_cli_is_reported_with_install_command(monkeypatch: pytest.Mo
 )
 @pytest.mark.usefixtures("cdk")
 def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: Sequence[str], said: str, quoted: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: Sequence[str], message: str, quoted: bool
 ) -> None:
     class Events(NoEvents):
         def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
@@ -161,7 +161,7 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
     (tmp_path / "code").write_text("1")
     ended = deploy("--yes")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert said in ended.stderr
+    assert message in ended.stderr
     assert ("broken app" in ended.stderr) == quoted
 
 
@@ -169,12 +169,9 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
 def test_missing_bootstrap_alone_is_offered(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, bootstrapped: bool
 ) -> None:
-    def is_interactive() -> bool:
-        return True
-
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
-    monkeypatch.setattr(deploy_command, "is_interactive", is_interactive)
-    ended = CliRunner().invoke(trn, ["deploy"], prog_name="trn", input=typed)
+    monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
+    ended = deploy(typed=typed)
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Run `cdk bootstrap aws://123456789012/us-west-2` now?" in ended.stdout
     assert cdk.exists() == bootstrapped

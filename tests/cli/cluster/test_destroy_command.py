@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tests.cli.conftest import FakeLocating
-from tests.cli.running import GOOD
+from tests.cli.running import GOOD, run
 from tests.core.fake_teardown import CACHE, GROUP, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli.cluster import destroy_command
 from trainium_cli.cluster.destroy_command import show_inventory
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_core.clusters.cluster import ClusterNode
 from trainium_core.stacks.description import MadeResource, StackDescription
 from trainium_core.teardown import run as teardown_run
@@ -32,7 +31,7 @@ def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: st
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
     monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
     grace = () if "--grace" in options else ("--grace", "0")
-    return CliRunner().invoke(trn, ["destroy", *GOOD, *grace, *options], prog_name="trn", input=typed)
+    return run("destroy", *GOOD, *grace, *options, stdin=typed)
 
 
 def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +72,7 @@ def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     account = FakeTeardown()
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
-    ended = CliRunner().invoke(trn, ["destroy", "--yes", "--region", "us-west-2"], prog_name="trn")
+    ended = run("destroy", "--yes", "--region", "us-west-2")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "--yes needs a cluster: pass --cluster NAME" in ended.output
     assert account.changes == []
@@ -99,7 +98,7 @@ def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
     monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
     named = ("--region", "us-west-2", "--cluster", OWN_CLUSTER)
-    ended = CliRunner().invoke(trn, ["destroy", *named, "--grace", "0", "--yes"], prog_name="trn")
+    ended = run("destroy", *named, "--grace", "0", "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert f"No stack in us-west-2 belongs to {OWN_CLUSTER}, but nodes do" in ended.stderr
     assert "2 running" in ended.stdout
@@ -169,7 +168,7 @@ def test_running_nodes_get_the_shown_notice(
     monkeypatch.setattr(destroy_command, "take_down", take_down)
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: FakeTeardown())
     monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
-    ended = CliRunner().invoke(trn, ["destroy", *GOOD, "--yes", *options], prog_name="trn")
+    ended = run("destroy", *GOOD, "--yes", *options)
     assert given == [grace]
     assert ("The nodes are notified" in ended.stdout) == bool(grace)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.running import run
 from trainium_cli.cluster import extend_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Price, PricedItem
 from trainium_core.stacks.deployed_stack import DeployedStack
@@ -54,7 +54,7 @@ def extend(monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, *
     (folder / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
     monkeypatch.setattr(extend_command, "AwsAccount", lambda _: account)
     monkeypatch.setattr(extend_command, "deploy_stacks", account.deploy)
-    return CliRunner().invoke(trn, ["extend", "8h", "--yes"], prog_name="trn")
+    return run("extend", "8h", "--yes")
 
 
 def written(folder: Path) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, plan: Plan, stacks: FakeSt
     monkeypatch.setattr(extend_command, "AwsAccount", lambda _: stacks)
     monkeypatch.setattr(extend_command, "read_cluster_plan", lambda *_, **__: plan)
     monkeypatch.setattr(extend_command, "stack_of_cluster", lambda *_: "Training")
-    return CliRunner().invoke(trn, ["extend", "8h", "--cluster", plan.cluster_name, "--yes"], prog_name="trn")
+    return run("extend", "8h", "--cluster", plan.cluster_name, "--yes")
 
 
 @pytest.mark.parametrize("context", [None, {}, {f"trn:{name}": value for name, value in PLAN.items()}])

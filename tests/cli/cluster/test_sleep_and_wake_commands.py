@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tests.cli.cluster.deployed_nodes import BOOTING, PROVEN, FakeNodes
-from tests.cli.running import GOOD
+from tests.cli.running import GOOD, run
 from trainium_cli.cluster import sleep_switching
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.nodes.report import DeployedNodes
 from trainium_core.sleep.account import SleepState
@@ -88,7 +87,7 @@ def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sleep_switching.time, "sleep", lambda _: None)
 
 
-def run(
+def switch(
     monkeypatch: pytest.MonkeyPatch,
     command: str,
     account: FakeSleepAccount,
@@ -99,7 +98,7 @@ def run(
     monkeypatch.setattr(sleep_switching, "AwsSleepControl", lambda _: account)
     monkeypatch.setattr(sleep_switching, "AwsPrices", lambda _: None)
     monkeypatch.setattr(sleep_switching, "running_job_sentence", lambda *_: job)
-    return CliRunner().invoke(trn, [command, *GOOD, *options], prog_name="trn", input=typed)
+    return run(command, *GOOD, *options, stdin=typed)
 
 
 ASLEEP = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot")
@@ -115,7 +114,7 @@ def test_sleep_and_wake_wait_for_the_update(
         [event("UPDATE_IN_PROGRESS")],
         [event("UPDATE_IN_PROGRESS"), event("UPDATE_COMPLETE")],
     ]
-    ended = run(monkeypatch, command, account, "--yes")
+    ended = switch(monkeypatch, command, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.updates == [asleep]
 
@@ -123,7 +122,7 @@ def test_sleep_and_wake_wait_for_the_update(
 @pytest.mark.parametrize(("command", "price"), [("sleep", "asleep: $"), ("wake", "awake:  $")])
 def test_prompt_shows_the_price(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
     account = FakeSleepAccount(state=ASLEEP) if command == "wake" else FakeSleepAccount()
-    ended = run(monkeypatch, command, account, typed="n\n")
+    ended = switch(monkeypatch, command, account, typed="n\n")
     assert price in ended.stdout
     assert ended.exit_code == ExitCode.NOT_READY
     assert account.updates == []
@@ -141,14 +140,14 @@ def test_prompt_shows_the_price(monkeypatch: pytest.MonkeyPatch, command: str, p
 )
 def test_refused_sleep_changes_nothing(monkeypatch: pytest.MonkeyPatch, state: SleepState | None, message: str) -> None:
     account = FakeSleepAccount(state=state)
-    ended = run(monkeypatch, "sleep", account, "--yes", "--stack", "Mine")
+    ended = switch(monkeypatch, "sleep", account, "--yes", "--stack", "Mine")
     assert (ended.exit_code, account.updates) == (ExitCode.NOT_READY, [])
     assert message in ended.stderr
 
 
 def test_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as planned: the budget of $500 is spent")
-    answer = run(monkeypatch, "wake", account, "--yes")
+    answer = switch(monkeypatch, "wake", account, "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
     assert "the budget of $500 is spent" in answer.stderr
 
@@ -156,21 +155,21 @@ def test_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytes
 def test_failed_wake_reports_reason_and_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     message = "L-2C3B7624 allows 128 vCPUs"
     failed = [event("UPDATE_FAILED", message, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
-    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, events_by_poll=[failed]), "--yes")
+    ended = switch(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, events_by_poll=[failed]), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert message in ended.stderr
     assert "trn quota request" in ended.stderr
 
 
 def test_refused_wake_changes_nothing_and_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal="not allowed"), "--yes")
+    ended = switch(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal="not allowed"), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
 
 def test_wake_without_image_parameter_suggests_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = "Unable to fetch parameters [/my/image] from parameter store for this account."
-    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal=refusal), "--yes")
+    ended = switch(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal=refusal), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "trn deploy -c trn:ami=AMI" in ended.stderr
 
@@ -196,7 +195,7 @@ def test_sleep_gives_nodes_notice_and_withdraws_it(
             super().set_asleep(stack, asleep=asleep)
 
     account = Leaving(state=AWAKE, running=2)
-    assert run(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
+    assert switch(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
     assert messages == [("sleep", "the cluster trn-pilot goes to sleep")]
     assert account.given_notices == []
 
@@ -207,7 +206,7 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
     account = FakeSleepAccount(state=AWAKE, running=2)
-    answer = run(monkeypatch, "sleep", account, "--yes")
+    answer = switch(monkeypatch, "sleep", account, "--yes")
     assert "nothing was changed, and the nodes are notified of that" in answer.stderr
     assert (account.updates, account.given_notices) == ([], [])
 
@@ -215,7 +214,7 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS"])
 def test_nodes_of_stack_that_cannot_be_updated_end(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
     account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
-    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    answer = switch(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, ["nodes"], [])
     assert "The nodes of trn-pilot have ended." in answer.stderr
     assert f"TrnClusterStack is in {status}" in answer.stderr
@@ -224,7 +223,7 @@ def test_nodes_of_stack_that_cannot_be_updated_end(monkeypatch: pytest.MonkeyPat
 def test_nodes_end_when_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = [event("UPDATE_FAILED", "the route is in use", of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
     account = FakeSleepAccount(state=AWAKE, running=2, events_by_poll=[failed])
-    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    answer = switch(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
     assert "the route is in use" in answer.stderr
 
@@ -242,7 +241,7 @@ def test_wake_of_awake_cluster_restores_nodes_ended_by_clock(
 ) -> None:
     monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
     account = FakeSleepAccount(state=AWAKE)
-    answer = run(monkeypatch, "wake", account, "--yes")
+    answer = switch(monkeypatch, "wake", account, "--yes")
     assert (answer.exit_code, account.sized, account.updates) == (code, {"nodes": 1}, [])
     assert message in answer.output
 
@@ -254,7 +253,7 @@ HOST = "TrnClusterStack-trn-pilot-precompile"
 def test_precompile_host_ends_with_or_without_nodes(monkeypatch: pytest.MonkeyPatch, *, asleep: bool) -> None:
     state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
     account = FakeSleepAccount(state=state, running=1)
-    ended = run(monkeypatch, "sleep", account, "--yes")
+    ended = switch(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.emptied == [HOST]
     assert "The host of `trn precompile` ends too" in ended.stdout
@@ -263,12 +262,12 @@ def test_precompile_host_ends_with_or_without_nodes(monkeypatch: pytest.MonkeyPa
 def test_nodes_end_when_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example when the image's parameter was deleted, which CloudFormation resolves at every update."""
     account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")
-    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    answer = switch(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
     assert "Unable to fetch parameters [/image]" in answer.stderr
 
 
 def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeSleepAccount(state=replace(ASLEEP, groups=("nodes",)), running=1)
-    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    answer = switch(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.OK, ["nodes"], [])

@@ -4,16 +4,15 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.running import GOOD, run_program
+from tests.cli.running import GOOD, run, run_program
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import BLOCK
 from tests.layout.repository import ROOT, python_files
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_cli.plan import capacity_buy_command
 from trainium_core.capacity.aws_purchase import PurchasedBlock, SaleUnknownError
 from trainium_runtime.errors import RequestRefusedError
@@ -32,8 +31,7 @@ class Shop:
         self.is_interactive = True
 
     def buy(self, *typed: str, offering_id: str = OFFERING.offering_id, options: tuple[str, ...] = ()) -> Result:
-        arguments = ["capacity", "buy", offering_id, *GOOD, *options]
-        return CliRunner().invoke(trn, arguments, prog_name="trn", input="\n".join([*typed, ""]) if typed else "")
+        return run("capacity", "buy", offering_id, *GOOD, *options, stdin="\n".join([*typed, ""]) if typed else "")
 
 
 class Purchase:

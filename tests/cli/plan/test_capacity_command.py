@@ -112,7 +112,7 @@ def test_json_equals_the_tables_with_every_source(capacity: CapacityCommand) -> 
         (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day in UTC, today or later"),
         (("--regions", "us-west-1"), "nearest: us-west-2"),
         (("--regions", " ,"), "--regions is empty"),
-        (("buy", "cb-0123456789abcdef0"), "options go after buy"),
+        (("buy", "cb-0123456789abcdef0"), "pass the options after buy"),
     ],
 )
 def test_bad_usage_makes_no_request(capacity: CapacityCommand, arguments: Collection[str], message: str) -> None:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tests.cli.running import GOOD, run
 from tests.core.fake_account import IMAGE, FakeAccount
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_cli.plan import image_command
 from trainium_core.facts import facts
 
@@ -45,7 +44,7 @@ def context_of(file: Path) -> dict[str, Any]:
 
 
 def pin(*arguments: str, answer: str = "") -> Result:
-    return CliRunner().invoke(trn, ("image", "pin", *arguments), input=answer, prog_name="trn")
+    return run("image", "pin", *arguments, stdin=answer)
 
 
 def test_unpinned_image_is_shown_with_its_release() -> None:
@@ -117,7 +116,7 @@ def test_options_before_subcommand_are_refused(tmp_path: Path) -> None:
     write(tmp_path)
     ended = run("image", *GOOD, "pin")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "give the options after 'pin'" in ended.stderr
+    assert "pass the options after pin" in ended.stderr
 
 
 def test_current_pin_is_not_changed(tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.cli.running import GOOD
+from tests.cli.running import GOOD, run
 from tests.core.fake_quotas import ON_DEMAND, FakeQuotas
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_cli.plan import quota_command
 from trainium_core.quotas.aws_requests import AlreadyRequestedError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
@@ -52,7 +51,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 JOB = "ml.trn1.32xlarge for training job usage"
 
 
-def run(
+def run_quota(
     monkeypatch: pytest.MonkeyPatch, accounts: Sequence[FakeQuotas], *arguments: str, typed: str | None = None
 ) -> Result:
     """Run `trn quota` for a plan of 128 vCPUs. Each read of the account returns the next state, then the last one
@@ -64,7 +63,7 @@ def run(
         return ahead.pop(0) if len(ahead) > 1 else ahead[0]
 
     monkeypatch.setattr(quota_command, "AwsAccount", account)
-    return CliRunner().invoke(trn, ["quota", *arguments, *GOOD], input=typed, prog_name="trn")
+    return run("quota", *arguments, *GOOD, stdin=typed)
 
 
 @pytest.mark.parametrize(
@@ -78,11 +77,11 @@ def run(
 def test_status_ends_with_preflight_result(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, code: ExitCode
 ) -> None:
-    assert run(monkeypatch, [account], "status").exit_code == code
+    assert run_quota(monkeypatch, [account], "status").exit_code == code
 
 
 def test_json_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(256)])], "status", "--json")
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0, requests=[request(256)])], "status", "--json")
     printed = json.loads(ended.stdout)
     assert (printed["outcome"], printed["needed"]) == ("fail", "128 vCPUs")
     assert [r["desired"] for r in printed["requests"]] == [256]
@@ -96,28 +95,28 @@ def test_status_includes_quotas_of_other_services(
 ) -> None:
     quotas = {} if limit is None else {JOB: Quota(code="L-00000001", name=JOB, limit=limit)}
     account = FakeQuotas(sagemaker=quotas)
-    ended = run(monkeypatch, [account], "status", "-c", "trn:stacks=cluster,sagemaker", "--json")
+    ended = run_quota(monkeypatch, [account], "status", "-c", "trn:stacks=cluster,sagemaker", "--json")
     assert ended.exit_code == code, ended.output
     assert json.loads(ended.stdout)["services"]["sagemaker"]["outcome"] == outcome
 
 
 def test_request_is_for_used_and_needed_vcpus(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     account = FakeQuotas(limit=64, running=[RunningInstance(vcpus=64, capacity="on-demand")])
-    ended = run(monkeypatch, [account], "request", "--yes")
+    ended = run_quota(monkeypatch, [account], "request", "--yes")
     assert aws.requests == [("ec2", ON_DEMAND, 192)]
     assert ended.exit_code == ExitCode.OK
     assert "request r-2 is PENDING" in ended.stdout
 
 
 def test_sufficient_quota_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas()], "request", "--yes")
+    ended = run_quota(monkeypatch, [FakeQuotas()], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
     assert "Nothing to request." in ended.stdout
 
 
 @pytest.mark.parametrize("question", ["quota", "requests"])
 def test_unknown_usage_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.UNKNOWN, [])
     assert f"no answer about {question}" in ended.stdout
 
@@ -126,7 +125,7 @@ def test_unknown_usage_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aw
 def test_open_request_is_reported_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, desired: int, code: ExitCode
 ) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (code, [])
     assert f"already open: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
 
@@ -134,25 +133,25 @@ def test_open_request_is_reported_and_not_repeated(
 def test_concurrent_request_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     aws.error = AlreadyRequestedError()
     accounts = [FakeQuotas(limit=0), FakeQuotas(limit=0, requests=[request(256)])]
-    ended = run(monkeypatch, accounts, "request", "--yes")
+    ended = run_quota(monkeypatch, accounts, "request", "--yes")
     assert ended.exit_code == ExitCode.OK
     assert "A request is already open: r-1" in ended.stdout
 
 
 def test_json_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", "--json")
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", "--json")
     assert json.loads(ended.stdout)["request"]["desired"] == 128
     assert len(aws.requests) == 1
 
 
 def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
     assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
 
 
 def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [request(256), request(64, "DENIED")]
-    shown = run(monkeypatch, [FakeQuotas(limit=0, requests=requests)], "status").stdout
+    shown = run_quota(monkeypatch, [FakeQuotas(limit=0, requests=requests)], "status").stdout
     rows = [line.split() for line in shown.splitlines() if line.startswith("2026-11-20")]
     assert [row[2:4] for row in rows] == [["256", "CASE_OPENED"], ["64", "DENIED"]]
     assert rows[0][-2:] == ["170001", "r-1"]
@@ -160,7 +159,7 @@ def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("typed", ["n\n"])
 def test_request_requires_confirmation(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
     assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
     assert "Nothing was requested." in ended.stdout
 
@@ -168,5 +167,5 @@ def test_request_requires_confirmation(monkeypatch: pytest.MonkeyPatch, aws: Aws
 @pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])
 def test_request_missing_in_history_is_unknown(monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas) -> None:
     aws.error = AlreadyRequestedError()
-    ended = run(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
     assert ended.exit_code == ExitCode.UNKNOWN

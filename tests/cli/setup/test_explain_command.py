@@ -9,11 +9,8 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.explanations.known_errors import known_error, known_errors
 
 PASTED = {
-    "You have requested more vCPU capacity than your current vCPU limit of 0 allows": "quota of vCPUs",
-    "An error occurred (InsufficientInstanceCapacity) when calling the RunInstances operation": "no capacity",
     "An error occurred (ExpiredToken) when calling the ListBuckets operation": "credentials have expired",
     "Unable to locate credentials. You can configure credentials by running aws configure": "no credentials",
-    "User: arn:aws:iam::1:user/x is not authorized to perform: ec2:RunInstances": "permission is missing",
     "x is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy": (
         "policy of the organization"
     ),

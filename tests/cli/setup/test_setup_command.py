@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_cli.setup import setup_command
 from trainium_core.facts import facts
 
@@ -44,10 +43,6 @@ def put_node(folder: Path, version: str) -> None:
     )
 
 
-def set_up() -> Result:
-    return CliRunner().invoke(trn, ["setup"], prog_name="trn")
-
-
 def test_versions_are_those_of_this_repository() -> None:
     package = json.loads((ROOT / "package.json").read_text())
     assert f"aws-cdk@{package['devDependencies']['aws-cdk']}" == CDK_CLI
@@ -57,7 +52,7 @@ def test_versions_are_those_of_this_repository() -> None:
 
 def test_supported_node_is_kept_and_the_cdk_cli_installed(environment: Path) -> None:
     put_node(environment / "machine", "v24.1.0")
-    ended = set_up()
+    ended = run("setup")
     assert ended.exit_code == ExitCode.OK, ended.output
     prefix = environment / "venv"
     expected = f"install --global --ignore-scripts --no-fund --prefix {prefix} {CDK_CLI}"
@@ -68,7 +63,7 @@ def test_supported_node_is_kept_and_the_cdk_cli_installed(environment: Path) -> 
 @pytest.mark.usefixtures("environment")
 def test_system_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)
-    ended = set_up()
+    ended = run("setup")
     assert (ended.exit_code, "python3 -m venv" in ended.stderr) == (ExitCode.BAD_INPUT, True)
 
 
@@ -81,5 +76,5 @@ def test_outdated_node_is_not_used(environment: Path, version: str) -> None:
 def test_failed_installer_is_quoted(environment: Path) -> None:
     put_node(environment / "machine", "v24.1.0")
     put_program(environment / "machine", "npm", "echo 'npm error ENOTFOUND' >&2; exit 1")
-    ended = set_up()
+    ended = run("setup")
     assert (ended.exit_code, "npm error ENOTFOUND" in ended.stderr) == (ExitCode.NOT_READY, True)

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from tests.cli.cluster.test_nodes_command import LOST, FakeNodes
 from tests.cli.running import GOOD, run
 from tests.core.fake_account import FakeAccount
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
 from trainium_cli.setup import support_command
 from trainium_runtime.errors import UnavailableError
 
@@ -106,7 +104,7 @@ def test_archive_contains_structured_records_and_no_logs() -> None:
 
 @pytest.mark.usefixtures("account")
 def test_requested_logs_are_added_after_confirmation() -> None:
-    ended = CliRunner().invoke(trn, ["support", *GOOD, "--include-logs"], input="y\n")
+    ended = run("support", *GOOD, "--include-logs", stdin="y\n")
     assert ended.exit_code == ExitCode.OK, ended.output
     shown = ended.stdout.partition("may contain secrets?")[0]
     assert all(name in shown for name in LOGS)
@@ -115,7 +113,7 @@ def test_requested_logs_are_added_after_confirmation() -> None:
 
 @pytest.mark.usefixtures("account")
 def test_refused_logs_leave_no_archive(tmp_path: Path) -> None:
-    ended = CliRunner().invoke(trn, ["support", *GOOD, "--include-logs"], input="n\n")
+    ended = run("support", *GOOD, "--include-logs", stdin="n\n")
     assert ended.exit_code == ExitCode.NOT_READY
     assert list(tmp_path.glob("*.tar.gz")) == []
 

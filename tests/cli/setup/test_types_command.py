@@ -1,12 +1,8 @@
 """`trn types`."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from tests.cli.running import run
-from trainium_cli.exit_codes import ExitCode
 from trainium_core.catalog.catalog import builtin_catalog
 
 CATALOG = builtin_catalog()
@@ -27,13 +23,3 @@ def test_region_limits_types_to_its_offerings() -> None:
     shown = run("types", "--region", "us-west-2").stdout
     assert "us-west-2" in shown
     assert "us-east-1" not in shown
-
-
-@pytest.mark.parametrize("content", ["", "not toml"])
-def test_invalid_catalogue_is_refused_without_a_traceback(tmp_path: Path, content: str) -> None:
-    (tmp_path / "mine.toml").write_text(content)
-    ended = run("types", "--catalog", str(tmp_path / "mine.toml"))
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert f"--catalog: got '{tmp_path / 'mine.toml'}'\n    allowed: a TOML file" in ended.stderr
-    assert "\n    fix:     " in ended.stderr
-    assert "Traceback" not in ended.stderr

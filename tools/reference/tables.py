@@ -1,0 +1,132 @@
+"""Tables of the package's data: settings, checks, rules of `trn assess`, errors, instance types, zones, prices."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tools.reference.markdown import code, table, text
+from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, libraries, rules
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.engines.registry import ENGINES, engines_with_check
+from trainium_core.explanations.known_errors import KnownError, known_errors
+from trainium_core.plan.node_checks import NODE_CHECKS
+from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
+from trainium_core.preflight.runner import CHECKS
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.problems import SETTING_PREFIX
+from trainium_core.setting_schema.setting import Setting
+
+
+def settings() -> str:
+    parts = (
+        f"## {group}\n\n{table(('setting', 'meaning', 'default', 'allowed'), _settings_of(group))}" for group in GROUPS
+    )
+    return "\n\n".join(['<div class="settings" markdown>', *parts, "</div>"])
+
+
+def _settings_of(group: str) -> Iterator[tuple[str, ...]]:
+    for key, one in SETTINGS.items():
+        if GROUP_OF[key] == group:
+            default = "**required**" if one.default_text is None else text(one.default_text)
+            yield code(SETTING_PREFIX + key), _meaning(one), default, text(one.form.allowed)
+
+
+def _meaning(one: Setting) -> str:
+    return text(one.meaning) + (" &#8635;" if one.replaces_nodes else "")
+
+
+def preflight_checks() -> str:
+    rows = ((code(name), _finds_out(check), _stacks(name)) for name, check in CHECKS.items())
+    return table(("check", "finds out", "stacks"), rows)
+
+
+def _stacks(check: str) -> str:
+    with_it = engines_with_check(check)
+    return ", ".join(key for key in ENGINES if key in with_it) or "all"
+
+
+def node_checks() -> str:
+    return table(("check", "passes if"), ((code(name), text(finds_out)) for name, finds_out in NODE_CHECKS.items()))
+
+
+def _finds_out(check: Callable[..., Any]) -> str:
+    """The first sentence of the module of a check; each subject has one module."""
+    return text((inspect.getdoc(inspect.getmodule(check)) or "").partition("\n")[0])
+
+
+def assess_rules() -> str:
+    return table(("rule", "finds", *STACKS, "source"), _rules(is_library=False))
+
+
+def assess_libraries() -> str:
+    return table(("library", "why", *STACKS, "source"), _rules(is_library=True))
+
+
+def _rules(*, is_library: bool) -> Iterator[tuple[str, ...]]:
+    code_rules = [rule for rule in rules().values() if not rule.id.startswith(LIBRARY_PREFIX)]
+    for rule in libraries().optional if is_library else code_rules:
+        shown = text(rule.why if is_library else rule.title)
+        severities = (rule.severity[stack].name for stack in STACKS)
+        yield code(rule.id.removeprefix(LIBRARY_PREFIX)), shown, *severities, _source(rule)
+
+
+def _source(rule: Rule) -> str:
+    shown = f"{text(rule.source)}, {rule.date}"
+    return f"[{shown}]({rule.url})" if rule.url else shown
+
+
+def errors() -> str:
+    return "\n\n".join(_error(one) for one in known_errors())
+
+
+def _error(one: KnownError) -> str:
+    heading = one.name[0].upper() + one.name[1:]
+    seen = ", ".join(code(part) for part in one.pattern.split("|")) if _is_plain(one.pattern) else ""
+    lines = [f"### {heading}", f"**Cause.** {text(one.cause)}.", f"**Fix.** {text(one.fix)}."]
+    lines += [f"Its text contains {seen}."] if seen else []
+    source = f"[{text(one.source)}]({one.url})" if one.url else text(one.source)
+    return "\n\n".join([*lines, f"Source, {one.date}: {source}"])
+
+
+def _is_plain(pattern: str) -> bool:
+    return not any(special in pattern for special in "()[]{}?\\")
+
+
+def instance_types() -> str:
+    header = ("type", "devices", "NeuronCores", "device memory", "vCPUs", "memory", "EFA", "Gbps", "NVMe")
+    return table(header, (_hardware(entry) for entry in builtin_catalog().values()))
+
+
+def _hardware(entry: InstanceType) -> tuple[str, ...]:
+    logical = entry.logical_neuron_cores(entry.default_logical_neuroncore_config)
+    physical = entry.physical_neuron_cores
+    return (
+        code(entry.name),
+        f"{entry.devices} {entry.accelerator}",
+        "" if entry.is_gpu else str(logical) if logical == physical else f"{logical} ({physical})",
+        f"{entry.total_device_memory_gib} GiB",
+        str(entry.vcpus),
+        f"{entry.memory_gib} GiB",
+        str(entry.efa_interfaces),
+        f"{entry.network_gbps:g}",
+        f"{entry.nvme_disks} x {entry.nvme_disk_gb} GB",
+    )
+
+
+def zones() -> str:
+    rows = (
+        (code(entry.name), region, ", ".join(entry.zones[region]), ", ".join(entry.usage_classes))
+        for entry in builtin_catalog().values()
+        for region in entry.zones
+    )
+    return table(("type", "region", "zone IDs", "bought as"), rows)
+
+
+def prices() -> str:
+    rows = (
+        (code(item.instance_type), item.region, f"${price.usd:,.2f}", str(price.date), text(price.source))
+        for item, price in snapshot_prices().items()
+        if item.product == "on-demand" and item.instance_type and price.usd is not None
+    )
+    return table(("type", "region", "per hour", "as of", "source"), rows)
