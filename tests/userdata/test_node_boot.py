@@ -312,7 +312,7 @@ def test_file_system_that_does_not_mount_is_named_with_a_hint(mount: str, found:
     assert run.exit_code == 1
     assert reported(run.calls) == [
         "trn-node report failed FSx for Lustre file system fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com could not "
-        f"be mounted at /fsx: {found}; look whether it is AVAILABLE, and whether its security group lets the nodes in "
+        f"be mounted at /fsx: {found}; check that it is AVAILABLE, and that its security group lets the nodes in "
         "on TCP 988 and 1018-1023"
     ]
 

@@ -131,7 +131,10 @@ def test_driver_that_does_not_load_is_reported_with_kernel_message(node_for: Nod
             KEY.replace(EFA["key_fingerprint"], "0" * 40) + "; true",
             f"has the fingerprint {'0' * 40}, not {EFA['key_fingerprint']}",
         ),
-        (f"{KEY}; [[ $* != *--verify* ]]", "the signature of the EFA installer is not that of its key: it was not run"),
+        (
+            f"{KEY}; [[ $* != *--verify* ]]",
+            "the signature of the EFA installer is not by its key: the installer was not run",
+        ),
         (f"{OF_NEURON}exit 2", "the key of the EFA installer cannot be read"),
     ],
     ids=["another key", "bad signature", "no key"],

@@ -21,7 +21,11 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
     by name, the preferred ones first, with their stacks.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
-    possible = [one for one in frameworks().values() if node.framework in (None, one) and one.runs_on(kind)]
+    possible = [
+        framework
+        for framework in frameworks().values()
+        if node.framework in (None, framework) and framework.runs_on(kind)
+    ]
     return {
         "cluster_name": node.cluster_name,
         "instance_type": kind.name,
@@ -36,7 +40,7 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
         "nvme_disk_gb": kind.nvme_disk_gb,
         "scratch": SCRATCH_PATH if kind.nvme_disks else None,
         "framework": node.framework.environment if node.framework else None,
-        "frameworks": {one.environment: one.stack for one in possible},
+        "frameworks": {framework.environment: framework.stack for framework in possible},
         "neuron_software": node.neuron_software,
         "gpu_proof": _gpu_proof(kind),
         "self_test": _self_test(node.processes),

@@ -73,8 +73,8 @@ class Layout:
 
     def finished(self, root: Path) -> dict[str, Entry]:
         """Finished entries by name. In a layout with settle_seconds, those unchanged for that time."""
-        found = (self.entry(root, path) for path in self.candidates(root))
-        return {entry.name: entry for entry in found if entry}
+        entries = (self.entry(root, path) for path in self.candidates(root))
+        return {entry.name: entry for entry in entries if entry}
 
     def entry(self, root: Path, path: Path) -> Entry | None:
         try:

@@ -28,10 +28,10 @@ class PackingError(Exception):
 def pack(entry: Entry, file: Path) -> None:
     """Write an entry's files into a tar. Raises OSError, also if one is deleted in the meantime."""
     with tarfile.open(file, "w") as archive:
-        for each in entry.files:
-            member = tarfile.TarInfo(each.name if each == entry.path else str(each.relative_to(entry.path)))
-            member.size = each.stat().st_size
-            with each.open("rb") as content:
+        for file in entry.files:
+            member = tarfile.TarInfo(file.name if file == entry.path else str(file.relative_to(entry.path)))
+            member.size = file.stat().st_size
+            with file.open("rb") as content:
                 archive.addfile(member, content)
 
 

@@ -65,15 +65,15 @@ class Renewal:
                 return [each for each in known if self._s3.now - each.modified > lifetime * FRESH]
         return []
 
-    def _renew(self, each: Stored) -> bool:
-        url = self._cache.url + each.key
+    def _renew(self, entry: Stored) -> bool:
+        url = self._cache.url + entry.key
         kept = self._s3.head(url)
         # Nodes ignore entries without a checksum.
         return bool(kept and kept.digest and self._s3.renew(url, kept))
 
 
-def _lifetime(each: Stored, kept: Kept) -> float | None:
+def _lifetime(entry: Stored, kept: Kept) -> float | None:
     """The lifetime in seconds; None for entries that are not renewed."""
     if kept.expires is not None:
-        return max(kept.expires - each.modified, 0.0)
+        return max(kept.expires - entry.modified, 0.0)
     return None if kept.is_versioned else LIFETIME_SECONDS

@@ -126,5 +126,5 @@ def _graph(name: str) -> str:
     return _bare(name).partition("+")[0]
 
 
-def _differs_only_in(one: Place, other: Place, field: str) -> bool:
-    return one != other and one._replace(**{field: getattr(other, field)}) == other
+def _differs_only_in(place: Place, other: Place, field: str) -> bool:
+    return place != other and place._replace(**{field: getattr(other, field)}) == other

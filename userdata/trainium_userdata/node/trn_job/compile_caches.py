@@ -178,5 +178,5 @@ def _version(venvs: Iterable[Path], package: str) -> str:
 
 def _stacks(stack: str, venvs: Sequence[Path]) -> list[str]:
     """JAX compiles with libneuronxla, and has another cache on top of it."""
-    found = ["xla", "jax"] if stack == "jax" else [stack]
-    return [*found, "vllm"] if _version(venvs, "vllm") or _version(venvs, "vllm_neuron") else found
+    stacks = ["xla", "jax"] if stack == "jax" else [stack]
+    return [*stacks, "vllm"] if _version(venvs, "vllm") or _version(venvs, "vllm_neuron") else stacks

@@ -60,19 +60,19 @@ class Observed:
         """The highest counters of any process; `processes`: the number of processes with counters."""
         if not self._launch.spec.observe:
             return {}
-        found = [one for one in map(_read, sorted((self._folder / "counted").glob("*.json"))) if one]
+        counts = [*filter(None, map(_read, sorted((self._folder / "counted").glob("*.json"))))]
         fallbacks: dict[str, int] = {}
-        for one in found:
-            for name, count in one["fallbacks"].items():
+        for process in counts:
+            for name, count in process["fallbacks"].items():
                 fallbacks[name] = max(count, fallbacks.get(name, 0))
         most = sorted(fallbacks.items(), key=lambda item: (-item[1], item[0]))[:MAX_NAMES]
         return {
             "observed": {
-                "processes": len(found),
-                "stack": found[0]["stack"] if found else "",
+                "processes": len(counts),
+                "stack": counts[0]["stack"] if counts else "",
                 "fallbacks": dict(most),
-                "compiled": max((one["compiled"] for one in found), default=0),
-                "compile_seconds": round(max((one["compile_seconds"] for one in found), default=0), 3),
+                "compiled": max((process["compiled"] for process in counts), default=0),
+                "compile_seconds": round(max((process["compile_seconds"] for process in counts), default=0), 3),
                 "reasons": dict(self._compiling.reasons.most_common(MAX_NAMES)),
                 "errors": dict(self._compiling.errors.most_common(MAX_NAMES)),
             }

@@ -32,13 +32,13 @@ def descendants() -> list[int]:
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
             if state != "Z":
                 children.setdefault(int(parent), []).append(int(folder.name))
-    found: list[int] = []
+    processes: list[int] = []
     left = [os.getpid()]
     while left:
         direct = children.get(left.pop(), [])
-        found += direct
+        processes += direct
         left += direct
-    return found
+    return processes
 
 
 def ranks() -> list[int]:

@@ -24,13 +24,13 @@ class Store:
     def keys(self) -> list[str]:
         """The keys of everything below the folder."""
         bucket = self._url[: self._url.index("/", len("s3://")) + 1]
-        found = self._s3.list(f"{self._url}/", below=True)
-        return [each.key[len(self._url) - len(bucket) + 1 :] for each in found]
+        objects = self._s3.list(f"{self._url}/", below=True)
+        return [stored.key[len(self._url) - len(bucket) + 1 :] for stored in objects]
 
     def read(self, key: str) -> dict[str, Any] | None:
         """A JSON object; None if it does not exist."""
-        found = self._s3.get(f"{self._url}/{key}")
-        return json_value(found[0]) if found else None
+        stored = self._s3.get(f"{self._url}/{key}")
+        return json_value(stored[0]) if stored else None
 
     def write(self, key: str, content: Mapping[str, Any]) -> None:
         self._s3.put(f"{self._url}/{key}", json.dumps(content).encode())

@@ -161,20 +161,20 @@ class Cluster:
 
     def _read(self, url: str, now: float) -> None:
         try:
-            found = self._s3.get(url, self._etag)
+            stored = self._s3.get(url, self._etag)
         except S3Error as error:
             # Without permission to list the bucket, S3 answers 403 for objects that do not exist.
             if error.status != 403 or self._membership:
                 raise
             return
-        if found:
-            membership = json.loads(found[0])
+        if stored:
+            membership = json.loads(stored[0])
             for node in membership["nodes"]:
                 # It is written into a shell file.
                 ipaddress.ip_address(node["address"])
             if membership["version"] != self._membership.get("version"):
                 self._peers_deadline = now + PEERS_TIMEOUT_SECONDS
-            self._membership, self._etag = membership, found[1]
+            self._membership, self._etag = membership, stored[1]
 
     def _test(self, others: dict[str, str], plan: dict[str, Any], instance_id: str, now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]

@@ -116,12 +116,12 @@ def _double(block: Any) -> Any:
 
 def main(stack: str, blocks: int = 0) -> None:
     wanted = CUDA if stack == CUDA else "neuron"
-    for found in {"xla": xla, "native": native, "jax": jax, CUDA: cuda}[stack](blocks):
-        if isinstance(found, bool):
-            wrong = "" if found else "reads other numbers from device memory than were written there"
+    for result in {"xla": xla, "native": native, "jax": jax, CUDA: cuda}[stack](blocks):
+        if isinstance(result, bool):
+            wrong = "" if result else "reads other numbers from device memory than were written there"
             print(MEMORY_MARK + json.dumps(wrong), flush=True)
         else:
-            print(MARK + json.dumps(verdict(*found, wanted)), flush=True)
+            print(MARK + json.dumps(verdict(*result, wanted)), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,18 @@ def check_driver(plan: dict[str, Any]) -> Check:
     runtime = runtime_version()
     if not loaded:
         if files.path("sys/module/neuron").exists():
-            return wrong("version unknown", "the Neuron driver does not show its version")
+            return failed_check("version unknown", "the Neuron driver does not show its version")
         if installed:
-            return wrong(f"{installed} not loaded", f"the Neuron driver {installed} is not loaded", may_heal=True)
-        return wrong("not installed", "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel")
+            return failed_check(
+                f"{installed} not loaded", f"the Neuron driver {installed} is not loaded", may_heal=True
+            )
+        return failed_check("not installed", "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel")
     if installed and installed != loaded:
         found = f"{loaded} loaded, {installed} installed"
-        return wrong(found, f"the Neuron driver is {found}: reload it, or reboot", may_heal=True)
+        return failed_check(found, f"the Neuron driver is {found}: reload it, or reboot", may_heal=True)
     found = f"driver {loaded}, " + (f"runtime {runtime}" if runtime else "no runtime on the host")
     if not runtime and plan.get("framework"):
-        return wrong(found, f"the Neuron runtime ({RUNTIME}) is not installed")
+        return failed_check(found, f"the Neuron runtime ({RUNTIME}) is not installed")
     return Check("driver", EXPECTED, found, True)
 
 
@@ -53,13 +55,13 @@ def incompatibility(plan: dict[str, Any]) -> str:
     """Why the loaded driver and the runtime are incompatible; empty if they are not."""
     loaded, runtime = files.read("sys/module/neuron/version").strip(), runtime_version()
     for rule in plan.get("driver_rules", []):
-        if loaded and runtime and within(rule, "driver", loaded) and within(rule, "runtime", runtime):
+        if loaded and runtime and is_within(rule, "driver", loaded) and is_within(rule, "runtime", runtime):
             sentence = f"driver {loaded} and runtime {runtime} are incompatible: {rule['why']}"
             return f"{sentence}; install both from one Neuron release"
     return ""
 
 
-def wrong(found: str, problem: str, *, may_heal: bool = False) -> Check:
+def failed_check(found: str, problem: str, *, may_heal: bool = False) -> Check:
     return Check("driver", EXPECTED, found, False, problem, may_heal)
 
 
@@ -74,11 +76,11 @@ def runtime_version() -> str:
 
 
 def version(text: str) -> tuple[int, ...]:
-    found = re.match(r"\d{1,9}(\.\d{1,9})*", text.strip())
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    match = re.match(r"\d{1,9}(\.\d{1,9})*", text.strip())
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
-def within(rule: dict[str, str], name: str, found: str) -> bool:
+def is_within(rule: dict[str, str], name: str, text: str) -> bool:
     """Whether a version is within the bounds of the rule."""
     low, high = rule.get(f"{name}_from"), rule.get(f"{name}_below")
-    return (low is None or version(found) >= version(low)) and (high is None or version(found) < version(high))
+    return (low is None or version(text) >= version(low)) and (high is None or version(text) < version(high))

@@ -58,7 +58,7 @@ def own_name(instance_id: str) -> str:
 
 def location(name: str) -> str:
     """One of the locations. Raises OSError if it is missing."""
-    found = locations().get(name)
-    if not found:
+    value = locations().get(name)
+    if not value:
         raise OSError(f"/{LOCATIONS} names no {name}")
-    return found
+    return value

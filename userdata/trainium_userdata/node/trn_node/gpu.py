@@ -67,8 +67,8 @@ def check_gpus(plan: dict[str, Any], gpus: Gpus, error: str) -> list[Check]:
     if error:
         first = Check("gpus", str(expected), error, False, error)
         return [first, *(not_checked(name, "nvidia-smi lists no GPU") for name in NAMES[1:])]
-    found = [gpu["index"] for gpu in gpus]
-    missing = ", ".join(str(number) for number in range(expected) if str(number) not in found)
+    indexes = [gpu["index"] for gpu in gpus]
+    missing = ", ".join(str(number) for number in range(expected) if str(number) not in indexes)
     detail = f" (missing {missing})" if missing else ""
     count = check("gpus", str(expected), f"{len(gpus)}{detail}", f"{len(gpus)} of {expected} GPUs{detail}")
     return [count, _check_memory(plan["device_memory_gib"], gpus), _check_settings(gpus)]

@@ -26,8 +26,8 @@ class Imds:
     """endpoint: Default: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address. retries: Default: web.RETRIES."""
 
     def __init__(self, endpoint: str | None = None, *, retries: int | None = None) -> None:
-        found = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
-        self._endpoint = found.rstrip("/")
+        address = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
+        self._endpoint = address.rstrip("/")
         self.retries = retries
         self._token = ""
         self._credentials: tuple[float, Credentials] | None = None
@@ -47,8 +47,8 @@ class Imds:
         folder = "iam/security-credentials/"
         role = (self.get(folder) or "").strip()
         try:
-            found = json.loads(self.get(folder + role.splitlines()[0]) or "")
-            credentials = Credentials(found["AccessKeyId"], found["SecretAccessKey"], found["Token"])
+            document = json.loads(self.get(folder + role.splitlines()[0]) or "")
+            credentials = Credentials(document["AccessKeyId"], document["SecretAccessKey"], document["Token"])
         except (ValueError, LookupError, TypeError):
             raise OSError("the metadata service has no credentials of an instance role") from None
         self._credentials = time.monotonic(), credentials

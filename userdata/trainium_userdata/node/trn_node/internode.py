@@ -59,8 +59,8 @@ class Judgement(NamedTuple):
     def from_json(cls, raw: Any) -> Judgement:
         """Any node may have written it. Raises LookupError, TypeError or AttributeError if it is invalid."""
 
-        def sentences(given: Any) -> dict[str, str]:
-            return {str(node)[:_LONGEST]: str(text)[:_LONGEST] for node, text in given.items()}
+        def sentences(texts: Any) -> dict[str, str]:
+            return {str(node)[:_LONGEST]: str(text)[:_LONGEST] for node, text in texts.items()}
 
         return cls(
             str(raw["found"])[:_LONGEST],
@@ -85,7 +85,7 @@ def pairs(nodes: Sequence[str], number: int) -> list[list[str]]:
     seats = [first, *others[turn:], *others[:turn]]
     half = len(seats) // 2
 
-    return [[one, other] for one, other in zip(seats[:half], reversed(seats[half:])) if one and other]
+    return [[left, right] for left, right in zip(seats[:half], reversed(seats[half:])) if left and right]
 
 
 def last_step(nodes: Sequence[str]) -> int:
@@ -166,7 +166,9 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
     if seen_wrong:
         sentence = f"wrong sums over {names_of_all}: {_first_detail(together)}; {doubt}"
         return Judgement(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
-    parted = [f"{one} and {other}" for one in nodes for other, right in met[one].items() if one < other and not right]
+    parted = [
+        f"{node} and {other}" for node in nodes for other, right in met[node].items() if node < other and not right
+    ]
     shown = f"; in pairs, not right between {_listed(parted)}" if parted else ""
     return Judgement(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
 

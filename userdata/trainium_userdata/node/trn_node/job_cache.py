@@ -18,22 +18,22 @@ FOLDER = "var/cache/trn/jobs"
 def framework_environment(stack: str | None) -> tuple[str, Path] | None:
     """A stack and its virtual environment: of the given stack, or of the node. None if the node has none."""
     plan = files.plan()
-    frameworks = {name: each for name, each in plan.get("frameworks", {}).items() if stack in (None, each)}
-    found = framework_python({**plan, "frameworks": frameworks})
-    return (found[0], found[1].parent.parent) if found else None
+    frameworks = {name: own for name, own in plan.get("frameworks", {}).items() if stack in (None, own)}
+    framework = framework_python({**plan, "frameworks": frameworks})
+    return (framework[0], framework[1].parent.parent) if framework else None
 
 
 def compile_cache(stack: str | None) -> dict[str, Any] | None:
     """The part of a job's launch file for the given stack, or for that of the node; None if it has no cache."""
     plan, url = files.plan(), files.locations().get("TRN_CACHE_URL")
-    found = framework_environment(stack)
-    if not url or not found or found[0] not in STACKS:
+    framework = framework_environment(stack)
+    if not url or not framework or framework[0] not in STACKS:
         return None
     return {
         "url": url,
         "folder": str(files.path(FOLDER)),
-        "stack": found[0],
-        "venv": str(found[1]),
+        "stack": framework[0],
+        "venv": str(framework[1]),
         "instance_type": plan["instance_type"],
         "lnc": plan["logical_neuroncore_config"] or 1,
         "read_only": files.locations().get("TRN_CACHE_ACCESS") == "read",
@@ -42,13 +42,13 @@ def compile_cache(stack: str | None) -> dict[str, Any] | None:
 
 def direct_url() -> str:
     """Where PyTorch/XLA stores compiled graphs outside of jobs. Raises ValueError if its compiler is not known."""
-    given = compile_cache("xla")
-    if given is None:
+    cache = compile_cache("xla")
+    if cache is None:
         raise ValueError("this node has no PyTorch/XLA")
-    if given["read_only"]:
+    if cache["read_only"]:
         raise ValueError("the compile cache is read-only, and PyTorch/XLA has to write")
-    compiler = version_in(Path(given["venv"]), "neuronx_cc")
-    return direct_url_of(given["url"], compiler=compiler, instance_type=given["instance_type"], lnc=given["lnc"])
+    compiler = version_in(Path(cache["venv"]), "neuronx_cc")
+    return direct_url_of(cache["url"], compiler=compiler, instance_type=cache["instance_type"], lnc=cache["lnc"])
 
 
 def make_folder() -> None:

@@ -44,9 +44,9 @@ def last_lines(result: Run) -> list[str]:
 
 def check_limit(name: str, expected: str, login: str, service: str) -> Check:
     wrong = [
-        f"{found} for {user}"
-        for found, user in ((login, "login users"), (service, "services"))
-        if not enough(found, expected)
+        f"{value} for {user}"
+        for value, user in ((login, "login users"), (service, "services"))
+        if not is_enough(value, expected)
     ]
     found = "; ".join(wrong) or (login if login == service else f"{login}; {service} for services")
     return Check(name, expected, found, not wrong, f"{name} is {found}, not {expected}")
@@ -73,10 +73,10 @@ def give_to_job_user(path: Path) -> None:
         os.chown(path, JOB_UID, JOB_UID, follow_symlinks=False)
 
 
-def enough(found: str, expected: str) -> bool:
-    if found == "unlimited" or found == expected:
+def is_enough(value: str, expected: str) -> bool:
+    if value in ("unlimited", expected):
         return True
-    return found.isdecimal() and expected.isdecimal() and int(found) >= int(expected)
+    return value.isdecimal() and expected.isdecimal() and int(value) >= int(expected)
 
 
 def check_reserved_ports(plan: dict[str, Any]) -> Check:

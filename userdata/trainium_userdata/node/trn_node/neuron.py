@@ -94,9 +94,9 @@ def core_count(devices: Devices) -> int:
 def users(devices: Devices) -> list[str]:
     """Processes that use NeuronCores: command and process id."""
     held = [device.get("neuron_processes") for device in devices]
-    processes = [each for some in held if isinstance(some, list) for each in cast("list[Any]", some)]
-    valid = [cast("dict[str, Any]", each) for each in processes if isinstance(each, dict)]
-    return sorted({f"{each.get('command')} ({each.get('pid')})" for each in valid})
+    processes = [process for users in held if isinstance(users, list) for process in cast("list[Any]", users)]
+    valid = [cast("dict[str, Any]", process) for process in processes if isinstance(process, dict)]
+    return sorted({f"{process.get('command')} ({process.get('pid')})" for process in valid})
 
 
 def nearly(size: int | None, expected: int) -> int | None:

@@ -84,7 +84,7 @@ class Objects(S3):
         Those with a further slash only with `below`.
         """
         bucket, _, prefix = url[len("s3://") :].partition("/")
-        found: list[Object] = []
+        objects: list[Object] = []
         token = ""
         for number in itertools.count(1):
             parameters = {"continuation-token": token} if token else {}
@@ -93,11 +93,11 @@ class Objects(S3):
             response = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
             for item in response.iterfind("{*}Contents"):
                 key, modified, size, etag = (item.findtext(f"{{*}}{name}", "") for name in OBJECT_FIELDS)
-                found.append(Object(key, modified, int(size or 0), etag))
+                objects.append(Object(key, modified, int(size or 0), etag))
             token = response.findtext("{*}NextContinuationToken", "")
             if not token or number == most_requests:
                 break
-        return found
+        return objects
 
 
 class FilePart:

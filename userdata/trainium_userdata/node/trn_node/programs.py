@@ -26,8 +26,8 @@ class Run(NamedTuple):
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of this process without variables for Neuron and Python, and with Neuron's programs on PATH."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED_PREFIXES)}
-    found = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
-    return {**kept, "PATH": found, "LC_ALL": "C", **(changes or {})}
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
+    return {**kept, "PATH": path, "LC_ALL": "C", **(changes or {})}
 
 
 def run(

@@ -71,18 +71,18 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
     # A refusal is final: only temporary errors are retried.
     answer = web.retry(attempt, (200, 400, 403, 404), imds.retries)
     try:
-        found: Any = json.loads(answer.body)
+        value: Any = json.loads(answer.body)
     except ValueError:
-        found = {}
+        value = {}
     if answer.status != 200:
-        code = str(found.get("__type", answer.status)).rpartition("#")[2]
-        message = found.get("message") or found.get("Message") or ""
+        code = str(value.get("__type", answer.status)).rpartition("#")[2]
+        message = value.get("message") or value.get("Message") or ""
         raise OSError(f"AWS returns no value for {arn}: {code} {message}".rstrip())
     try:
         for key in service.value:
-            found = found[key]
+            value = value[key]
     except (LookupError, TypeError):
-        found = None
-    if not isinstance(found, str):
-        raise OSError(f"{arn} holds no text")
-    return found
+        value = None
+    if not isinstance(value, str):
+        raise OSError(f"{arn} contains no text")
+    return value

@@ -185,8 +185,8 @@ def _test_with_pytorch(computation: _Computation, cores: int) -> list[_CoreResul
     times = computation.plan["self_test"]
 
     def attempt(core: int) -> _CoreResult:
-        found = computation.results(times["seconds"] if core else times["first_seconds"], core)
-        return found[0] if found else _CoreResult(error="prints no result")
+        results = computation.results(times["seconds"] if core else times["first_seconds"], core)
+        return results[0] if results else _CoreResult(error="prints no result")
 
     results = _retried_alone([attempt(0)], attempt)
     with ThreadPoolExecutor(min(cores, os.cpu_count() or 1)) as pool:
@@ -212,16 +212,16 @@ def _retried_alone(results: list[_CoreResult], attempt: Callable[[int], _CoreRes
 def _test_with_jax(computation: _Computation, cores: int) -> list[_CoreResult]:
     """One process computes on one core after another, and ends at the first core without a result."""
     times = computation.plan["self_test"]
-    found = computation.results(times["first_seconds"] + times["seconds"])
-    unfinished = 0 < len(found) <= cores and bool(found[-1].error)
-    again = unfinished and not any(result.wrong for result in found)
+    results = computation.results(times["first_seconds"] + times["seconds"])
+    unfinished = 0 < len(results) <= cores and bool(results[-1].error)
+    again = unfinished and not any(result.wrong for result in results)
     if again:
-        found = computation.results(times["first_seconds"] + times["seconds"])
-    if len(found) > cores and found[-1].error:
+        results = computation.results(times["first_seconds"] + times["seconds"])
+    if len(results) > cores and results[-1].error:
         # It failed after the last core.
-        found.pop()
-    missing = _CoreResult(error="was not reached" if found and found[-1].error else "is not shown by JAX")
-    return [result._replace(again=again) for result in found] + [missing] * (cores - len(found))
+        results.pop()
+    missing = _CoreResult(error="was not reached" if results and results[-1].error else "is not shown by JAX")
+    return [result._replace(again=again) for result in results] + [missing] * (cores - len(results))
 
 
 def _cores(numbers: list[int], unit: str) -> str:

@@ -36,10 +36,10 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
     for name, address in nodes.items():
         if name == instance_id:
             continue
-        found = s3.get(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(name)))
-        if not found:
+        stored = s3.get(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(name)))
+        if not stored:
             raise LookupError(f"{name} has not stored its keys yet")
-        user, host = map(_key, json_value(found[0]))
+        user, host = map(_key, json_value(stored[0]))
         blocks["authorized_keys"] += f'from="{address}" {user} {MARK}\n'
         blocks["known_hosts"] += f"{address} {host} {MARK}\n"
     for file, block in blocks.items():
@@ -61,7 +61,7 @@ def _as_user(folder: Path, script: str, text: str = "") -> None:
 
 def _key(text: str) -> str:
     """The key without its comment. Raises ValueError if it is invalid, because it comes from another machine."""
-    found = re.match(r"ssh-ed25519 [\w+/]{60,80}", text)
-    if not found:
+    match = re.match(r"ssh-ed25519 [\w+/]{60,80}", text)
+    if not match:
         raise ValueError("not an ed25519 public key")
-    return found[0]
+    return match[0]

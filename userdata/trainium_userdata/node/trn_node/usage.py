@@ -75,15 +75,15 @@ def device_users() -> list[str]:
     """Names and ids of the processes that use a device. Raises OSError if they cannot be determined."""
     if not any(files.path(DEVICES).glob("neuron*")) and not any(files.path(GPUS).glob("*")):
         raise OSError("the driver shows no Neuron device and no GPU")
-    found: list[str] = []
+    processes: list[str] = []
     for folder in files.path("proc").glob("[0-9]*"):
         try:
             name = (folder / "comm").read_text().strip()
             if name not in OBSERVERS and holds_a_device(folder):
-                found.append(f"{name} ({folder.name})")
+                processes.append(f"{name} ({folder.name})")
         except (FileNotFoundError, ProcessLookupError):  # it has ended in the meantime
             continue
-    return sorted(found)
+    return sorted(processes)
 
 
 def holds_a_device(process: Path) -> bool:

@@ -141,7 +141,7 @@ def quick_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     with ThreadPoolExecutor() as side_by_side:
         others = side_by_side.map(guarded, *other_quick_checks(plan))
         checks, cores = gpu_checks(plan) if plan.get("gpus") else device_checks(plan)
-        checks += [check for found in others for check in found]
+        checks += [check for results in others for check in results]
     return [check.counted(plan) for check in checks], cores
 
 

@@ -161,22 +161,22 @@ class Watch:
         # A reloaded driver counts from zero.
         before = {key: min(count, self._memory["counts"].get(key, count)) for key, count in now.items()}
         self._memory["counts"] = before
-        found = dict.fromkeys(gpu.increases(before, now), FAILED) if has_gpus else hardware.increases(before, now)
-        self._repairable = {text: state for text, state in found.items() if state == DRAINING}
-        self._remember({text: state for text, state in found.items() if state == FAILED})
+        states = dict.fromkeys(gpu.increases(before, now), FAILED) if has_gpus else hardware.increases(before, now)
+        self._repairable = {text: state for text, state in states.items() if state == DRAINING}
+        self._remember({text: state for text, state in states.items() if state == FAILED})
 
-    def _remember(self, found: dict[str, str]) -> None:
+    def _remember(self, states: dict[str, str]) -> None:
         errors = self._memory["errors"]
-        for text, state in found.items():
+        for text, state in states.items():
             if text not in errors and list(errors.values()).count(state) < MAX_ERRORS:
                 log(f"{state or 'noted'}: {text}")
                 errors[text] = state
 
-    def _set_notices(self, source: str, found: list[Notice]) -> None:
+    def _set_notices(self, source: str, notices: list[Notice]) -> None:
         before = self._found.get(source, [])
-        for notice in {*found} ^ {*before}:
-            log(f"{'notice' if notice in found else 'withdrawn'}: {notice.reason} {iso(notice.at)}")
-        self._found[source] = found
+        for notice in {*notices} ^ {*before}:
+            log(f"{'notice' if notice in notices else 'withdrawn'}: {notice.reason} {iso(notice.at)}")
+        self._found[source] = notices
 
     def _update_record(self, own_record: dict[str, Any] | None) -> None:
         """Update the notice, the jobs and the record."""
