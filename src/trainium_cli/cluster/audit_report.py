@@ -31,8 +31,8 @@ def verdict_line(audit: Audit) -> str:
     unread = f"; {len(audit.not_read)} could not be read" if audit.not_read else ""
     if not left:
         return f"unknown whether anything is left of {audit.cluster} in {audit.region}{unread}"
-    things = f"{len(left)} thing{'s' if len(left) > 1 else ''}"
-    return f"{things} left of {audit.cluster} in {audit.region}, per month: {per_month(left)}{unread}"
+    resources = f"{len(left)} resource{'s' if len(left) > 1 else ''}"
+    return f"{resources} left of {audit.cluster} in {audit.region}, per month: {per_month(left)}{unread}"
 
 
 def per_month(resources: Iterable[Audited]) -> Total:
@@ -77,7 +77,7 @@ def audit_as_json(audit: Audit) -> dict[str, Any]:
         "cluster": audit.cluster,
         "time": audit.time.isoformat(),
         "account": audit.identity.account,
-        "asked_as": audit.identity.arn,
+        "caller": audit.identity.arn,
         "endpoint": audit.identity.endpoint,
         "region": audit.region,
         "usd_per_month": {group: _total(audit.of(group)) for group in HEADINGS},
@@ -95,7 +95,7 @@ def audit_as_json(audit: Audit) -> dict[str, Any]:
         ],
         "kinds_looked_for": list(audit.kinds),
         "calls": dict(audit.calls),
-        "prices_not_heard": list(audit.prices_unavailable),
+        "prices_unavailable": list(audit.prices_unavailable),
     }
 
 
@@ -130,7 +130,7 @@ def audit_as_page(audit: Audit) -> str:
         f"**{verdict_line(audit)}**",
         "",
         f"- Time: {audit.time.isoformat(timespec='seconds')}",
-        f"- Account: {audit.identity.account}{elsewhere}, asked as {audit.identity.arn}",
+        f"- Account: {audit.identity.account}{elsewhere}, requested as {audit.identity.arn}",
         f"- Region: {audit.region}, and global resources",
         f"- Calls: {sum(audit.calls.values())}, all read-only",
         "",

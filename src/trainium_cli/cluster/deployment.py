@@ -62,14 +62,14 @@ def deploy_stacks(
     folder: Path,
     yes: bool,
     replace_nodes: bool = False,
-    consented: bool = False,
+    is_confirmed: bool = False,
 ) -> ExitCode:
     """Deploy the stacks of engines, and explain a failure.
 
     Args:
         yes: Do not prompt.
         replace_nodes: Running nodes may end.
-        consented: The deployment was confirmed already.
+        is_confirmed: The deployment was confirmed already.
 
     Raises:
         CliError, UnavailableError: The deployment did not succeed, or its state is unknown.
@@ -91,9 +91,11 @@ def deploy_stacks(
             replace=replace_nodes,
         )
     named = [*(CONSTRUCT_IDS[key] for key in engines), *context]
-    if not (yes or consented):
+    if not (yes or is_confirmed):
         _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
-    if not (yes or consented) and not _consents(plan, engines, there=[name for name, last in before.items() if last]):
+    if not (yes or is_confirmed) and not _confirm_deployment(
+        plan, engines, existing=[name for name, last in before.items() if last]
+    ):
         raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
     run = CdkRun(program, ["deploy", *named, "--require-approval", "never"], folder)
     with interrupt_message(_INTERRUPTED):
@@ -128,17 +130,17 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
     echo("Next: `trn run SCRIPT` runs a job, `trn status` shows cluster and price, `trn destroy` removes everything.")
 
 
-def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bool:
+def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequence[str]) -> bool:
     """Show the stacks, their cost and their end, and ask for confirmation.
 
-    there: names of the stacks that will be updated.
+    `existing` names the stacks that will be updated.
     """
     with waiting("Asking AWS for prices ..."):
         hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour
     apart = [ENGINES[key].construct_id for key in engines if not ENGINES[key].nodes_are_ec2_instances]
     rows = [
         *(
-            ("Stack", f"{name}: {'updated' if name in there else 'new'}")
+            ("Stack", f"{name}: {'updated' if name in existing else 'new'}")
             for name in (plan.stack_names[key] for key in engines)
         ),
         ("Nodes", f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}"),
@@ -238,7 +240,7 @@ def ask_about_ending_nodes(
 def _in_words(changes: Sequence[ResourceChange]) -> str:
     """The number of created, changed and deleted resources, with their types."""
     parts: list[str] = []
-    for action, verb in (("Add", "made"), ("Modify", "changed"), ("Remove", "removed")):
+    for action, verb in (("Add", "created"), ("Modify", "changed"), ("Remove", "deleted")):
         kinds = sorted(
             {change.kind.partition("::")[2].replace("::", " ") for change in changes if change.action == action}
         )
@@ -246,7 +248,7 @@ def _in_words(changes: Sequence[ResourceChange]) -> str:
             number = sum(change.action == action for change in changes)
             named = ", ".join(kinds[:_KINDS_NAMED] + ["and others"] * (len(kinds) > _KINDS_NAMED))
             parts.append(f"{number} resource{'s are' if number > 1 else ' is'} {verb} ({named})")
-    return "; ".join(parts) or "nothing changes"
+    return "; ".join(parts) or "no resource changes"
 
 
 def _confirm_ending(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> None:

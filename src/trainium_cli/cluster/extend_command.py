@@ -87,7 +87,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
         with interrupt_message(
             f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` deploys it."
         ):
-            code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
+            code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, is_confirmed=True)
     finally:
         if code is not ExitCode.OK:
             now = _ends_now(plan.pilot.ends, stacks)

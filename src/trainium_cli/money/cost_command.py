@@ -138,7 +138,7 @@ def spending_as_json(spending: Spending) -> dict[str, Any]:
         if forecast is None
         else {"ends": forecast.ends, "hours_left": float(forecast.hours), "total": _total(forecast.total)},
         "not_read": [{"what": unread.what, "reason": unread.reason} for unread in spending.audit.not_read],
-        "prices_not_heard": list(spending.audit.prices_unavailable),
+        "prices_unavailable": list(spending.audit.prices_unavailable),
     }
 
 

@@ -167,7 +167,7 @@ def estimate_as_json(plan: Plan, estimated: Estimate) -> dict[str, Any]:
             "pilot": _total_as_json(estimated.pilot),
         },
         "lines": [_line_as_json(line, estimated.hours) for line in estimated.lines],
-        "aws_not_heard": list(estimated.unavailable),
+        "prices_unavailable": list(estimated.unavailable),
         "warning": sales_warning(plan, estimated),
     }
 

@@ -139,7 +139,7 @@ def found_as_json(request: CapacityRequest, found: CapacitySearch, overrides: Se
             for option in found.options
         ],
         "prices": _sources(found),
-        "aws_not_heard_about_prices": list(found.unavailable),
+        "prices_unavailable": list(found.unavailable),
     }
 
 
@@ -149,7 +149,7 @@ def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Seque
     out.print(f"{nodes} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
     ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
     if ways:
-        numbers = ["Hours", "In all", "Node-hour"]
+        numbers = ["Hours", "Total", "Node-hour"]
         columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
         rows = [[str(number), *_row(option)] for number, option in enumerate(ways, start=1)]
         out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))

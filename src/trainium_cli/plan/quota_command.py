@@ -174,7 +174,7 @@ def _show_requests(requests: tuple[QuotaRequest, ...]) -> None:
         ]
         for request in requests
     ]
-    columns = ["Asked", "vCPUs", "State", "Changed", "Case", "Request"]
+    columns = ["Requested", "vCPUs", "State", "Changed", "Case", "Request"]
     console().print()
     console().print(table(columns, rows, right=["vCPUs"], wrapping=["Request"]))
 

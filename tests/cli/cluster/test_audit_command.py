@@ -50,7 +50,7 @@ def report(folder: Path, ending: str) -> str:
         (
             LEFT,
             ExitCode.NOT_READY,
-            f"2 things left of {CLUSTER} in us-west-2, per month: at least $8.00, 1 amount",
+            f"2 resources left of {CLUSTER} in us-west-2, per month: at least $8.00, 1 amount",
         ),
         (
             DENIED,

@@ -102,7 +102,7 @@ def test_json_equals_the_tables_with_every_source(capacity: CapacityCommand) -> 
     assert (block["total"], block["hourly"], block["buys_from"]) == (360.0, 15.0, FOR_SALE.offering_id)
     assert block["next"].startswith("trn capacity buy ")
     assert all(source.startswith("snapshot, 20") for source in printed["prices"])
-    assert printed["aws_not_heard_about_prices"] == ["no answer about price"]
+    assert printed["prices_unavailable"] == ["no answer about price"]
 
 
 @pytest.mark.parametrize(
