@@ -15,7 +15,7 @@ Client = Callable[[str], Any]
 OBJECTS = "S3 objects"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Kind:
     """One kind of resource: the call that lists it, and the JMESPath of the ids in its response."""
 
@@ -26,87 +26,51 @@ class Kind:
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def _ec2(name: str, operation: str, ids: str) -> Kind:
-    return Kind(name=name, service="ec2", operation=operation, ids=ids)
-
-
 KINDS = (
-    Kind(name="CloudFormation stacks", service="cloudformation", operation="describe_stacks", ids="Stacks[].StackName"),
-    _ec2("VPCs", "describe_vpcs", "Vpcs[].VpcId"),
-    _ec2("subnets", "describe_subnets", "Subnets[].SubnetId"),
-    _ec2("route tables", "describe_route_tables", "RouteTables[].RouteTableId"),
-    _ec2("network ACLs", "describe_network_acls", "NetworkAcls[].NetworkAclId"),
-    _ec2("security groups", "describe_security_groups", "SecurityGroups[].GroupId"),
-    _ec2("VPC endpoints", "describe_vpc_endpoints", "VpcEndpoints[?State != 'deleted'].VpcEndpointId"),
-    _ec2("internet gateways", "describe_internet_gateways", "InternetGateways[].InternetGatewayId"),
-    _ec2("NAT gateways", "describe_nat_gateways", "NatGateways[?State != 'deleted'].NatGatewayId"),
-    _ec2("Elastic IP addresses", "describe_addresses", "Addresses[].AllocationId"),
-    _ec2("network interfaces", "describe_network_interfaces", "NetworkInterfaces[].NetworkInterfaceId"),
-    _ec2("placement groups", "describe_placement_groups", "PlacementGroups[].GroupName"),
-    _ec2("launch templates", "describe_launch_templates", "LaunchTemplates[].LaunchTemplateId"),
-    _ec2(
-        "instances",
-        "describe_instances",
-        # AWS lists terminated instances for an hour; they are not billed.
-        "Reservations[].Instances[?State.Name != 'terminated'][].InstanceId",
-    ),
-    _ec2("volumes", "describe_volumes", "Volumes[].VolumeId"),
-    _ec2("key pairs", "describe_key_pairs", "KeyPairs[].KeyPairId"),
+    Kind("CloudFormation stacks", "cloudformation", "describe_stacks", "Stacks[].StackName"),
+    Kind("VPCs", "ec2", "describe_vpcs", "Vpcs[].VpcId"),
+    Kind("subnets", "ec2", "describe_subnets", "Subnets[].SubnetId"),
+    Kind("route tables", "ec2", "describe_route_tables", "RouteTables[].RouteTableId"),
+    Kind("network ACLs", "ec2", "describe_network_acls", "NetworkAcls[].NetworkAclId"),
+    Kind("security groups", "ec2", "describe_security_groups", "SecurityGroups[].GroupId"),
+    Kind("VPC endpoints", "ec2", "describe_vpc_endpoints", "VpcEndpoints[?State != 'deleted'].VpcEndpointId"),
+    Kind("internet gateways", "ec2", "describe_internet_gateways", "InternetGateways[].InternetGatewayId"),
+    Kind("NAT gateways", "ec2", "describe_nat_gateways", "NatGateways[?State != 'deleted'].NatGatewayId"),
+    Kind("Elastic IP addresses", "ec2", "describe_addresses", "Addresses[].AllocationId"),
+    Kind("network interfaces", "ec2", "describe_network_interfaces", "NetworkInterfaces[].NetworkInterfaceId"),
+    Kind("placement groups", "ec2", "describe_placement_groups", "PlacementGroups[].GroupName"),
+    Kind("launch templates", "ec2", "describe_launch_templates", "LaunchTemplates[].LaunchTemplateId"),
+    # AWS lists terminated instances for an hour; they are not billed.
     Kind(
-        name="Auto Scaling groups",
-        service="autoscaling",
-        operation="describe_auto_scaling_groups",
-        ids="AutoScalingGroups[].AutoScalingGroupName",
+        "instances", "ec2", "describe_instances", "Reservations[].Instances[?State.Name != 'terminated'][].InstanceId"
     ),
-    Kind(name="S3 buckets", service="s3", operation="list_buckets", ids="Buckets[].Name"),
-    Kind(name="FSx file systems", service="fsx", operation="describe_file_systems", ids="FileSystems[].FileSystemId"),
-    Kind(name="FSx backups", service="fsx", operation="describe_backups", ids="Backups[].BackupId"),
-    Kind(name="EFS file systems", service="efs", operation="describe_file_systems", ids="FileSystems[].FileSystemId"),
-    Kind(name="Lambda functions", service="lambda", operation="list_functions", ids="Functions[].FunctionName"),
-    Kind(name="log groups", service="logs", operation="describe_log_groups", ids="logGroups[].logGroupName"),
-    Kind(name="EventBridge rules", service="events", operation="list_rules", ids="Rules[].Name"),
-    Kind(name="schedules", service="scheduler", operation="list_schedules", ids="Schedules[].Name"),
-    Kind(name="SNS topics", service="sns", operation="list_topics", ids="Topics[].TopicArn"),
+    Kind("volumes", "ec2", "describe_volumes", "Volumes[].VolumeId"),
+    Kind("key pairs", "ec2", "describe_key_pairs", "KeyPairs[].KeyPairId"),
     Kind(
-        name="budgets",
-        service="budgets",
-        operation="describe_budgets",
-        ids="Budgets[].BudgetName",
-        arguments={"AccountId": ACCOUNT_ID},
+        "Auto Scaling groups", "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups[].AutoScalingGroupName"
     ),
-    Kind(name="IAM roles", service="iam", operation="list_roles", ids="Roles[].RoleName"),
+    Kind("S3 buckets", "s3", "list_buckets", "Buckets[].Name"),
+    Kind("FSx file systems", "fsx", "describe_file_systems", "FileSystems[].FileSystemId"),
+    Kind("FSx backups", "fsx", "describe_backups", "Backups[].BackupId"),
+    Kind("EFS file systems", "efs", "describe_file_systems", "FileSystems[].FileSystemId"),
+    Kind("Lambda functions", "lambda", "list_functions", "Functions[].FunctionName"),
+    Kind("log groups", "logs", "describe_log_groups", "logGroups[].logGroupName"),
+    Kind("EventBridge rules", "events", "list_rules", "Rules[].Name"),
+    Kind("schedules", "scheduler", "list_schedules", "Schedules[].Name"),
+    Kind("SNS topics", "sns", "list_topics", "Topics[].TopicArn"),
+    Kind("budgets", "budgets", "describe_budgets", "Budgets[].BudgetName", {"AccountId": ACCOUNT_ID}),
+    Kind("IAM roles", "iam", "list_roles", "Roles[].RoleName"),
+    Kind("own IAM policies", "iam", "list_policies", "Policies[].PolicyName", {"Scope": "Local"}),
+    Kind("instance profiles", "iam", "list_instance_profiles", "InstanceProfiles[].InstanceProfileName"),
+    # Parameters under /aws are public and belong to another account.
+    Kind("own SSM parameters", "ssm", "describe_parameters", "Parameters[?!starts_with(Name, '/aws/')].Name"),
+    Kind("ECR repositories", "ecr", "describe_repositories", "repositories[].repositoryName"),
     Kind(
-        name="own IAM policies",
-        service="iam",
-        operation="list_policies",
-        ids="Policies[].PolicyName",
-        arguments={"Scope": "Local"},
-    ),
-    Kind(
-        name="instance profiles",
-        service="iam",
-        operation="list_instance_profiles",
-        ids="InstanceProfiles[].InstanceProfileName",
-    ),
-    Kind(
-        name="own SSM parameters",
-        service="ssm",
-        operation="describe_parameters",
-        # Parameters under /aws are public and belong to another account.
-        ids="Parameters[?!starts_with(Name, '/aws/')].Name",
-    ),
-    Kind(
-        name="ECR repositories",
-        service="ecr",
-        operation="describe_repositories",
-        ids="repositories[].repositoryName",
-    ),
-    Kind(
-        name=f"anything tagged {CLUSTER_TAG}",
-        service="resourcegroupstaggingapi",
-        operation="get_resources",
-        ids="ResourceTagMappingList[].ResourceARN",
-        arguments={"TagFilters": [{"Key": CLUSTER_TAG}]},
+        f"anything tagged {CLUSTER_TAG}",
+        "resourcegroupstaggingapi",
+        "get_resources",
+        "ResourceTagMappingList[].ResourceARN",
+        {"TagFilters": [{"Key": CLUSTER_TAG}]},
     ),
 )
 
