@@ -14,13 +14,13 @@ CONSTRUCT_IDS: Mapping[str, str] = {
 """The stack IDs in the app, by their key in trn:stacks, in the order of creation and display."""
 
 SLURM = "slurm"
-"""Another name of `pcs` where a job's engine is named."""
+"""An alias of `pcs` in the engine option of a job (`--on`)."""
 
 DEFAULT_CLUSTER_NAME = "trn-pilot"
 """The default cluster name."""
 
 CACHE_PREFIX = "neuron-compile-cache"
-"""The folder of the compile cache in its bucket."""
+"""The S3 prefix of the compile cache in its bucket."""
 
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""
@@ -35,13 +35,13 @@ SESSION_SERVICES = ("ssm", "ssmmessages")
 """The services whose endpoints Session Manager needs (Systems Manager documentation, VPC endpoints)."""
 
 SOURCE_PREFIX = "source"
-"""The folder of uploaded sources of training jobs, in the bucket of the training stack."""
+"""The S3 prefix of uploaded sources of training jobs, in the bucket of the training stack."""
 
 CHECKPOINT_PREFIX = "checkpoints"
-"""The folder of the checkpoints, in the same bucket."""
+"""The S3 prefix of the checkpoints, in the same bucket."""
 
 OUTPUT_PREFIX = "output"
-"""The folder of the trained models, in the same bucket."""
+"""The S3 prefix of the trained models, in the same bucket."""
 
 
 def stack_name(construct_id: str, cluster_name: str) -> str:
@@ -67,7 +67,10 @@ def precompile_group_name(stack: str, cluster_name: str) -> str:
 
 
 def is_of_nodes(group_name: str) -> bool:
-    """Whether an Auto Scaling group has the nodes, and not the precompile host. Generated names end in capitals."""
+    """Whether an Auto Scaling group contains the nodes, not the precompile host.
+
+    CloudFormation ends generated names in capitals, so never in the suffix of that host's group.
+    """
     return not group_name.endswith(_PRECOMPILE_GROUP)
 
 

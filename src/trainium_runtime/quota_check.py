@@ -62,7 +62,7 @@ def _found(state: QuotaState) -> Iterator[str]:
     need, quota, use = state.need, state.quota, state.use
     free = max(0, state.free - use.own)
     yield (
-        f"{plain(free)} of {plain(quota.limit)} vCPUs are free of {quota.code}, {need.name}, in {need.region}"
+        f"{plain(free)} of {plain(quota.limit)} vCPUs of {quota.code}, {need.name}, in {need.region}, are free"
         + (f" ({', '.join(_users(state))})" if use.certain else "")
     )
     if use.own:

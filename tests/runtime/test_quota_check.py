@@ -36,7 +36,7 @@ def test_exact_room_passes_with_the_numbers() -> None:
     answer = checked(FakeQuotas(limit=384, running=[running(128)]))
     assert answer == CheckResult(
         outcome="pass",
-        found="256 of 384 vCPUs are free of L-2C3B7624, Running On-Demand Trn instances, in us-west-2 (128 run)",
+        found="256 of 384 vCPUs of L-2C3B7624, Running On-Demand Trn instances, in us-west-2, are free (128 run)",
         needed="256 vCPUs",
     )
 

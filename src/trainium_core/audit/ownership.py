@@ -17,9 +17,13 @@ Seen = tuple[str, str, Resource]
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """`tagged`: the cluster in the tag of each resource in the tag index, by arn_key.
+    """What shows that a resource belongs to a cluster.
 
-    `stack_names`: names that count even if CloudFormation no longer lists a stack of that name.
+    Attributes:
+        cluster: The name of the cluster.
+        tagged: The cluster tag of each resource that the Resource Groups Tagging API returns, by arn_key.
+        stacks: The stacks of the account.
+        stack_names: Names that count even if CloudFormation no longer lists a stack of that name.
     """
 
     cluster: str
@@ -42,7 +46,10 @@ class Evidence:
         return tuple(way for way in ways if way)
 
     def name_prefix(self, name: str) -> str:
-        """The cluster's stack whose name begins the resource's name, after a path. The longest name wins."""
+        """The prefix `STACK-...` if the name, after any path, begins with that of a stack of the cluster; else empty.
+
+        Of several matching stacks, the one with the longest name counts.
+        """
         # The name of a shared stack proves nothing.
         shared = {stack.name for stack in self.stacks.own if stack.shared}
         own = {stack.name for stack in self.stacks.own} | (set(self.stack_names) - self.stacks.other_names)
@@ -53,7 +60,7 @@ class Evidence:
         return ""
 
     def _is_of_other_stack(self, resource: Resource) -> bool:
-        """Whether CloudFormation's tag names another stack. A forgotten stack is judged by its name."""
+        """Whether CloudFormation's tag names another stack. One that CloudFormation no longer lists is identified by its name."""
         stack_id = (resource.tags or {}).get(STACK_ID_TAG)
         own = {stack.stack_id for stack in self.stacks.own}
         if stack_id is None or resource.cluster is not None or stack_id in own:

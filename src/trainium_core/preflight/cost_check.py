@@ -30,4 +30,4 @@ def _where_from(estimated: Estimate) -> str:
     if not days:
         return "list prices, before tax and discounts"
     why = f", since {estimated.unavailable[0]}" if estimated.unavailable else ""
-    return f"by a snapshot of list prices, the oldest of {days[0]}{why}"
+    return f"from a snapshot of list prices, the oldest of {days[0]}{why}"

@@ -27,7 +27,7 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) 
         aws: AWS's prices, read concurrently; None to skip them.
 
     Returns:
-        Prices of these two, else of the snapshot in this package.
+        The price of each item, the user's before AWS's before the snapshot's, and why AWS's are unavailable.
     """
     unique = tuple(dict.fromkeys(items))
     found = {item: price for item in unique if (price := best_price(own, item)) is not None}

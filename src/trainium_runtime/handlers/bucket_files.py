@@ -19,7 +19,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
             # resource later.
             remove(bucket, keys(before) - keys(wanted) if before.get("BucketName") == bucket else set())
     except Exception as error:  # CloudFormation needs a response
-        failure = f"the files of s3://{bucket}/{prefix} could not be kept: {error}"
+        failure = f"the files of s3://{bucket}/{prefix} could not be updated: {error}"
     respond(event, failure=failure, physical_id=f"{bucket}/{prefix}")
 
 

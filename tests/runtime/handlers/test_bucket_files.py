@@ -39,21 +39,21 @@ def test_files_are_written_unchanged(s3: Any, cloudformation: CloudFormation) ->
 
 
 def test_update_rewrites_files_and_deletes_removed_ones(s3: Any, cloudformation: CloudFormation) -> None:
-    s3.put_object(Bucket=BUCKET, Key="lifecycle/somebodys", Body=b"kept")
+    s3.put_object(Bucket=BUCKET, Key="lifecycle/other.sh", Body=b"kept")
     run(cloudformation, "Create", {"a.sh": "1", "b.sh": "1"})
     run(cloudformation, "Update", {"a.sh": "2"}, {"a.sh": "1", "b.sh": "1"})
-    assert content(s3) == {"lifecycle/a.sh": "2", "lifecycle/somebodys": "kept"}
+    assert content(s3) == {"lifecycle/a.sh": "2", "lifecycle/other.sh": "kept"}
 
 
 def test_deletion_removes_only_its_own_files(s3: Any, cloudformation: CloudFormation) -> None:
-    s3.put_object(Bucket=BUCKET, Key="lifecycle/somebodys", Body=b"kept")
+    s3.put_object(Bucket=BUCKET, Key="lifecycle/other.sh", Body=b"kept")
     run(cloudformation, "Create", {"a.sh": "1"})
     assert run(cloudformation, "Delete", {"a.sh": "1"})["Status"] == "SUCCESS"
-    assert content(s3) == {"lifecycle/somebodys": "kept"}
+    assert content(s3) == {"lifecycle/other.sh": "kept"}
 
 
 def test_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
     s3.delete_bucket(Bucket=BUCKET)
     response = run(cloudformation, "Create", {"a.sh": "1"})
     assert response["Status"] == "FAILED"
-    assert response["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be kept: ")
+    assert response["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be updated: ")

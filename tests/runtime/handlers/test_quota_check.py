@@ -24,7 +24,7 @@ def plan(**settings: Any) -> Plan:
 
 
 def properties(**settings: Any) -> dict[str, str]:
-    """The properties of the gate of a plan, as text from CloudFormation."""
+    """The properties of a plan's quota check, as CloudFormation passes them: as text."""
     need = quota_need(plan(**settings))
     assert need is not None
     return {key: str(value) for key, value in need.to_properties().items()}
@@ -128,12 +128,12 @@ def test_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudf
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_update_to_no_more_makes_no_request(
+def test_update_that_needs_no_more_is_not_checked(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, nodes: int
 ) -> None:
     event = cloudformation.event("Update", properties(nodes=nodes), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
-    run(monkeypatch, event, NO_ROOM)
+    run(monkeypatch, event, FakeQuotas(limit=0))
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
@@ -146,7 +146,7 @@ def test_update_from_unknown_properties_gets_a_response(
     assert cloudformation.response["Status"] == "FAILED"
 
 
-def test_delete_makes_no_request(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_delete_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Delete", properties(), "trn-pilot/quota"), NO_ROOM)
     assert cloudformation.response["Status"] == "SUCCESS"
     assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"

@@ -56,7 +56,7 @@ def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str)
     """A Capacity Block must not have a placement group."""
     if capacity == "capacity-block" and group is not None:
         fix = "remove it: a Capacity Block already places its instances close together"
-        yield Problem(key=field, got=group, allowed="nothing with capacity capacity-block", fix=fix)
+        yield Problem(key=field, got=group, allowed="no value with capacity capacity-block", fix=fix)
 
 
 def nodes_with_efa(nodes: int, kind: InstanceType, catalog: Catalog, *, field: str) -> Iterator[Problem]:

@@ -16,13 +16,17 @@ from .store import Store
 
 FINAL_ATTEMPTS = 3
 PAUSE_SECONDS = 1
-MAX_UNANSWERED = 3
-"""Maximum number of failed uploads in one search: each takes seconds, and the next search starts with other files."""
+MAX_FAILED_REQUESTS = 3
+"""Limit of failed requests in one upload of outputs: each takes seconds. The next upload starts with other files."""
 
 
 class Results:
-    """Checkpoints, outputs and the log of an attempt. lost: what did not reach S3, and why; empty if nothing is
-    lost."""
+    """Checkpoints, outputs and the log of an attempt.
+
+    Attributes:
+        checkpoint_seconds: Time of the uploads of checkpoints while the command ran.
+        lost: What is not in S3, and why; empty if everything is.
+    """
 
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
         self._launch, self._log = launch, log
@@ -34,7 +38,7 @@ class Results:
         self.lost = ""
 
     def upload_beside(self) -> None:
-        """Store checkpoints while the command runs: `checkpoint_seconds` are part of its time."""
+        """Store checkpoints while the command runs."""
         start = time.monotonic()
         try:
             self.checkpoints.upload()
@@ -47,19 +51,19 @@ class Results:
         self._running_ended = self._running_ended or time.monotonic()
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:
-        """Store the remaining results, within the time limit of all calls."""
-        works = {"checkpoints": self.checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send}
-        self._deliver(works, is_cancelled)
+        """Store the remaining results. One time limit applies to all calls together."""
+        tasks = {"checkpoints": self.checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send}
+        self._deliver(tasks, is_cancelled)
 
     def complete_checkpoints(self) -> None:
-        """On node 0, write manifests when all nodes have stored their parts, within the time limit of all calls."""
+        """On node 0, write manifests when all nodes have stored their parts. The same time limit applies."""
         self._deliver({"checkpoints": self.checkpoints.complete_all}, lambda: False)
 
-    def _deliver(self, works: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:
+    def _deliver(self, tasks: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:
         timing, place = self._launch.timing, self._launch.place
         self._began = self._began or time.monotonic()
         left = deliver(
-            works,
+            tasks,
             self._log.say,
             is_cancelled,
             began=self._began,
@@ -67,7 +71,7 @@ class Results:
             refused_patience=timing.refused,
         )
         texts = [f"{name}: {error}" for name, error in left.items() if name != "log"]
-        self.lost = f"what did not reach S3 stays on the node in {place}: {'; '.join(texts)}" if texts else ""
+        self.lost = f"not in S3, but kept on the node in {place}: {'; '.join(texts)}" if texts else ""
         if texts:
             (place / KEPT_MARK).touch()
         else:
@@ -83,12 +87,12 @@ class Outputs:
         self._failed: dict[Path, OSError] = {}
 
     def upload(self) -> None:
-        """Store new files. A file that cannot be stored does not prevent the others. Raises OSError."""
+        """Store new files. Up to MAX_FAILED_REQUESTS failures do not prevent the others. Raises OSError."""
         part = f"node-{self._launch.rank}/" if self._launch.rank else ""
         files = [file for file in sorted(self._folder.rglob("*")) if file.is_file() and not file.is_symlink()]
-        unanswered = 0
+        failed_requests = 0
         for file in sorted(files, key=lambda file: file in self._failed):
-            if file in self._stored or unanswered == MAX_UNANSWERED:
+            if file in self._stored or failed_requests == MAX_FAILED_REQUESTS:
                 continue
             self._failed.pop(file, None)
             try:
@@ -96,33 +100,37 @@ class Outputs:
                 self._stored.add(file)
             except OSError as error:
                 self._failed[file] = error
-                unanswered += not error.errno
+                failed_requests += not error.errno
         left = [file for file in files if file not in self._stored]
         if left:
             # S3 may answer later, and then accept the failed ones too.
-            first = min(self._failed.values(), key=is_refusal)
-            raise first if len(left) == 1 else SomeLeftError(len(left), first)
+            example = min(self._failed.values(), key=is_refusal)
+            raise example if len(left) == 1 else SomeLeftError(len(left), example)
 
 
 class SomeLeftError(OSError):
-    """Several files were not stored. first: the reason for one of them."""
+    """Several files were not stored.
 
-    def __init__(self, count: int, first: OSError) -> None:
-        super().__init__(f"{count} files, the first: {first}")
-        self.first = first
+    Attributes:
+        example: The reason for one of them.
+    """
+
+    def __init__(self, count: int, example: OSError) -> None:
+        super().__init__(f"{count} files were not stored, for example: {example}")
+        self.example = example
 
 
 def is_refusal(error: Exception) -> bool:
     """Whether retries rarely help: S3 has refused a request, or a file cannot be read."""
     if isinstance(error, SomeLeftError):
-        return is_refusal(error.first)
+        return is_refusal(error.example)
     return (
         error.status in (403, 404) if isinstance(error, S3Error) else isinstance(error, OSError) and bool(error.errno)
     )
 
 
 def deliver(
-    works: Mapping[str, Callable[[], object]],
+    tasks: Mapping[str, Callable[[], object]],
     say: Callable[[str], None],
     is_cancelled: Callable[[], bool],
     *,
@@ -130,18 +138,27 @@ def deliver(
     patience: float,
     refused_patience: float,
 ) -> dict[str, Exception]:
-    """Retry all tasks until each has succeeded or the time is over. Returns the remaining tasks with their last errors.
+    """Run all tasks, and retry failed ones until all succeed, the time limit is reached, or the job is cancelled.
 
-    began: by time.monotonic(). patience: time limit in seconds; refused_patience: time limit if S3 refuses.
+    Args:
+        tasks: The tasks by name.
+        say: Called with each new error.
+        is_cancelled: Whether to stop retrying.
+        began: When the time limit began, by time.monotonic().
+        patience: The time limit in seconds.
+        refused_patience: The time limit in seconds if S3 refuses every remaining task.
+
+    Returns:
+        The remaining tasks with their last errors.
     """
-    left, errors = dict(works), dict[str, Exception]()
+    left, errors = dict(tasks), dict[str, Exception]()
     while True:
         for name in list(left):
             try:
                 left.pop(name)()
                 errors.pop(name, None)
             except Exception as error:
-                left[name] = works[name]
+                left[name] = tasks[name]
                 if str(error) != str(errors.get(name, "")):
                     say(f"{name}: {error}")
                 errors[name] = error
@@ -151,11 +168,11 @@ def deliver(
         time.sleep(PAUSE_SECONDS)
 
 
-def retry(what: str, work: Callable[[], object], say: Callable[[str], None]) -> None:
-    """Try a last task a few times. say: is called with each error."""
+def retry(what: str, task: Callable[[], object], say: Callable[[str], None]) -> None:
+    """Try a task up to FINAL_ATTEMPTS times. Errors are passed to `say`, not raised."""
     for _ in range(FINAL_ATTEMPTS):
         try:
-            work()
+            task()
             return
         except Exception as error:
             say(f"{what}: {error}")
