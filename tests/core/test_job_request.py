@@ -143,7 +143,7 @@ def test_folder_with_the_same_prefix_is_another_folder() -> None:
 @pytest.mark.parametrize(
     ("egress", "arn", "allowed"),
     [
-        ("none", PARAMETER, "nothing with egress none"),
+        ("none", PARAMETER, "no value with egress none"),
         ("vpc-endpoints", PARAMETER, None),
         ("vpc-endpoints", SECRET, "only parameters of Systems Manager with egress vpc-endpoints"),
         ("nat-gateway", SECRET, None),

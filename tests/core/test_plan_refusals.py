@@ -66,7 +66,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"availability_zone_id": "usw2-az2"}, "availability_zone_id", "choose usw2-az1 or usw2-az4, or leave"),
     ({"capacity": "capacity-block"}, "reservation_id", "such as cr-0123456789abcdef0"),
     ({"capacity": "reservation"}, "reservation_id", "such as cr-0123456789abcdef0"),
-    ({"reservation_id": RESERVATION}, "reservation_id", "nothing with capacity on-demand"),
+    ({"reservation_id": RESERVATION}, "reservation_id", "no value with capacity on-demand"),
     ({"capacity": "spot", "reservation_id": RESERVATION}, "reservation_id", "choose capacity-block or reservation"),
     ({**BLOCK, "instance_type": "trn1n.32xlarge"}, "capacity", "what trn1n.32xlarge supports: on-demand, spot"),
     ({**BLOCK, "nodes": 65}, "nodes", "up to 64"),
@@ -76,11 +76,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"logical_neuroncore_config": 2}, "logical_neuroncore_config", "1 on trn1.32xlarge"),
     # Network
     ({"vpc_id": OWN_VPC["vpc_id"]}, "subnet_id", OWN_VPC["vpc_id"]),
-    ({"subnet_id": OWN_VPC["subnet_id"]}, "subnet_id", "nothing without trn:vpc_id"),
-    ({"route_table_id": "rtb-0123456789abcdef0"}, "route_table_id", "nothing without trn:vpc_id"),
-    ({"dns_servers": "10.1.0.2"}, "dns_servers", "nothing without trn:vpc_id"),
-    ({**OWN_VPC, "egress": "nat-gateway"}, "egress", "nothing with trn:vpc_id"),
-    ({**OWN_VPC, "vpc_cidr": "10.9.0.0/16"}, "vpc_cidr", "nothing with trn:vpc_id"),
+    ({"subnet_id": OWN_VPC["subnet_id"]}, "subnet_id", "no value without trn:vpc_id"),
+    ({"route_table_id": "rtb-0123456789abcdef0"}, "route_table_id", "no value without trn:vpc_id"),
+    ({"dns_servers": "10.1.0.2"}, "dns_servers", "no value without trn:vpc_id"),
+    ({**OWN_VPC, "egress": "nat-gateway"}, "egress", "no value with trn:vpc_id"),
+    ({**OWN_VPC, "vpc_cidr": "10.9.0.0/16"}, "vpc_cidr", "no value with trn:vpc_id"),
     ({"vpc_cidr": "172.17.0.0/16"}, "vpc_cidr", "Docker's own bridge"),
     # Compile cache
     ({"cache_access": "read"}, "cache_access", "read-write for a new bucket"),
@@ -108,11 +108,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         for key, value in {**OWN_LUSTRE, **OWN_EFS}.items()
         if key not in NEW_FILE_SYSTEMS
     ],
-    ({"file_systems_at_destroy": "retain"}, "file_systems_at_destroy", "nothing without a new file system"),
+    ({"file_systems_at_destroy": "retain"}, "file_systems_at_destroy", "no value without a new file system"),
     (
         {"file_systems_at_destroy": "retain", **OWN_VPC, **OWN_LUSTRE, **OWN_EFS},
         "file_systems_at_destroy",
-        "nothing without a new file system",
+        "no value without a new file system",
     ),
     (
         {"file_systems_at_destroy": "retain", "fsx_lustre": 1200},
@@ -120,9 +120,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "its subnet could not be deleted",
     ),
     # End and budget
-    ({"ends_action": "destroy"}, "ends_action", "give trn:ends too, or remove it"),
-    ({"notify_email": "someone@example.com"}, "notify_email", "give trn:ends too, or remove it"),
-    ({"budget_action": "stop"}, "budget_action", "give trn:budget_usd too, or remove it"),
+    ({"ends_action": "destroy"}, "ends_action", "set trn:ends too, or remove it"),
+    ({"notify_email": "someone@example.com"}, "notify_email", "set trn:ends too, or remove it"),
+    ({"budget_action": "stop"}, "budget_action", "set trn:budget_usd too, or remove it"),
     ({**HYDERABAD, "budget_usd": "500"}, "budget_usd", "trn:cluster=trn-pilot"),
     ({"idle_minutes": "60", **BLOCK}, "idle_minutes", "paid in advance"),
     # Stacks: settings that the service does not support
@@ -140,9 +140,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"hyperpod_eks_security_group": "sg-0123456789abcdef0"},
         "hyperpod_eks_security_group",
-        "nothing with trn:hyperpod_orchestrator=slurm",
+        "no value with trn:hyperpod_orchestrator=slurm",
     ),
-    ({"hyperpod_eks_cluster": EKS_CLUSTER}, "hyperpod_eks_cluster", "nothing with trn:hyperpod_orchestrator=slurm"),
+    ({"hyperpod_eks_cluster": EKS_CLUSTER}, "hyperpod_eks_cluster", "no value with trn:hyperpod_orchestrator=slurm"),
     ({"hyperpod_orchestrator": "eks"}, "hyperpod_eks_cluster", "give the ARN of the EKS cluster"),
     (EKS, "vpc_id", "cannot move later"),
     (

@@ -255,7 +255,7 @@ class SageMakerTraining(_Training):
             allowed = "a cache that may be written: PyTorch/XLA itself writes to it"
             raise refuse(self, "cache", cache.node.path, allowed=allowed, fix="leave it out, for a new one")
         if vpc is None and vpc_subnets is not None:
-            raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")
+            raise refuse(self, "vpc_subnets", "a selection", allowed="no value without vpc", fix="give vpc too")
         subnet, group = (None, None) if vpc is None else self._place(vpc, vpc_subnets)
         self._make(
             _Props(

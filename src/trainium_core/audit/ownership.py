@@ -60,7 +60,10 @@ class Evidence:
         return ""
 
     def _is_of_other_stack(self, resource: Resource) -> bool:
-        """Whether CloudFormation's tag names another stack. One that CloudFormation no longer lists is identified by its name."""
+        """Whether CloudFormation's tag names another stack.
+
+        A stack that CloudFormation no longer lists is identified by its name.
+        """
         stack_id = (resource.tags or {}).get(STACK_ID_TAG)
         own = {stack.stack_id for stack in self.stacks.own}
         if stack_id is None or resource.cluster is not None or stack_id in own:

@@ -139,7 +139,7 @@ def check_keys(engine: JobEngine, values: Mapping[str, Any], shown: Mapping[str,
         # An empty value, False and 0 request nothing.
         if value and value != "0":
             got = ", ".join(value) if key == "secrets" else value
-            allowed = f"nothing on {engine.key}"
+            allowed = f"no value on {engine.key}"
             problems.append(JobProblem(key=shown.get(key, key), got=got, allowed=allowed, fix=fix))
     if problems:
         raise JobError(problems)

@@ -95,7 +95,7 @@ def new_job(
 def _profile_problems(plan: Plan, request: JobRequest, nodes: int) -> Iterator[JobProblem]:
     if request.profile and plan.type.is_gpu:
         fix = "leave it out, and start the script with NVIDIA's own profiler"
-        allowed = "nothing on GPUs: it is a profile of the Neuron runtime"
+        allowed = "no value on GPUs: it is a profile of the Neuron runtime"
         yield JobProblem(key="profile", got=list(request.profile), allowed=allowed, fix=fix)
         return
     what, most = ("nodes", nodes) if request.command is not None else ("ranks", nodes * plan.processes_per_node)

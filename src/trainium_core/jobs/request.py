@@ -328,7 +328,7 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
         yield JobProblem(
             key=names["arguments"],
             got=list(values["arguments"]),
-            allowed=f"nothing together with {names['command']}",
+            allowed=f"no value together with {names['command']}",
             fix="write them into the command",
         )
     if "command" in values and not {"name", "script"} & {*values}:

@@ -13,9 +13,7 @@ LUSTRE_CLIENT = (
     "it is not documented that Neuron images include the Lustre client (mount.lustre), and a node without it fails: "
     "use an image that includes it"
 )
-UNANNOUNCED_END = (
-    "no e-mail announces the end of the pilot: give notify_email, or subscribe to the topic in the outputs"
-)
+UNANNOUNCED_END = "no e-mail announces the end of the pilot: set notify_email, or subscribe to the topic in the outputs"
 LATE_BUDGET = (
     "AWS Budgets records nothing until the account's payer has activated the cost allocation tag "
     f"{CLUSTER_TAG}, and then up to a day late: set an end to stop the nodes in time"

@@ -42,7 +42,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
         yield (
             "ends",
             f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until `trn sleep` runs "
-            "or the stack is destroyed; give trn:ends, such as 5d",
+            "or the stack is destroyed; set trn:ends, such as 5d",
         )
     if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
         yield ("idle_minutes", "a reservation is billed while its nodes sleep: cancel it when you no longer need it")
@@ -53,5 +53,5 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.network.vpc_id is not None and plan.network.route_table_id is None:
         yield (
             "route_table_id",
-            f"nodes report to S3: {plan.network.subnet_id} must have a route there already, or give trn:route_table_id",
+            f"nodes report to S3: {plan.network.subnet_id} must have a route there already, or set trn:route_table_id",
         )

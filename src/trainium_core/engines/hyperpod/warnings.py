@@ -12,7 +12,7 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
     if plan.pilot.ends is None:
         warnings["ends"] = (
             f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until the stack "
-            "is destroyed; give trn:ends, such as 5d"
+            "is destroyed; set trn:ends, such as 5d"
         )
     elif plan.pilot.ends_action is None:
         warnings["ends_action"] = (
@@ -23,6 +23,6 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
     if hyperpod.orchestrator == "eks" and hyperpod.eks_security_group is None:
         warnings["hyperpod_eks_security_group"] = (
             "the nodes join no security group of the EKS cluster: its control plane does not reach them, and they do "
-            "not reach CoreDNS on other nodes; give trn:hyperpod_eks_security_group"
+            "not reach CoreDNS on other nodes; set trn:hyperpod_eks_security_group"
         )
     return warnings

@@ -22,7 +22,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
         yield (
             "ends",
             "nothing ends the AWS PCS cluster: its controller and login node are billed without jobs until the stack "
-            "is destroyed; give trn:ends, such as 5d",
+            "is destroyed; set trn:ends, such as 5d",
         )
     elif plan.pilot.ends_action is None:
         yield (

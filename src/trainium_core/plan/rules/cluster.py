@@ -113,7 +113,7 @@ def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="node_replacements",
             got=plan.node.replacements,
-            allowed="nothing with trn:node_recovery=off",
+            allowed="no value with trn:node_recovery=off",
             fix="remove it: no node is replaced",
         )
 

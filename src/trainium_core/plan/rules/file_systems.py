@@ -85,6 +85,6 @@ def file_systems_at_destroy_requires_new(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="file_systems_at_destroy",
             got=file_systems.at_destroy,
-            allowed="nothing without a new file system",
+            allowed="no value without a new file system",
             fix="remove it: an existing file system is never deleted",
         )

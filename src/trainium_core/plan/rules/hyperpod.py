@@ -37,7 +37,7 @@ def slurm_excludes_eks_settings(plan: PlanValues) -> Iterator[Problem]:
             yield Problem(
                 key=key,
                 got=got,
-                allowed="nothing with trn:hyperpod_orchestrator=slurm",
+                allowed="no value with trn:hyperpod_orchestrator=slurm",
                 fix="remove it, or choose trn:hyperpod_orchestrator=eks",
             )
 
@@ -49,7 +49,7 @@ def eks_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
             key="vpc_id",
             got=None,
             allowed=SETTINGS["vpc_id"].form.allowed,
-            fix="give trn:vpc_id and trn:subnet_id of the EKS cluster's own VPC: a HyperPod cluster cannot move later",
+            fix="set trn:vpc_id and trn:subnet_id of the EKS cluster's own VPC: a HyperPod cluster cannot move later",
         )
 
 
@@ -60,7 +60,7 @@ def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem
         yield Problem(
             key="hyperpod_training_plan",
             got=plan.hyperpod.training_plan,
-            allowed=f"nothing with {plan.instance_type}; training plans are sold for {', '.join(sold)}",
+            allowed=f"no value with {plan.instance_type}; training plans are sold for {', '.join(sold)}",
             fix="remove it, or choose one of these types",
         )
 

@@ -32,6 +32,6 @@ def secrets_match_egress(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="job_secrets",
             got=", ".join(unreachable),
-            allowed=f"{'only parameters of Systems Manager' if has_endpoint else 'nothing'} with egress {egress}",
+            allowed=f"{'only parameters of Systems Manager' if has_endpoint else 'no value'} with egress {egress}",
             fix=f"set trn:egress to nat-gateway{alternative}",
         )

@@ -31,7 +31,7 @@ def network_ids_require_vpc(plan: PlanValues) -> Iterator[Problem]:
         got = setting_value(plan, key)
         if plan.network.vpc_id is None and got is not None:
             yield Problem(
-                key=key, got=got, allowed="nothing without trn:vpc_id", fix="give trn:vpc_id too, or remove it"
+                key=key, got=got, allowed="no value without trn:vpc_id", fix="set trn:vpc_id too, or remove it"
             )
 
 
@@ -40,21 +40,21 @@ def dns_servers_require_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is None and plan.network.dns_servers:
         fix = "remove it: nodes in a new VPC use Amazon's DNS server"
         got = ",".join(plan.network.dns_servers)
-        yield Problem(key="dns_servers", got=got, allowed="nothing without trn:vpc_id", fix=fix)
+        yield Problem(key="dns_servers", got=got, allowed="no value without trn:vpc_id", fix=fix)
 
 
 @rule("vpc_id", "egress")
 def egress_requires_new_vpc(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.egress is not None:
         fix = "remove it: an existing VPC keeps its endpoints and gateways"
-        yield Problem(key="egress", got=plan.network.egress, allowed="nothing with trn:vpc_id", fix=fix)
+        yield Problem(key="egress", got=plan.network.egress, allowed="no value with trn:vpc_id", fix=fix)
 
 
 @rule("vpc_cidr", "egress", "vpc_id")
 def vpc_cidr_is_usable(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
         fix = "remove it: an existing VPC already has addresses"
-        yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
+        yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="no value with trn:vpc_id", fix=fix)
     elif overlaps_docker(plan.network.vpc_cidr):
         fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"
         yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)

@@ -41,7 +41,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
         yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
     if not reserved and reservation_id is not None:
         fix = "choose capacity-block or reservation, or remove the ID"
-        yield Problem(key=field, got=reservation_id, allowed=f"nothing with capacity {capacity}", fix=fix)
+        yield Problem(key=field, got=reservation_id, allowed=f"no value with capacity {capacity}", fix=fix)
 
 
 def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:

@@ -25,8 +25,8 @@ def lifetime(after: timedelta, *, field: str) -> Iterator[Problem]:
 
 def requires_field(value: object, *, field: str, without: str) -> Iterator[Problem]:
     """The problem of a value that has no effect without another field."""
-    fix = f"give {without} too, or remove it"
-    yield Problem(key=field, got=value, allowed=f"nothing without {without}", fix=fix)
+    fix = f"set {without} too, or remove it"
+    yield Problem(key=field, got=value, allowed=f"no value without {without}", fix=fix)
 
 
 def budget_in_region(budget: int | None, region: str, cluster_name: str, *, field: str) -> Iterator[Problem]:
@@ -91,7 +91,7 @@ def idle_end_excludes_capacity_block(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="idle_minutes",
             got=plan.pilot.idle_minutes,
-            allowed="nothing with trn:capacity=capacity-block, which is paid in advance, used or not",
+            allowed="no value with trn:capacity=capacity-block, which is paid in advance, used or not",
             fix="remove it",
         )
 

@@ -41,7 +41,7 @@ def _training_plan_fits(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
         yield JobProblem(
             key="--training-plan",
             got=arn,
-            allowed=f"nothing with {plan.instance_type}: training plans reserve {', '.join(reserved)}",
+            allowed=f"no value with {plan.instance_type}: training plans reserve {', '.join(reserved)}",
             nearest=nearest(plan.instance_type, reserved),
             fix="remove it, or set trn:instance_type to one of these",
         )
@@ -51,7 +51,7 @@ def _wait_is_for_spot(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     if job.spot_wait_minutes is not None and not on_spot(plan, job.training_plan_arn):
         fix = "remove it, or give -c trn:capacity=spot"
         got = job.spot_wait_minutes
-        yield JobProblem(key="--spot-wait-minutes", got=got, allowed="nothing without spot capacity", fix=fix)
+        yield JobProblem(key="--spot-wait-minutes", got=got, allowed="no value without spot capacity", fix=fix)
 
 
 def _warm_pool_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
@@ -61,7 +61,7 @@ def _warm_pool_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
         yield JobProblem(key="--warm-pool-minutes", got=minutes, allowed=f"from 0 to {longest}", fix=fix)
     elif minutes and on_spot(plan, job.training_plan_arn):
         fix = "remove it, or give -c trn:capacity=on-demand: SageMaker keeps no spot instances"
-        yield JobProblem(key="--warm-pool-minutes", got=minutes, allowed="nothing with spot capacity", fix=fix)
+        yield JobProblem(key="--warm-pool-minutes", got=minutes, allowed="no value with spot capacity", fix=fix)
 
 
 def _arguments_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
