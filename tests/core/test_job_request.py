@@ -115,7 +115,7 @@ def test_profile_names_ranks_of_the_job() -> None:
         profiled(0, last + 1)
     with pytest.raises(JobError, match=rf"allowed: 0 to {PLAN.nodes - 1}: the job has {PLAN.nodes} nodes"):
         profiled(PLAN.nodes, command="vllm serve", name="serve")
-    with pytest.raises(JobError, match="allowed: nothing on GPUs"):
+    with pytest.raises(JobError, match="allowed: no value on GPUs"):
         profiled(0, plan=Plan(instance_type="p5.48xlarge", region="us-west-2"))
 
 
