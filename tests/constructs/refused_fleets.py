@@ -121,7 +121,7 @@ def target_group(**props: Any) -> elbv2.NetworkTargetGroup:
     return made(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
 
 
-IO1 = ec2.EbsDeviceVolumeType.IO1
+IO1, GP3 = ec2.EbsDeviceVolumeType.IO1, ec2.EbsDeviceVolumeType.GP3
 
 FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "unknown type": (lambda: {"instance_type": ec2.InstanceType("trn1.32xlrge")}, "instance_type", "write trn1.32x"),
@@ -243,6 +243,16 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "root volume below the image's": (lambda: {"root_volume_size": Size.gibibytes(4)}, "root_volume_size", "8 to"),
     "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "see root_volume_size"),
     "volume without iops": (lambda: volume(100, volume_type=IO1), "block_devices", "give iops"),
+    "volume of too much throughput": (
+        lambda: volume(10, volume_type=GP3, throughput=1000),
+        "block_devices",
+        "give iops=4000",
+    ),
+    "volume of too many iops": (
+        lambda: volume(10, volume_type=GP3, iops=16000),
+        "block_devices",
+        "give at least 32 GiB",
+    ),
     "key of another region": (lambda: {"volume_key": key_in("us-east-1")}, "volume_key", "a key of us-west-2"),
     "key that signs": (
         lambda: {"volume_key": made(kms.Key, key_spec=kms.KeySpec.RSA_2048)},
@@ -271,7 +281,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "leave out one of them",
     ),
     "address without end": (lambda: {"notify_email": "a@example.com"}, "notify_email", "max_lifetime or end_time"),
-    "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "give budget_usd too"),
+    "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "set budget_usd too"),
     "end of a nested stack": (
         lambda: {"scope": made(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},
         "ends_action",

@@ -179,12 +179,13 @@ def test_hang_ends_with_process_stacks_in_the_log(nodes: JobNodes) -> None:
     script = (
         "import os, signal\n"
         "def stands_still():\n"
-        "    open('ready', 'w')\n"
+        f"    open('{nodes.folder}/ready-' + os.environ['TRN_NODE_RANK'], 'w')\n"
         "    os.kill(os.getpid(), signal.SIGSTOP)\n"
         "stands_still()\n"
     )
-    # A slow start of Python does not count as a hang.
-    starting = "while [ ! -e ready ]; do echo starting; sleep 0.1; done &"
+    # A slow start of Python on one of the nodes does not count as a hang.
+    both = f"[ -e {nodes.folder}/ready-0 ] && [ -e {nodes.folder}/ready-1 ]"
+    starting = f"while ! {{ {both}; }}; do echo starting; sleep 0.1; done &"
     nodes.start(script, nodes=2, hang_seconds=1, command=f"{starting} {sys.executable} train.py")
     assert nodes.wait() == [1, 1]
     assert nodes.end["result"] == "hung"

@@ -1,5 +1,6 @@
 """The volumes of a node, and the permissions on their KMS key."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -150,11 +151,33 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
         fix = "give iops" if value is None else "choose another value, or another volume_type"
         got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
         raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)
+    _check_ratios(construct, name, kind, ebs)
     if ebs.kms_key is not None:
         check_key(construct, "block_devices", ebs.kms_key)
         if ebs.encrypted is False:
             allowed = "a key only on an encrypted volume"
             raise refuse(construct, "block_devices", name, allowed=allowed, fix="leave out encrypted, or the key")
+
+
+def _check_ratios(construct: Construct, name: str, kind: str, ebs: Any) -> None:
+    """Raise PropsError if the IOPS are too high for the size, or the throughput for the IOPS."""
+    ratios = facts()["volume_type_ratios"]
+    size, iops, throughput = (None if Token.is_unresolved(number) else number for number in _numbers(ebs))
+    included = ratios["included_iops"] if kind == "gp3" else 0
+    per_gib = ratios["iops_per_gib"].get(kind)
+    if per_gib and size is not None and iops is not None and iops > max(included, per_gib * size):
+        allowed = f"up to {max(included, per_gib * size)} IOPS on a {kind} volume of {size} GiB"
+        fix = f"give at least {-(-iops // per_gib)} GiB, or less iops"
+        raise refuse(construct, "block_devices", f"{name}, {kind}, {iops} IOPS", allowed=allowed, fix=fix)
+    most = ratios["throughput_per_iops"] * (included if ebs.iops is None else iops or 0)
+    if throughput is not None and most and throughput > most:
+        allowed = f"up to {most:g} MiB/s on a {kind} volume of {ebs.iops or included} IOPS"
+        fix = f"give iops={math.ceil(throughput / ratios['throughput_per_iops'])}, or less throughput"
+        raise refuse(construct, "block_devices", f"{name}, {kind}, {throughput} MiB/s", allowed=allowed, fix=fix)
+
+
+def _numbers(ebs: Any) -> tuple[int | None, int | None, int | None]:
+    return ebs.volume_size, ebs.iops, ebs.throughput
 
 
 def _volume_type(volume_type: ec2.EbsDeviceVolumeType | None) -> str:
