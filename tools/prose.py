@@ -31,22 +31,22 @@ def findings_in(text: str, name: str) -> Iterator[str]:
     """Each habit in the text of a file, as `file:line: words: what to write`."""
     for number, line in enumerate(text.splitlines(), 1):
         for pattern, write in _habits():
-            found = pattern.search(line)
-            if found:
-                yield f"{name}:{number}: {found[0]!r}: write {write}"
+            match = pattern.search(line)
+            if match:
+                yield f"{name}:{number}: {match[0]!r}: write {write}"
 
 
 @cache
 def _habits() -> list[tuple[re.Pattern[str], str]]:
     habits = tomllib.loads((ROOT / "tools/prose.toml").read_text())["habit"]
-    return [(re.compile(one["pattern"], re.IGNORECASE), one["write"]) for one in habits]
+    return [(re.compile(habit["pattern"], re.IGNORECASE), habit["write"]) for habit in habits]
 
 
 def main() -> None:
     """Print every finding. Exit code 1 if there is one."""
-    found = [one for path in texts() for one in findings_in(path.read_text(), str(path.relative_to(ROOT)))]
-    print("\n".join(found), end="\n" if found else "")
-    sys.exit(bool(found))
+    findings = [finding for path in texts() for finding in findings_in(path.read_text(), str(path.relative_to(ROOT)))]
+    print("\n".join(findings), end="\n" if findings else "")
+    sys.exit(bool(findings))
 
 
 if __name__ == "__main__":

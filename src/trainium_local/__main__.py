@@ -17,8 +17,8 @@ def main() -> None:
     parser.add_argument(
         "--ready-file", type=Path, required=True, help="where and with which credentials it answers, once it does"
     )
-    given = parser.parse_args()
-    run(Settings(**given.settings), ready_file=given.ready_file)
+    options = parser.parse_args()
+    run(Settings(**options.settings), ready_file=options.ready_file)
 
 
 def run(settings: Settings, *, ready_file: Path) -> None:

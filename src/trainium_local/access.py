@@ -19,7 +19,8 @@ _of_roles: dict[tuple[str, str], Credentials] = {}
 class Caller:
     """The signer of a request.
 
-    is_owner: the request is signed with the credentials of this server process, which permit everything.
+    Attributes:
+        is_owner: The request is signed with the credentials of this server process, which permit everything.
     """
 
     access_key_id: str
@@ -93,9 +94,9 @@ def random_secret(length: int) -> str:
     return secrets.token_urlsafe(length)[:length]
 
 
-def _credentials(given: Any) -> Credentials:
+def _credentials(response: Any) -> Credentials:
     return Credentials(
-        access_key_id=given.access_key_id,
-        secret_access_key=given.secret_access_key,
-        session_token=getattr(given, "session_token", None),
+        access_key_id=response.access_key_id,
+        secret_access_key=response.secret_access_key,
+        session_token=getattr(response, "session_token", None),
     )

@@ -36,19 +36,19 @@ class Connection:
         """Write the connection atomically to a file that only its owner can read."""
         partial = file.with_suffix(".tmp")
         partial.unlink(missing_ok=True)
-        with open(partial, "x", opener=open_private) as written:
-            json.dump(asdict(self), written)
+        with open(partial, "x", opener=open_private) as output:
+            json.dump(asdict(self), output)
         partial.replace(file)
 
     @classmethod
     def read(cls, file: Path) -> "Connection":
         """Read a file that `write` wrote. Raises OSError (also if others can access the file) or ValueError."""
-        with open(file, opener=open_private) as written:
-            found = os.fstat(written.fileno())
-            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        with open(file, opener=open_private) as content:
+            status = os.fstat(content.fileno())
+            if status.st_uid != os.geteuid() or status.st_mode & 0o077:
                 raise PermissionError(f"{file} is not private")
             try:
-                fields = json.load(written)
+                fields = json.load(content)
                 return cls(**fields | {"credentials": Credentials(**fields["credentials"])})
             except (TypeError, KeyError) as error:
                 raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
@@ -148,7 +148,11 @@ def tool_folders(project: Path) -> tuple[Path, ...]:
 
 
 def refuse_unless_loopback(endpoint: str) -> None:
-    """Raise NotTheEmbeddedAwsError unless `endpoint` is an http URL with a loopback address."""
+    """Refuse every endpoint except an http URL with a loopback address.
+
+    Raises:
+        NotTheEmbeddedAwsError: The endpoint is another one.
+    """
     url = urlsplit(endpoint)
     host = url.hostname or ""
     try:

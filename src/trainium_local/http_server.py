@@ -35,8 +35,9 @@ INCOMING = "trainium_local.incoming"
 class Incoming:
     """A request of which only the head has been read.
 
-    read_body: call it once the sender is authenticated. It raises OverflowError for a body that is too large,
-    ValueError for an invalid length, and OSError for a body that does not arrive in time.
+    Attributes:
+        read_body: Call it once the sender is authenticated. It raises OverflowError for a body that is too large,
+            ValueError for an invalid length, and OSError for a body that does not arrive in time.
     """
 
     request: Request

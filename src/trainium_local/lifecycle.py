@@ -33,7 +33,11 @@ class LocalError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """The server that answers. `already`: it was running before."""
+    """The server that answers.
+
+    Attributes:
+        already: It was running before.
+    """
 
     health: Health
     connection: Connection
@@ -100,8 +104,8 @@ def _running(folder: Path) -> Started | None:
 
 def _make_private(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    status = folder.stat()
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise LocalError(
             f"others can write to {folder}, where the credentials of the embedded AWS are kept. "
             f"Close it with: chmod 700 {folder}; or name another folder in TRN_LOCAL_HOME."
@@ -112,8 +116,8 @@ def _make_private(folder: Path) -> None:
 def _launch(folder: Path, settings: Settings) -> Started:
     log, state = folder / LOG_FILE, _state(folder)
     state.unlink(missing_ok=True)
-    given = json.dumps(asdict(replace(settings, log=str(log))))
-    command = [sys.executable, "-m", "trainium_local", "--settings", given, "--ready-file", str(state)]
+    settings_text = json.dumps(asdict(replace(settings, log=str(log))))
+    command = [sys.executable, "-m", "trainium_local", "--settings", settings_text, "--ready-file", str(state)]
     with open(log, "w", opener=open_private) as output:
         server = subprocess.Popen(
             command,

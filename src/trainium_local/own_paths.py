@@ -14,7 +14,7 @@ def with_own_paths(application: WsgiApp, answers: Mapping[str, Answer]) -> WsgiA
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = f"{environ['PATH_INFO']}/"
-        own = next((one for prefix, one in answers.items() if path.startswith(f"{prefix}/")), None)
+        own = next((handler for prefix, handler in answers.items() if path.startswith(f"{prefix}/")), None)
         return own(Request(environ))(environ, start_response) if own else application(environ, start_response)
 
     return answer

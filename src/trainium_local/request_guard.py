@@ -121,12 +121,12 @@ def _refusal(
 
 def _with_proof(application: WsgiApp, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
     started: list[Any] = []
-    body = b"".join(application(environ, lambda *given: started.extend(given)))
+    body = b"".join(application(environ, lambda *arguments: started.extend(arguments)))
     status, headers = started[:2]
     authorization = environ.get("HTTP_AUTHORIZATION", "")
-    kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    others = [(name, value) for name, value in headers if name.lower() != "content-length"]
     proof = (PROOF_HEADER, proof_of(access.owner(), authorization, body))
-    start(status, [*kept, ("Content-Length", str(len(body))), proof])
+    start(status, [*others, ("Content-Length", str(len(body))), proof])
     return [body]
 
 

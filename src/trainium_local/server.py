@@ -23,10 +23,13 @@ HEALTH_PATH = "/_trn_local/health"
 class Settings:
     """Settings of the embedded AWS.
 
-    port: 0 selects a free port. quotas: quota code -> applied value, instead of the seeded one.
-    stand_in_nodes: simulate the nodes.
-    fail_nodes: how many simulated nodes, from the first launch on, report a missing device.
-    iam: `enforced` or `ignored`. log: the file for the output.
+    Attributes:
+        port: 0 selects a free port.
+        quotas: Applied values by quota code, which override the seeded ones.
+        fail_nodes: How many simulated nodes, from the first launch on, report a missing device.
+        stand_in_nodes: Simulate the nodes.
+        iam: `enforced` or `ignored`.
+        log: The file for the output.
     """
 
     port: int = 0
@@ -42,7 +45,8 @@ class Settings:
 class Health(Settings):
     """The response of the health address: version, start time and settings.
 
-    adapters: the resource types with an adapter, see resources/types.toml.
+    Attributes:
+        adapters: The resource types with an adapter, see resources/types.toml.
     """
 
     version: str
@@ -67,7 +71,14 @@ class Health(Settings):
 
 
 def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) -> None:
-    """Serve until the process ends. Calls `ready` once requests are answered. Raises OSError if the port is in use."""
+    """Serve until the process ends.
+
+    Args:
+        ready: Is called once requests are answered.
+
+    Raises:
+        OSError: The port is in use.
+    """
     listener = socket.create_server((HOST, settings.port))
     port = listener.getsockname()[1]
     _remove_caller_settings(region=settings.region, port=port)
@@ -141,9 +152,9 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     if settings.stand_in_nodes:
         stand_ins.install(fail_nodes=settings.fail_nodes)
     quotas = {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
-    given = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=quotas)
+    effective = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=quotas)
     health = Health(
-        **asdict(given),
+        **asdict(effective),
         version=__version__,
         pid=os.getpid(),
         account=ACCOUNT_ID,

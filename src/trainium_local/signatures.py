@@ -29,7 +29,11 @@ class Credentials:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as sent. headers: names in lower case, repeated headers joined by commas."""
+    """A request as sent.
+
+    Attributes:
+        headers: Names are in lower case. Repeated headers are joined by commas.
+    """
 
     method: str
     target: str
@@ -38,7 +42,11 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """The signature of a request. signed_at: `date` in seconds since 1970."""
+    """The signature of a request.
+
+    Attributes:
+        signed_at: `date` in seconds since 1970.
+    """
 
     access_key_id: str
     region: str
@@ -73,10 +81,10 @@ class Signature:
 def signature_of(request: Request) -> Signature | None:
     """Return the signature of a request, or None if it has no valid one."""
     headers = request.headers
-    found = _HEADER.fullmatch(headers.get("authorization", "").strip())
+    match = _HEADER.fullmatch(headers.get("authorization", "").strip())
     date = headers.get("x-amz-date", "")
-    scope = re.fullmatch(rf"([^/]+)/{re.escape(date[:8])}/([^/]+)/([^/]+)/aws4_request", found[1]) if found else None
-    if found is None or scope is None or "host" not in found[2].split(";"):
+    scope = re.fullmatch(rf"([^/]+)/{re.escape(date[:8])}/([^/]+)/([^/]+)/aws4_request", match[1]) if match else None
+    if match is None or scope is None or "host" not in match[2].split(";"):
         return None
     try:
         signed_at = timegm(time.strptime(date, "%Y%m%dT%H%M%SZ"))
@@ -88,8 +96,8 @@ def signature_of(request: Request) -> Signature | None:
         service=scope[3],
         date=date,
         signed_at=signed_at,
-        signed_headers=found[2].split(";"),
-        value=found[3],
+        signed_headers=match[2].split(";"),
+        value=match[3],
     )
 
 

@@ -56,7 +56,12 @@ _FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 
 @contextmanager
 def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
-    """Turn errors of boto3 into UnavailableError; an error with a text of `absent` ends the block silently."""
+    """Turn errors of boto3 into UnavailableError.
+
+    Args:
+        permission: The permission that the calls need.
+        absent: Texts of errors that end the block silently.
+    """
     try:
         yield
     except _FAILURES as error:
@@ -68,7 +73,12 @@ def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[N
 
 @contextmanager
 def write_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
-    """Turn errors of boto3 into RequestRefusedError; an error with a text of `absent` ends the block silently."""
+    """Turn errors of boto3 into RequestRefusedError.
+
+    Args:
+        permission: The permission that the calls need.
+        absent: Texts of errors that end the block silently.
+    """
     try:
         yield
     except _FAILURES as error:

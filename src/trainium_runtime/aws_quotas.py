@@ -99,21 +99,21 @@ class AwsQuotas(AwsService):
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances")
             in_states = {"Name": "instance-state-name", "Values": [*states]}
-            found = [
+            instances = [
                 instance
                 for page in pages.paginate(Filters=[in_states], PaginationConfig={"PageSize": _LARGEST_PAGE})
                 for reservation in page["Reservations"]
                 for instance in reservation["Instances"]
                 if is_of(family, instance["InstanceType"])
             ]
-        vcpus = self._vcpus({instance["InstanceType"] for instance in found})
+        vcpus = self._vcpus({instance["InstanceType"] for instance in instances})
         return [
             RunningInstance(
                 vcpus=vcpus[instance["InstanceType"]],
                 capacity=instance.get("InstanceLifecycle", "on-demand"),
                 cluster=tag_values(instance.get("Tags")).get(CLUSTER_TAG),
             )
-            for instance in found
+            for instance in instances
         ]
 
     def _vcpus(self, instance_types: Collection[str]) -> dict[str, int]:

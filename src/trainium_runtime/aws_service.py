@@ -28,7 +28,10 @@ class Clients:
     """botocore clients with default credentials, one for each service and region. Thread-safe.
 
     They share a session, which caches the service descriptions: loading these takes most of the time of creating a
-    client. `session`: of boto3. Default: a new one, created when needed.
+    client.
+
+    Args:
+        session: Session of boto3. Default: a new one, created when needed.
     """
 
     def __init__(self, session: Any = None) -> None:
@@ -39,7 +42,11 @@ class Clients:
         self._counting = Lock()
 
     def client(self, service: str, region: str) -> Any:
-        """Raises UnavailableError, for example for a profile that does not exist."""
+        """The client of a service in a region.
+
+        Raises:
+            UnavailableError: The client cannot be created, for example because a profile does not exist.
+        """
         with self._lock:  # a session creates one client at a time
             if (service, region) not in self._clients_by_key:
                 self._clients_by_key[service, region] = self._create(service, region)
@@ -68,8 +75,11 @@ class Clients:
 
 
 class AwsService:
-    """Part of an account in one region. `clients`: share one between accounts of several regions. Default: a new
-    one."""
+    """Part of an account in one region.
+
+    Args:
+        clients: Can be shared by accounts of several regions. Default: new clients.
+    """
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         self.region = region

@@ -10,7 +10,12 @@ REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED)
 
 
 class UnavailableError(Exception):
-    """A failed read. reason: with the permission if one is missing. remedy: if known."""
+    """A failed read.
+
+    Args:
+        reason: Includes the permission if one is missing.
+        remedy: What to do, if known.
+    """
 
     def __init__(self, reason: str, *, remedy: str = "") -> None:
         super().__init__(f"{reason}: {remedy}" if remedy else reason)

@@ -36,7 +36,12 @@ _NAMED = 5  # nodes, or sentences, in a reason, because CloudFormation accepts 4
 
 @dataclass(frozen=True, kw_only=True)
 class FleetVerdict:
-    """`ready`: every node is proven; `failed`: that is no longer possible; `waiting`: not yet. `reason` has details."""
+    """Whether a fleet is ready.
+
+    Attributes:
+        state: `ready` if every node is proven, `failed` if that is no longer possible, otherwise `waiting`.
+        reason: Details for people.
+    """
 
     state: Literal["ready", "waiting", "failed"]
     reason: str
@@ -46,8 +51,10 @@ class FleetVerdict:
 class Replacement:
     """Nodes that a deployment replaces with nodes of another template version or in another subnet.
 
-    outdated: those in the group. ending: those that left it and are still shutting down.
-    launches_others: whether the group still launches another version than the wanted one, for example in a rollback.
+    Attributes:
+        outdated: The nodes in the group.
+        ending: The nodes that left the group and are still shutting down.
+        launches_others: Whether the group still launches another version than the wanted one, as in a rollback.
     """
 
     outdated: Sequence[str] = ()
@@ -69,13 +76,19 @@ class Replacement:
 class FleetView:
     """The state of a fleet at one moment.
 
-    nodes: how many are wanted. instances: ids of the group's instances. leaving: those that Auto Scaling is replacing.
-    records: by instance id, also of earlier instances. recovery: the decision about failed nodes. membership: the last
-    one that was written. console: the last console error of nodes without a record. failed_launches: status messages of
-    the scaling activities that failed since the deployment began, newest first. still_counted: whether instances left
-    the group so recently that quotas may still count them. suspended: suspended processes of the Auto Scaling group.
-    replaced: the failure reason of each instance that left the group since the deployment began. replacement: nodes to
-    be replaced by those of another version.
+    Attributes:
+        nodes: Number of nodes wanted.
+        instances: Ids of the group's instances.
+        records: Records by instance id, including earlier instances.
+        recovery: The decision about failed nodes.
+        leaving: Instances that Auto Scaling is replacing.
+        membership: The last membership that was written.
+        console: The last console error of nodes without a record.
+        failed_launches: Status messages of the scaling activities that failed since the deployment began, newest first.
+        still_counted: Whether instances left the group so recently that quotas may still count them.
+        suspended: Suspended processes of the Auto Scaling group.
+        replaced: The failure reason of each instance that left the group since the deployment began.
+        replacement: Nodes to be replaced by those of another version.
     """
 
     nodes: int
@@ -92,8 +105,8 @@ class FleetView:
     replacement: "Replacement" = field(default_factory=lambda: Replacement())
 
     def in_state(self, state: str) -> list[NodeRecord]:
-        found = (self.records.get(instance) for instance in dict.fromkeys(self.instances))
-        return [record for record in found if record and record.state == state]
+        records = (self.records.get(instance) for instance in dict.fromkeys(self.instances))
+        return [record for record in records if record and record.state == state]
 
     @property
     def silent(self) -> list[str]:

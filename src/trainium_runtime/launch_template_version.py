@@ -21,9 +21,13 @@ _FIELD, _BEFORE = "|", " < "
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A version and the properties it was chosen for. image: its id. script: ARN of the node script.
+    """A version and the properties it was chosen for.
 
-    kind: digest of the properties in REPLACING. named: digest of the plan's reference to the image.
+    Attributes:
+        kind: Digest of the properties in REPLACING.
+        named: Digest of the plan's reference to the image.
+        image: Id of the image.
+        script: ARN of the node script.
     """
 
     version: str
@@ -67,23 +71,27 @@ class Choice:
 def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back: bool = False) -> tuple[Choice, str]:
     """The version for the nodes, and the physical id that stores it.
 
-    offered: the properties of the resource. physical_id: of the previous choice, None for the first.
-    rolling_back: whether the stack is being rolled back; only then an earlier version can be chosen again.
+    Args:
+        offered: The properties of the resource.
+        physical_id: Physical id of the previous choice. None for the first.
+        rolling_back: Whether the stack is being rolled back. Only then can an earlier version be chosen again.
     """
     latest = Choice.latest(offered)
     current = Choice.remembered(physical_id)
     earlier = Choice.from_text((physical_id or "").partition(_BEFORE)[2])
     if current and current.is_compatible_with(latest):
-        kept = _renamed(current, latest)
-        return kept, f"{kept}{_BEFORE}{earlier}" if earlier else str(kept)
+        choice = _renamed(current, latest)
+        return choice, f"{choice}{_BEFORE}{earlier}" if earlier else str(choice)
     if rolling_back and earlier and earlier.is_compatible_with(latest):
         # The version that is rolled back may be wrong, and is forgotten.
         return earlier, str(earlier)
     return latest, f"{latest}{_BEFORE}{current}" if current else str(latest)
 
 
-def _renamed(kept: Choice, latest: Choice) -> Choice:
-    return Choice(version=kept.version, kind=kept.kind, named=latest.named, image=kept.image, script=kept.script)
+def _renamed(choice: Choice, latest: Choice) -> Choice:
+    return Choice(
+        version=choice.version, kind=choice.kind, named=latest.named, image=choice.image, script=choice.script
+    )
 
 
 def _digest(value: Any) -> str:

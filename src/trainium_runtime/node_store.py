@@ -25,10 +25,14 @@ class NoGroupError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The state of an Auto Scaling group. instances: ids of those that stay. leaving: those of them that it will
-    replace.
+    """The state of an Auto Scaling group.
 
-    suspended: its suspended processes. launches: its launch template and version. launched: those of each instance.
+    Attributes:
+        instances: Ids of the instances that stay.
+        leaving: Instances of these that the group will replace.
+        suspended: Suspended processes.
+        launches: The group's launch template and version.
+        launched: Launch template and version of each instance.
     """
 
     desired: int
@@ -41,14 +45,22 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMembership:
-    """The membership and its ETag in S3; `etag` is None if there is no object."""
+    """The membership and its ETag in S3.
+
+    Attributes:
+        etag: None if there is no object.
+    """
 
     membership: Membership
     etag: str | None
 
 
 def describe_group(autoscaling: Any, name: str) -> Group:
-    """Raises NoGroupError if the group does not exist."""
+    """Describe an Auto Scaling group.
+
+    Raises:
+        NoGroupError: The group does not exist.
+    """
     groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     if not groups:
         raise NoGroupError(f"the Auto Scaling group {name} does not exist")
@@ -119,7 +131,11 @@ class NodeStore:
         return StoredMembership(membership=membership, etag=response["ETag"])
 
     def write_membership(self, membership: Membership, *, replacing: StoredMembership) -> bool:
-        """Replace the membership that was read. False, without writing, if it has changed in the meantime."""
+        """Replace the membership that was read.
+
+        Returns:
+            False, without writing, if it has changed in the meantime.
+        """
         from botocore.exceptions import ClientError
 
         unchanged = {"IfMatch": replacing.etag} if replacing.etag else {"IfNoneMatch": "*"}
@@ -134,8 +150,8 @@ class NodeStore:
             raise
         return True
 
-    def _read(self, found: tuple[str, Mapping[str, Any]]) -> StoredRecord:
-        instance, item = found
+    def _read(self, listed: tuple[str, Mapping[str, Any]]) -> StoredRecord:
+        instance, item = listed
         text = None
         if item["Size"] <= LARGEST_RECORD:
             body = self._s3.get_object(Bucket=self._bucket, Key=item["Key"])["Body"].read(LARGEST_RECORD)

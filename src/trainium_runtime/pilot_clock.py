@@ -12,9 +12,11 @@ from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 @dataclass(frozen=True, kw_only=True)
 class PilotTerms:
-    """The end of a pilot in a plan. budget_usd: None unless nodes stop when it is spent.
+    """The end of a pilot in a plan.
 
-    idle: how long nodes may be unused before they stop; None: without limit.
+    Attributes:
+        budget_usd: None unless nodes stop when it is spent.
+        idle: How long nodes may be unused before they stop. None: no limit.
     """
 
     nodes: int
@@ -28,7 +30,11 @@ class PilotTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityBlock:
-    """EC2's description of a Capacity Block. `state`: of EC2, `active` once instances can be launched."""
+    """EC2's description of a Capacity Block.
+
+    Attributes:
+        state: EC2's state, `active` once instances can be launched.
+    """
 
     block_id: str
     instance_type: str
@@ -46,7 +52,11 @@ class SpentBudget:
 
     @classmethod
     def from_text(cls, text: str) -> "SpentBudget":
-        """Parse the result of `str`. Raises ValueError for anything else."""
+        """Parse the result of `str`.
+
+        Raises:
+            ValueError: The text has another form.
+        """
         usd, _, since = text.partition(" since ")
         return cls(usd=int(usd), since=datetime.fromisoformat(since))
 
@@ -58,8 +68,11 @@ class SpentBudget:
 class Memory:
     """The state stored by earlier runs.
 
-    notified: the last notice about the end. stopped: why the nodes are stopped. spent: the budget that was spent. idle:
-    when unused nodes stop, from the last notice about it.
+    Attributes:
+        notified: The last notice about the end.
+        stopped: Why the nodes are stopped.
+        spent: The budget that was spent.
+        idle: When unused nodes stop, from the last notice about it.
     """
 
     notified: str | None = None
@@ -70,11 +83,18 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class ClockDecision:
-    """nodes: the current number. why: a sentence. stopped: why the nodes are stopped, to be stored.
+    """What to do now.
 
-    warn_of: the end to warn people of now. notice: for jobs, now. ended: when the pilot ended. delete: whether to
-    delete the stack after the nodes. spent: the spent budget, to be stored. idle: a notice about unused nodes, and when
-    they stop.
+    Attributes:
+        nodes: Number of nodes to have now.
+        why: A sentence for people.
+        stopped: Why the nodes are stopped, to be stored.
+        warn_of: The end to warn people of now.
+        notice: A notice for jobs, to be written now.
+        ended: When the pilot ended.
+        delete: Whether to delete the stack after the nodes.
+        spent: The spent budget, to be stored.
+        idle: A notice about unused nodes, and when they stop.
     """
 
     nodes: int
@@ -115,12 +135,15 @@ def clock_decision(
     idle_since: datetime | None = None,
     by_gate: bool = False,
 ) -> ClockDecision:
-    """Decide. deployed: when the stack was created. budget_reached: whether AWS Budgets just reported the budget as
-    spent.
+    """Decide what to do now.
 
-    block: None if there is none, or EC2 no longer has it. nodes_wanted: whether the group has a size above 0; otherwise
-    no notice is needed. idle_since: since when the nodes are unused; None if they are in use or unknown. by_gate:
-    whether a deployment waits for nodes, which are then launched even if nodes were unused.
+    Args:
+        deployed: When the stack was created.
+        block: None if there is none, or EC2 no longer has it.
+        budget_reached: Whether AWS Budgets just reported the budget as spent.
+        nodes_wanted: Whether the group has a size above 0. Otherwise no notice is needed.
+        idle_since: Since when the nodes are unused. None if they are in use or unknown.
+        by_gate: Whether a deployment waits for nodes, which are then launched even if nodes were unused.
     """
     spent = _spent(terms, memory, now, reached=budget_reached)
     decision = _decide(now, terms, deployed, block, asleep=asleep, memory=memory, spent=spent, wanted=nodes_wanted)
@@ -205,7 +228,8 @@ def warning_of(ends: datetime) -> str:
 def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
     """When to warn of the end: the configured time before it, but not before half of the pilot's duration.
 
-    Raises ValueError if the pilot has no end.
+    Raises:
+        ValueError: The pilot has no end.
     """
     if terms.ends is None:
         raise ValueError("a pilot without an end has no warning")
@@ -215,9 +239,9 @@ def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
 
 def minutes_of_termination(instance_type: str) -> int:
     """How long before the end of a Capacity Block EC2 starts to terminate its instances."""
-    known = facts()["capacity_blocks"]
-    ultraserver = instance_type in known["ultraserver_types"]
-    return known["minutes_of_termination_of_ultraservers" if ultraserver else "minutes_of_termination"]
+    limits = facts()["capacity_blocks"]
+    ultraserver = instance_type in limits["ultraserver_types"]
+    return limits["minutes_of_termination_of_ultraservers" if ultraserver else "minutes_of_termination"]
 
 
 def stops_before_block_end(instance_type: str) -> timedelta:

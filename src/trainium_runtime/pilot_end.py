@@ -8,7 +8,12 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class PilotEnd:
-    """Either `after`, in elapsed hours from the first deployment, or `at`, in UTC."""
+    """The end of a pilot. Exactly one attribute is set.
+
+    Attributes:
+        after: Elapsed hours from the first deployment.
+        at: A time in UTC.
+    """
 
     after: timedelta | None = None
     at: datetime | None = None
@@ -19,7 +24,11 @@ class PilotEnd:
 
     @classmethod
     def from_text(cls, text: str) -> "PilotEnd":
-        """Parse the result of `str`. Raises ValueError for anything else."""
+        """Parse the result of `str`.
+
+        Raises:
+            ValueError: The text has another form.
+        """
         if text.endswith("h"):
             return cls(after=int(text[:-1]) * _HOUR)
         at = datetime.fromisoformat(text)

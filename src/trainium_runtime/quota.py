@@ -10,7 +10,11 @@ from trainium_runtime.quota_need import QuotaNeed
 
 @dataclass(frozen=True, kw_only=True)
 class UsageMetric:
-    """The CloudWatch metric with AWS's count of a quota's usage. `statistic` is the one that AWS recommends."""
+    """The CloudWatch metric with AWS's count of a quota's usage.
+
+    Attributes:
+        statistic: The statistic that AWS recommends.
+    """
 
     namespace: str
     name: str
@@ -20,7 +24,11 @@ class UsageMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A limit in one region. `is_default`: whether it is AWS's default, without an applied value of the account."""
+    """A limit in one region.
+
+    Attributes:
+        is_default: Whether the limit is AWS's default, without an applied value of the account.
+    """
 
     code: str
     name: str
@@ -31,7 +39,12 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaRequest:
-    """A request for a higher quota. `status`: of Service Quotas; `case_id`: of AWS Support, if any."""
+    """A request for a higher quota.
+
+    Attributes:
+        status: Status in Service Quotas.
+        case_id: Case of AWS Support, if any.
+    """
 
     request_id: str
     desired: float
@@ -48,7 +61,12 @@ class QuotaRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningInstance:
-    """An instance that counts against a quota. `capacity`: as in a plan; `cluster`: its tag trn:cluster, if any."""
+    """An instance that counts against a quota.
+
+    Attributes:
+        capacity: As in a plan.
+        cluster: Value of its tag trn:cluster, if any.
+    """
 
     vcpus: int
     capacity: str
@@ -56,7 +74,10 @@ class RunningInstance:
 
 
 class Quotas(Protocol):
-    """`family`: a family or generation of instance types, such as trn or p5: EC2 counts by these and the market."""
+    """Reads quotas and what counts against them.
+
+    EC2 counts by family or generation of instance types, such as trn or p5, and by market.
+    """
 
     def quota(self, service: str, code: str) -> Quota | None: ...
 
@@ -69,7 +90,7 @@ class Quotas(Protocol):
     def running_instances(self, family: str) -> Sequence[RunningInstance]: ...
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
-        """Those that recently ceased to count, if EC2 still lists them."""
+        """Instances that recently ceased to count, if EC2 still lists them."""
         ...
 
     def unused_reserved_vcpus(self, family: str) -> int:
@@ -79,10 +100,14 @@ class Quotas(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaUse:
-    """Used vCPUs of a quota, without the cluster's own nodes, which are `own`.
+    """Used vCPUs of a quota, without the cluster's own nodes.
 
-    running: by instances. reserved: by unused Capacity Reservations. unseen: what AWS's metric counts in addition, such
-    as open spot requests. in_blocks: by instances in Capacity Blocks; it is not documented whether these count.
+    Attributes:
+        running: Used by instances.
+        reserved: Used by unused Capacity Reservations.
+        unseen: What AWS's metric counts in addition, such as open spot requests.
+        in_blocks: Used by instances in Capacity Blocks. It is not documented whether these count.
+        own: Used by the cluster's own nodes.
     """
 
     running: int = 0
@@ -101,9 +126,12 @@ def quota_use(
 ) -> QuotaUse:
     """The usage, from current instances and reservations, and from AWS's usage metric of minutes ago.
 
-    Running instances count, and what the metric has in addition: the metric lags behind launches and terminations, and
-    instances are not everything that counts. `ended` vCPUs were running when the metric was taken, so they are
-    subtracted from it. The cluster's own nodes are part of the need and of the metric, not of the usage.
+    The usage is what running instances use, and what the metric has in addition: the metric lags behind launches and
+    terminations, and other things than instances count too. The cluster's own nodes are part of the need and of the
+    metric, not of the usage.
+
+    Args:
+        ended: vCPUs that were running when the metric was taken. They are subtracted from it.
     """
     on_market = [instance for instance in instances if instance.capacity == need.capacity]
     running = sum(instance.vcpus for instance in on_market if instance.cluster != need.cluster)
@@ -121,7 +149,11 @@ def quota_use(
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaState:
-    """A need and the quota it counts against. `requests`: open increase requests, if they were read."""
+    """A need and the quota it counts against.
+
+    Attributes:
+        requests: Open increase requests, if they were read.
+    """
 
     need: QuotaNeed
     quota: Quota

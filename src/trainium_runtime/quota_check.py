@@ -13,7 +13,11 @@ SERVICE = "ec2"
 
 
 def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
-    """Whether the account has room for the need. Raises UnavailableError."""
+    """Whether the account has room for the need.
+
+    Raises:
+        UnavailableError: The quota or its usage cannot be read.
+    """
     state = quota_state(need, account)
     if state.fits_in_worst_case:
         return evaluate_quota(state)
@@ -27,7 +31,11 @@ def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
 
 
 def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
-    """The limit, instances and reservations, read in parallel. Raises UnavailableError."""
+    """The limit, instances and reservations, read in parallel.
+
+    Raises:
+        UnavailableError: One of them cannot be read.
+    """
     on_demand = need.capacity == "on-demand"
     with ThreadPoolExecutor() as threads:
         running = threads.submit(account.running_instances, need.family)
@@ -46,11 +54,11 @@ def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
 
 def evaluate_quota(state: QuotaState) -> CheckResult:
     """Pass if there is room in the worst case; fail without room; unknown if it depends on Capacity Blocks."""
-    found, needed = "; ".join(_found(state)), f"{state.need.vcpus} vCPUs"
+    usage, needed = "; ".join(_found(state)), f"{state.need.vcpus} vCPUs"
     if state.fits_in_worst_case:
-        return CheckResult(outcome="pass", found=found, needed=needed)
+        return CheckResult(outcome="pass", found=usage, needed=needed)
     outcome = "unknown" if state.has_room else "fail"
-    return CheckResult(outcome=outcome, found=found, needed=needed, fix=_fix(state))
+    return CheckResult(outcome=outcome, found=usage, needed=needed, fix=_fix(state))
 
 
 def plain(vcpus: float) -> str:

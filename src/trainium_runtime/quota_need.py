@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaNeed:
-    """vCPUs that the nodes of a cluster use of one EC2 quota in its region. `capacity`: on-demand or spot.
+    """vCPUs that the nodes of a cluster use of one EC2 quota in its region.
 
-    `family`: letters at the start of the instance types that the quota counts, or a generation such as p5.
+    Attributes:
+        family: Letters at the start of the instance types that the quota counts, or a generation such as p5.
+        capacity: on-demand or spot.
     """
 
     code: str

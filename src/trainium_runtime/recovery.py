@@ -13,8 +13,10 @@ WINDOW = timedelta(hours=24)
 class Recovery:
     """The decision about the failed instances of a group.
 
-    limit: how many are replaced within WINDOW. numbers: for each instance that is replaced or already being terminated,
-    how many there were within the window, including itself.
+    Attributes:
+        limit: Number of instances that are replaced within WINDOW.
+        numbers: For each instance that is replaced or already being terminated, how many there were within the window,
+            including itself.
     """
 
     limit: int
@@ -38,11 +40,14 @@ def plan_recovery(
 ) -> Recovery:
     """Decide about every failed instance of a group.
 
-    failures: when each current or earlier instance reported its failure. instances: of the group. leaving: those of
-    them that Auto Scaling is already replacing. limit: replacements within WINDOW; 0 for none.
-
     The decision about an instance depends on earlier failures and not on the time of the call, so a second call decides
     the same. Instances that left the group count as replaced, even if a person terminated them.
+
+    Args:
+        failures: When each current or earlier instance reported its failure.
+        instances: Instances of the group.
+        leaving: Instances of these that Auto Scaling is already replacing.
+        limit: Replacements within WINDOW; 0 for none.
     """
     gone = {instance for instance in failures if instance not in instances or instance in leaving}
     replaced = set(gone)

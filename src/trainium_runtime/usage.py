@@ -14,7 +14,11 @@ from trainium_wire.usage import NodeUsage, State
 
 @dataclass(frozen=True, kw_only=True)
 class LastJob:
-    """The last job of the nodes. ended: None until it has ended."""
+    """The last job of the nodes.
+
+    Attributes:
+        ended: None until it has ended.
+    """
 
     job_id: str
     ended: datetime | None
@@ -22,9 +26,11 @@ class LastJob:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterUsage:
-    """idle_since: since when no job was running and no NeuronCore in use; None if in use or unknown.
+    """The usage of a cluster.
 
-    why: in words.
+    Attributes:
+        why: A sentence for people.
+        idle_since: Since when no job was running and no NeuronCore in use. None if in use or unknown.
     """
 
     state: State
@@ -35,17 +41,21 @@ class ClusterUsage:
 def cluster_usage(
     instances: Collection[str], usages: Mapping[str, NodeUsage], job: LastJob | None, *, now: datetime
 ) -> ClusterUsage:
-    """The usage of the current nodes. usages: by instance, of those with a readable report."""
+    """The usage of the current nodes.
+
+    Args:
+        usages: Readable reports by instance.
+    """
     if not instances:
         return ClusterUsage(state="unknown", why="there are no nodes")
     if job and job.ended is None:
         return ClusterUsage(state="in-use", why=f"{job.job_id} is not over")
-    found = {instance: _current(usages.get(instance), now) for instance in sorted(instances)}
+    reports = {instance: _current(usages.get(instance), now) for instance in sorted(instances)}
     for state in ("in-use", "unknown"):
-        one = next(((name, usage) for name, usage in found.items() if usage.state == state), None)
-        if one:
-            return ClusterUsage(state=state, why=f"{one[0]}: {one[1].detail}")
-    moments = [usage.at - usage.idle for usage in found.values()]
+        first = next(((name, usage) for name, usage in reports.items() if usage.state == state), None)
+        if first:
+            return ClusterUsage(state=state, why=f"{first[0]}: {first[1].detail}")
+    moments = [usage.at - usage.idle for usage in reports.values()]
     since = max([*moments, job.ended] if job and job.ended else moments)
     return ClusterUsage(
         state="idle", why=f"no job and no NeuronCore in use since {utc_text(_minute(since))}", idle_since=since

@@ -21,7 +21,13 @@ _ABSENT = ("NoSuchKey", "404", "NotFound")
 
 
 def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-    """The usage of these instances. Raises botocore's errors, and ValueError for an unreadable job."""
+    """The usage of these instances.
+
+    Raises:
+        BotoCoreError: S3 was not reached.
+        ClientError: S3 refused a request.
+        ValueError: The current job cannot be parsed.
+    """
     job = _last_job(s3, bucket)
     if job and job.ended is None:
         return cluster_usage(instances, {}, job, now=now)
@@ -30,25 +36,25 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetim
     listed = [str(item["Key"]) for page in pages for item in page.get("Contents", [])]
     keys = {instance_of_key(key, USAGE_PREFIX): key for key in listed}
     with ThreadPoolExecutor(_READERS) as readers:
-        found = readers.map(partial(_node_usage, s3, bucket), (keys.get(name) for name in names))
-        usages = {name: usage for name, usage in zip(names, found, strict=True) if usage}
+        reports = readers.map(partial(_node_usage, s3, bucket), (keys.get(name) for name in names))
+        usages = {name: usage for name, usage in zip(names, reports, strict=True) if usage}
     return cluster_usage(instances, usages, job, now=now)
 
 
 def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:
     """None for a missing object, and for one that a node did not write."""
-    found = _get(s3, bucket, key) if key else None
+    response = _get(s3, bucket, key) if key else None
     try:
-        return NodeUsage.from_json(found["Body"].read(_LARGEST).decode()) if found else None
+        return NodeUsage.from_json(response["Body"].read(_LARGEST).decode()) if response else None
     except ValueError:
         return None
 
 
 def _last_job(s3: Any, bucket: str) -> LastJob | None:
-    found = _get(s3, bucket, CURRENT_JOB_KEY)
-    if not found:
+    response = _get(s3, bucket, CURRENT_JOB_KEY)
+    if not response:
         return None
-    spec = json.loads(found["Body"].read())
+    spec = json.loads(response["Body"].read())
     if not isinstance(spec, dict) or "id" not in spec:
         raise ValueError(f"{CURRENT_JOB_KEY} is not a job")
     end = _get(s3, bucket, job_keys(str(spec["id"])).end)

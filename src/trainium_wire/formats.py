@@ -28,7 +28,11 @@ def moment(raw: object) -> datetime | None:
 
 
 def json_value(text: str | bytes) -> Any:
-    """Parse JSON that another machine has written. Raises ValueError, also for values that are nested too deeply."""
+    """Parse JSON that another machine has written.
+
+    Raises:
+        ValueError: The text is not JSON, or its values are nested too deeply.
+    """
     try:
         return json.loads(text)
     except RecursionError:

@@ -31,8 +31,10 @@ Place = tuple[str, int, str]
 class CodeBase:
     """A labelled code base.
 
-    paths: the files and folders that were labelled; of a folder, its Python files. places: the expected findings.
-    held_out: whether no rule was changed after this code base was looked at.
+    Attributes:
+        paths: The files and folders that were labelled. Of a folder, its Python files.
+        places: The expected findings.
+        held_out: Whether no rule was changed after this code base was looked at.
     """
 
     name: str
@@ -89,11 +91,11 @@ def found_in(place: Path, paths: Sequence[str]) -> frozenset[Place]:
     return frozenset(row for row in relative if row[0].endswith(".py"))
 
 
-def score(found: frozenset[Place], labelled: frozenset[Place]) -> Score:
+def score(places: frozenset[Place], labelled: frozenset[Place]) -> Score:
     return Score(
-        right=Counter(rule for *_, rule in found & labelled),
-        wrong=Counter(rule for *_, rule in found - labelled),
-        missed=Counter(rule for *_, rule in labelled - found),
+        right=Counter(rule for *_, rule in places & labelled),
+        wrong=Counter(rule for *_, rule in places - labelled),
+        missed=Counter(rule for *_, rule in labelled - places),
     )
 
 

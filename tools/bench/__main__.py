@@ -62,7 +62,7 @@ def deployment(aws: PrivateAws) -> Iterator[Figure]:
         )
         for _ in range(RUNS)
     ]
-    deploy, destroy = (median(one) for one in zip(*times, strict=True))
+    deploy, destroy = (median(seconds) for seconds in zip(*times, strict=True))
     yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
 
 

@@ -70,4 +70,4 @@ def _assessed(folder: Path) -> float:
 def _processor_seconds() -> float:
     """CPU time of this process and of its finished children; other load on the machine does not count."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

@@ -25,8 +25,17 @@ class Commands:
         self._screen = screen
 
     def trn(self, *arguments: str, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> int:
-        """Run `trn` and show its output. Returns its exit code; raises CommandFailedError unless it is one of
-        `codes`."""
+        """Run `trn` and show its output.
+
+        Args:
+            codes: Accepted exit codes.
+
+        Returns:
+            The exit code.
+
+        Raises:
+            CommandFailedError: The exit code is not accepted.
+        """
         self._show("trn", *arguments)
         code = subprocess.run(["trn", *arguments], cwd=cwd, check=False).returncode
         if code not in codes:
@@ -34,7 +43,11 @@ class Commands:
         return code
 
     def trn_last_line(self, *arguments: str, quiet_options: tuple[str, ...] = ()) -> None:
-        """Run a `trn` command and show only its last line unless it fails. `quiet_options`: as for cdk."""
+        """Run a `trn` command and show only its last line unless it fails.
+
+        Args:
+            quiet_options: Options that are not shown, as for `cdk`.
+        """
         self._show("trn", *arguments)
         run = subprocess.run(["trn", *arguments, *quiet_options], stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode:
@@ -42,8 +55,11 @@ class Commands:
         self._screen.print(run.stdout.splitlines()[-1])
 
     def cdk(self, *arguments: str, quiet_options: tuple[str, ...] = (), cwd: Path) -> None:
-        """Run the CDK CLI. `quiet_options`: not shown; they avoid prompts, needless work and files in the
-        repository."""
+        """Run the CDK CLI.
+
+        Args:
+            quiet_options: Options that are not shown. They avoid prompts, needless work and files in the repository.
+        """
         self._show("cdk", *arguments)
         lines: list[str] = []
         with _Progress(self._screen) as progress:

@@ -21,11 +21,13 @@ class DeployedCluster:
     def resources(self) -> Sequence[dict[str, Any]]:
         """The stack's resources, from CloudFormation."""
         pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.stack_name)
-        return [one for page in pages for one in page["StackResourceSummaries"]]
+        return [resource for page in pages for resource in page["StackResourceSummaries"]]
 
     def ids(self, resource_type: str) -> list[str]:
         """Physical ids of the stack's resources of a type."""
-        return [one["PhysicalResourceId"] for one in self.resources if one["ResourceType"] == resource_type]
+        return [
+            resource["PhysicalResourceId"] for resource in self.resources if resource["ResourceType"] == resource_type
+        ]
 
     @cached_property
     def outputs(self) -> Sequence[dict[str, str]]:
@@ -51,29 +53,33 @@ class DeployedCluster:
     @cached_property
     def instances(self) -> Sequence[dict[str, Any]]:
         """The current instances of the stack's Auto Scaling groups."""
-        wanted = self.ids("AWS::AutoScaling::AutoScalingGroup")
-        groups = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=wanted)
-        ids = [one["InstanceId"] for group in groups["AutoScalingGroups"] for one in group["Instances"]]
+        names = self.ids("AWS::AutoScaling::AutoScalingGroup")
+        groups = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=names)
+        ids = [instance["InstanceId"] for group in groups["AutoScalingGroups"] for instance in group["Instances"]]
         pages = self.client("ec2").get_paginator("describe_instances").paginate(InstanceIds=ids) if ids else ()
-        return [one for page in pages for reservation in page["Reservations"] for one in reservation["Instances"]]
+        return [
+            instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]
+        ]
 
     @cached_property
     def volumes(self) -> Sequence[dict[str, Any]]:
         """The volumes of these instances."""
-        attached = [{"Name": "attachment.instance-id", "Values": [one["InstanceId"] for one in self.instances]}]
+        attached = [
+            {"Name": "attachment.instance-id", "Values": [instance["InstanceId"] for instance in self.instances]}
+        ]
         return self.client("ec2").describe_volumes(Filters=attached)["Volumes"] if self.instances else []
 
     @cached_property
     def records(self) -> Sequence[NodeRecord]:
         """The records of the nodes."""
         s3 = self.client("s3")
-        found: list[NodeRecord] = []
+        records: list[NodeRecord] = []
         for bucket in self.ids("AWS::S3::Bucket"):
             for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{RECORDS_PREFIX}/"):
                 for item in page.get("Contents", []):
                     body = s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
-                    found.append(NodeRecord.from_json(body.decode()))
-        return found
+                    records.append(NodeRecord.from_json(body.decode()))
+        return records
 
     def _described(self, answer: str, operation: str, argument: str, resource_type: str) -> Sequence[dict[str, Any]]:
         ids = self.ids(resource_type)

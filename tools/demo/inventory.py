@@ -80,19 +80,21 @@ Inventory = Mapping[str, frozenset[str]]
 
 def take_inventory(client: Client) -> Inventory:
     """The current resources of the account, without terminated instances."""
-    found = {kind.name: frozenset(_ids(client(kind.service), kind)) for kind in KINDS}
-    return found | {OBJECTS: frozenset(_objects(client("s3"), found["S3 buckets"]))}
+    inventory = {kind.name: frozenset(_ids(client(kind.service), kind)) for kind in KINDS}
+    return inventory | {OBJECTS: frozenset(_objects(client("s3"), inventory["S3 buckets"]))}
 
 
 def added(before: Inventory, after: Inventory) -> list[str]:
     """New resources as `kind: id`, sorted."""
-    return sorted(f"{kind}: {one}" for kind, ids in after.items() for one in ids - before[kind])
+    return sorted(f"{kind}: {identifier}" for kind, ids in after.items() for identifier in ids - before[kind])
 
 
 def _ids(client: Any, kind: Kind) -> Iterator[str]:
     if client.can_paginate(kind.operation):
         yield from (
-            one for one in client.get_paginator(kind.operation).paginate(**kind.arguments).search(kind.ids) if one
+            identifier
+            for identifier in client.get_paginator(kind.operation).paginate(**kind.arguments).search(kind.ids)
+            if identifier
         )
     else:
         yield from jmespath.search(kind.ids, getattr(client, kind.operation)(**kind.arguments)) or ()

@@ -18,7 +18,11 @@ from trainium_local.server import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateAws:
-    """A running embedded AWS. `folder` is for files of the demo, and is deleted with it."""
+    """A running embedded AWS.
+
+    Attributes:
+        folder: For files of the demo. It is deleted with the server.
+    """
 
     endpoint: str
     region: str

@@ -22,15 +22,21 @@ def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:
-    """Compare two inventories id by id. Returns how many objects were added to the bucket `uploads`, which alone may
-    grow.
+    """Compare two inventories id by id. Only the bucket of uploads may have more objects than before.
 
-    Raises SomethingLeftError.
+    Args:
+        uploads: Name of the bucket of uploads.
+
+    Returns:
+        How many objects were added to the bucket.
+
+    Raises:
+        SomethingLeftError: The inventories differ otherwise.
     """
     left = added(before, after)
-    uploaded = [one for one in left if one.startswith(f"{OBJECTS}: {uploads}/")]
-    differences = [f"still there: {one}" for one in left if one not in uploaded]
-    differences += [f"gone, and not the cluster's: {one}" for one in added(after, before)]
+    uploaded = [resource for resource in left if resource.startswith(f"{OBJECTS}: {uploads}/")]
+    differences = [f"still there: {resource}" for resource in left if resource not in uploaded]
+    differences += [f"gone, and not the cluster's: {resource}" for resource in added(after, before)]
     if differences:
         raise SomethingLeftError("\n".join(differences))
     return len(uploaded)

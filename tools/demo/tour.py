@@ -38,7 +38,7 @@ def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Renderable]]:
         table(["Instance", "State", "Check", "Expected", "Found"], _reports(cluster.records), wrapping=["Found"]),
     )
     yield "Buckets", table(["Bucket", "How it is"], _buckets(cluster), wrapping=["Bucket", "How it is"])
-    outputs = [(one["OutputKey"], one["OutputValue"]) for one in cluster.outputs]
+    outputs = [(output["OutputKey"], output["OutputValue"]) for output in cluster.outputs]
     yield "Outputs of the stack", pairs(outputs, label_width=12)
 
 
@@ -90,13 +90,12 @@ def _in_common(instances: Sequence[dict[str, Any]]) -> str:
     """The value that all nodes of a cluster share, otherwise all values."""
 
     def values(of: Callable[[dict[str, Any]], Any]) -> str:
-        return ", ".join(sorted({str(of(one)) for one in instances}))
+        return ", ".join(sorted({str(of(instance)) for instance in instances}))
 
-    market = values(lambda one: one.get("InstanceLifecycle", "on-demand"))
-    types, images = values(lambda one: one["InstanceType"]), values(lambda one: one["ImageId"])
-    return (
-        f"{types} {market}, {images}, placement group {values(lambda one: one['Placement'].get('GroupName', 'none'))}"
-    )
+    market = values(lambda instance: instance.get("InstanceLifecycle", "on-demand"))
+    types, images = values(lambda instance: instance["InstanceType"]), values(lambda instance: instance["ImageId"])
+    groups = values(lambda instance: instance["Placement"].get("GroupName", "none"))
+    return f"{types} {market}, {images}, placement group {groups}"
 
 
 def _node(cluster: DeployedCluster, instance: dict[str, Any]) -> Sequence[str]:
@@ -121,7 +120,9 @@ def _interfaces(interfaces: Iterable[dict[str, Any]]) -> str:
         return interface["InterfaceType"]
 
     by_type = groupby(sorted(interfaces, key=interface_type), key=interface_type)
-    cards = {name: sorted(one["Attachment"]["NetworkCardIndex"] for one in group) for name, group in by_type}
+    cards = {
+        name: sorted(interface["Attachment"]["NetworkCardIndex"] for interface in group) for name, group in by_type
+    }
     return ", ".join(
         f"{len(indices)} {name} on card{f's {indices[0]}-{indices[-1]}' if len(indices) > 1 else f' {indices[0]}'}"
         for name, indices in cards.items()

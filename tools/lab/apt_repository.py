@@ -13,7 +13,12 @@ MAINTAINER = "trnlab <trnlab@example.invalid>"
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """A Debian package. files: text by path on the node, all executable. after_install: a shell script."""
+    """A Debian package.
+
+    Attributes:
+        files: Text by path on the node. All files are executable.
+        after_install: A shell script.
+    """
 
     name: str
     version: str

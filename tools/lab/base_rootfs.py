@@ -38,7 +38,12 @@ MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-timesyncd.servi
 
 @dataclass(frozen=True, kw_only=True)
 class RootFileSystem:
-    """A root file system. lists: files in packages/ that name its packages. sources: lines of an apt source list."""
+    """A root file system.
+
+    Attributes:
+        lists: Files in packages/ that list its packages.
+        sources: Lines of an apt source list.
+    """
 
     name: str
     lists: Sequence[str]
@@ -90,10 +95,10 @@ def _sources() -> Sequence[str]:
     form = "$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
     targets = run("apt-get", "indextargets", "--format", form, "Created-By: Packages").splitlines()
     lines = (target.split(maxsplit=1) for target in targets)
-    found = sorted({line for origin, line in lines if origin in DISTRIBUTIONS}, key=lambda line: (len(line), line))
-    if not found:
+    choices = sorted({line for origin, line in lines if origin in DISTRIBUTIONS}, key=lambda line: (len(line), line))
+    if not choices:
         sys.exit(f"apt on this machine has no packages of {' or '.join(DISTRIBUTIONS)}: run apt-get update")
-    return found
+    return choices
 
 
 def _finish(root: Path) -> None:

@@ -31,7 +31,8 @@ AIM = 1.5
 class Measured:
     """Seconds from the first node's power-on until all nodes were proven or booted.
 
-    downloads: the largest number of GET requests of one node over the network, without those of POLLED.
+    Attributes:
+        downloads: The largest number of GET requests of one node over the network, without those of POLLED.
     """
 
     plan: Plan
@@ -77,7 +78,9 @@ def booted(node: Node) -> Path:
 def record_time(lab: Laboratory, node: Node) -> float:
     """When the record was stored; 0 before that."""
     path = f"/{RECORDS_PREFIX}/{node.instance.instance_id}.json"
-    requests = [one for one in lab.proxy.of(node.instance.address) if one.method == "PUT" and one.path == path]
+    requests = [
+        request for request in lab.proxy.of(node.instance.address) if request.method == "PUT" and request.path == path
+    ]
     return requests[0].time if requests else 0
 
 
@@ -92,17 +95,17 @@ def remove(lab: Laboratory, nodes: Sequence[Node]) -> None:
         lab.remove(node)
 
 
-def show(found: Sequence[Measured]) -> None:
+def show(measurements: Sequence[Measured]) -> None:
     table = Table("type", "cores", "nodes", "empty", "proven", "ratio", "downloads", box=None)
-    for one in found:
+    for measured in measurements:
         table.add_row(
-            one.plan.instance_type,
-            str(one.plan.processes_per_node),
-            str(one.nodes),
-            f"{one.empty:.1f} s",
-            f"{one.proven:.1f} s",
-            f"{one.ratio:.2f}",
-            str(one.downloads),
+            measured.plan.instance_type,
+            str(measured.plan.processes_per_node),
+            str(measured.nodes),
+            f"{measured.empty:.1f} s",
+            f"{measured.proven:.1f} s",
+            f"{measured.ratio:.2f}",
+            str(measured.downloads),
         )
     Console().print(table)
 
@@ -112,10 +115,10 @@ def main() -> None:
         sites = [Site(lab, lab_plan(instance_type=name)) for name in TYPES]
         # The first node also fills caches of this machine.
         measure(sites[0], 1)
-        found = [measure(site, count) for site in sites for count in NODES_AT_ONCE]
-        show(found)
-        worst = max(one.ratio for one in found)
-        downloads = max(one.downloads for one in found)
+        measurements = [measure(site, count) for site in sites for count in NODES_AT_ONCE]
+        show(measurements)
+        worst = max(measured.ratio for measured in measurements)
+        downloads = max(measured.downloads for measured in measurements)
         SHOWN.write_text(f"proven in at most {worst:.2f} x (aim {AIM}) an empty boot, downloads: {downloads}")
 
 

@@ -10,7 +10,11 @@ DAYS = "2"
 
 @dataclass(frozen=True, kw_only=True)
 class Certificates:
-    """PEM files. `authority_link` is the name by which OpenSSL finds the authority in a folder."""
+    """PEM files.
+
+    Attributes:
+        authority_link: The name by which OpenSSL finds the authority in a folder.
+    """
 
     authority: Path
     authority_link: str

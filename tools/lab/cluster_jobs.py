@@ -49,10 +49,16 @@ Table = Mapping[str, str]
 
 
 class ClusterJobs(StoredJobs):
-    """The jobs of a deployed cluster, one after the other. booted: nodes that the deployment started."""
+    """The jobs of a deployed cluster, one after the other.
+
+    Args:
+        settings: The settings that the cluster was deployed with.
+
+    Attributes:
+        booted: The nodes that the deployment started.
+    """
 
     def __init__(self, lab: Laboratory, hypervisor: Hypervisor, settings: Mapping[str, str]) -> None:
-        """settings: the settings that the cluster was deployed with."""
         super().__init__(lab, output(lab, RECORDS_OUTPUT), count=int(settings["nodes"]))
         self._settings = settings
         self.booted = hypervisor.started
@@ -81,10 +87,12 @@ class ClusterJobs(StoredJobs):
         return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]
 
     def start(self, name: str, *, paced: bool, hang_seconds: int | None = None, **keys: Any) -> str:
-        """Start a training and return its id. paced: as for `training`. keys: of the job file.
+        """Start a training and return its id. Before a job is resumed, this waits for its end.
 
-        hang_seconds: may be below the minimum of `trn run`, which is a minute; the value is then changed in S3. When a
-        job is resumed, this waits until it is over, shortly after the end of its last attempt.
+        Args:
+            paced: As for `training`.
+            hang_seconds: Replaces the value in S3, because `trn run` does not accept less than a minute.
+            keys: Keys of the job file.
         """
         if "resume" in keys:
             self.end_of(keys["resume"])
@@ -111,14 +119,15 @@ class ClusterJobs(StoredJobs):
     def checkpoints(self, job: str) -> Sequence[str]:
         """The manifests of complete checkpoints."""
         prefix = f"{CHECKPOINTS}/{job}/checkpoints/"
-        found = self.s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
-        keys = [item["Key"] for item in found]
+        objects = self.s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
+        keys = [item["Key"] for item in objects]
         return [key for key in keys if key.endswith(".json") and "/" not in key.removeprefix(prefix)]
 
     def processes(self, *, began_before: float = math.inf) -> Sequence[str]:
         """The command lines of the job's processes on all nodes that are powered on.
 
-        began_before: in seconds since 1970. The next attempt may begin before this looks.
+        Args:
+            began_before: Seconds since 1970. Excludes the next attempt, which may begin before this call.
         """
         now = time.time()
         listed = [
@@ -160,7 +169,8 @@ def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
 def training(*, paced: bool) -> tuple[str, Mapping[str, str]]:
     """The command and environment of each node.
 
-    paced: pause after each step, so that something can happen in between, and save every few steps.
+    Args:
+        paced: Pause after each step, so that something can happen in between, and save every few steps.
     """
     model = {**MODEL, "checkpoint-every": CHECKPOINT_EVERY if paced else STEPS}
     options = " ".join(f"--{option} {value}" for option, value in model.items())

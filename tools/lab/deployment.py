@@ -49,7 +49,7 @@ def destroy() -> Run:
 
 def output(lab: Laboratory, name: str) -> str:
     (stack,) = lab.client("cloudformation").describe_stacks(StackName=STACK_NAME)["Stacks"]
-    return next(one["OutputValue"] for one in stack["Outputs"] if one["OutputKey"] == name)
+    return next(output["OutputValue"] for output in stack["Outputs"] if output["OutputKey"] == name)
 
 
 def failures(lab: Laboratory) -> Iterator[str]:
@@ -64,7 +64,7 @@ def failures(lab: Laboratory) -> Iterator[str]:
 def members(lab: Laboratory) -> set[str]:
     """Ids of the current instances of the Auto Scaling groups."""
     groups: Any = lab.client("autoscaling")
-    return {one["InstanceId"] for one in groups.describe_auto_scaling_instances()["AutoScalingInstances"]}
+    return {instance["InstanceId"] for instance in groups.describe_auto_scaling_instances()["AutoScalingInstances"]}
 
 
 def replace_instance(lab: Laboratory, instance_id: str) -> None:
@@ -76,7 +76,7 @@ def replace_instance(lab: Laboratory, instance_id: str) -> None:
 
 def tag_value(lab: Laboratory, instance_id: str, key: str) -> str | None:
     mine = [{"Name": "resource-id", "Values": [instance_id]}, {"Name": "key", "Values": [key]}]
-    return next((found["Value"] for found in lab.client("ec2").describe_tags(Filters=mine)["Tags"]), None)
+    return next((tag["Value"] for tag in lab.client("ec2").describe_tags(Filters=mine)["Tags"]), None)
 
 
 def _cdk(*arguments: str) -> Run:

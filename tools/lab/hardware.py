@@ -13,10 +13,13 @@ from trainium_core.plan.network_layout import network_interfaces
 class Hardware:
     """The hardware of one node. A field with a default simulates a fault if it has another value.
 
-    neuron_release: the release of the Neuron SDK whose behaviour the programs have. zero_cores: NeuronCores that answer
-    every computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. efa_traffic: whether
-    data that it sends to other nodes over EFA arrives. Other fields set the clock, and whether a Lustre file system in
-    reach answers.
+    Attributes:
+        neuron_release: The release of the Neuron SDK whose behaviour the programs have.
+        zero_cores: NeuronCores that answer every computation with zeros.
+        wrong_collectives: An all-reduce over the node gives wrong sums.
+        efa_traffic: Whether data that the node sends to other nodes over EFA arrives.
+        clock_synchronised: Whether the node's clock is synchronised.
+        lustre_answers: Whether a reachable Lustre file system answers.
     """
 
     accelerator: str

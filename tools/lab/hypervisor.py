@@ -93,13 +93,13 @@ class Hypervisor:
 
 def instance_of(ec2: Any, instance_id: str) -> Instance:
     """EC2's description of an instance, with its user data."""
-    found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+    description = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
     data = ec2.describe_instance_attribute(InstanceId=instance_id, Attribute="userData")["UserData"].get("Value", "")
     return Instance(
         instance_id=instance_id,
-        instance_type=found["InstanceType"],
-        address=found["PrivateIpAddress"],
+        instance_type=description["InstanceType"],
+        address=description["PrivateIpAddress"],
         user_data=base64.b64decode(data),
-        zone=found["Placement"]["AvailabilityZone"],
-        tags=tag_values(found.get("Tags")),
+        zone=description["Placement"]["AvailabilityZone"],
+        tags=tag_values(description.get("Tags")),
     )

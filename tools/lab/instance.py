@@ -13,7 +13,12 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """One instance. address: private IPv4 of its first interface. user_data: not encoded."""
+    """One instance.
+
+    Attributes:
+        address: Private IPv4 address of its first interface.
+        user_data: Decoded.
+    """
 
     instance_id: str
     instance_type: str

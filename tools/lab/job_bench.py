@@ -97,11 +97,11 @@ def compare(
 ) -> str:
     """Run the two alternately, so that other load affects both. The first pair fills caches and does not count."""
     pairs = [(command(cluster), by_hand(cluster)) for _ in range(RUNS + 1)][1:]
-    for one, other in pairs:
-        print(f"  {what}: trn run {one:.1f} s, torchrun by hand {other:.1f} s")
-    one, other = (median(times) for times in zip(*pairs, strict=True))
-    more = f"{one - other:.1f} s more, {one / other:.1f} x"
-    return f"{what} on {cluster.count} nodes: {one:.1f} s, by hand {other:.1f} s: {more}"
+    for ours, theirs in pairs:
+        print(f"  {what}: trn run {ours:.1f} s, torchrun by hand {theirs:.1f} s")
+    ours, theirs = (median(times) for times in zip(*pairs, strict=True))
+    more = f"{ours - theirs:.1f} s more, {ours / theirs:.1f} x"
+    return f"{what} on {cluster.count} nodes: {ours:.1f} s, by hand {theirs:.1f} s: {more}"
 
 
 def measure(cluster: ClusterJobs) -> str:

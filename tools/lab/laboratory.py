@@ -34,8 +34,11 @@ HOSTS = (f"*.{REGION}.amazonaws.com", f"*.s3.{REGION}.amazonaws.com", "*.repos.n
 class Laboratory:
     """The parts of a running lab. The environment of this process reaches only the embedded AWS.
 
-    hardware: the layer that every node has. bare, image, gpu_image: the layers of a node's disk with an operating
-    system alone, with the software of a Neuron DLAMI, and with that of a GPU DLAMI.
+    Attributes:
+        hardware: The layer that every node has.
+        bare: Layer of a node's disk with an operating system alone.
+        image: Layer with the software of a Neuron DLAMI.
+        gpu_image: Layer with the software of a GPU DLAMI.
     """
 
     connection: Connection
@@ -55,7 +58,11 @@ class Laboratory:
         return boto3.Session().client(service)
 
     def node(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path] | None = None) -> Node:
-        """A node for the instance, powered off. layers: the contents of its disk; by default its DLAMI."""
+        """A node for the instance, powered off.
+
+        Args:
+            layers: The contents of its disk. Default: its DLAMI.
+        """
         image = self.gpu_image if hardware.gpus else self.image
         node = Node(instance, hardware, layers=layers or image, folder=RUN / "nodes")
         node.trust(self.certificates)

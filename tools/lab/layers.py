@@ -133,7 +133,11 @@ def write_unit(folder: Path, name: str, text: str, *, wanted_by: str) -> None:
 
 
 def write_file(folder: Path, path: str, text: str, *, mode: int = 0o755) -> None:
-    """Write a file of a layer. path: relative to the root of the file system."""
+    """Write a file of a layer.
+
+    Args:
+        path: Path relative to the root of the file system.
+    """
     file = folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

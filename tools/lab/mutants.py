@@ -30,7 +30,12 @@ _FAILED = re.compile(r"^FAILED \S*?([^/\s]+\.py)::(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A change to a file below SOURCES, or of WIRE_SOURCES: `old`, which occurs there once, becomes `new`."""
+    """A change to a file below SOURCES, or of WIRE_SOURCES.
+
+    Attributes:
+        old: Text that occurs once in the file.
+        new: Replacement of the text.
+    """
 
     file: str
     old: str
@@ -102,7 +107,9 @@ def main() -> int:
     """Test the mutants whose file name contains one of the arguments; without arguments, all."""
     if noticed_by(UNCHANGED):
         sys.exit("mutants: a test fails on the sources as they are; each mutant would seem noticed")
-    chosen = [one for one in all_mutants() if not sys.argv[1:] or any(word in one.file for word in sys.argv[1:])]
+    chosen = [
+        mutant for mutant in all_mutants() if not sys.argv[1:] or any(word in mutant.file for word in sys.argv[1:])
+    ]
     survivors = 0
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for mutant, test in zip(chosen, pool.map(noticed_by, chosen), strict=True):

@@ -59,7 +59,12 @@ def switch(folder: Path) -> Generator[None]:
 
 
 def connect(name: str, address: str) -> None:
-    """A network namespace `name` for a node, cabled to the switch, with the address on its eth0."""
+    """A network namespace for a node, cabled to the switch.
+
+    Args:
+        name: Name of the namespace.
+        address: Address of its eth0.
+    """
     run("ip", "netns", "add", name)
     run("ip", "link", "add", cable(address), "type", "veth", "peer", "name", "eth0", "netns", name)
     run("ip", "link", "set", cable(address), "master", BRIDGE, "up")

@@ -28,10 +28,13 @@ POWER_BUTTON = signal.SIGRTMIN + 4
 
 
 class Node:
-    """One instance's machine. Its disk keeps its contents when it is powered off, until `remove`."""
+    """One instance's machine. Its disk keeps its contents when it is powered off, until `remove`.
+
+    Args:
+        layers: Read-only folders that form its disk as delivered, the uppermost first.
+    """
 
     def __init__(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path], folder: Path) -> None:
-        """layers: read-only folders that form its disk as delivered, the uppermost first."""
         self.instance = instance
         self.name = f"{PREFIX}{RUN.name}-{instance.instance_id}"
         self.folder = folder / instance.instance_id

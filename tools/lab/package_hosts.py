@@ -17,7 +17,12 @@ SUITE = "noble"
 
 @dataclass(frozen=True, kw_only=True)
 class PackageHosts:
-    """hosts: a folder for each host. with_expired_key: the same, the repository signed with a key that has expired."""
+    """Hosts of package repositories.
+
+    Attributes:
+        hosts: A folder for each host.
+        with_expired_key: The same, but the repository is signed with a key that has expired.
+    """
 
     hosts: Path
     with_expired_key: Path

@@ -30,7 +30,11 @@ _HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "upgrade",
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request of a node, as it was answered. time: in seconds since 1970."""
+    """A request of a node, as it was answered.
+
+    Attributes:
+        time: Seconds since 1970.
+    """
 
     client: str
     method: str
@@ -44,7 +48,9 @@ class Request:
 class Fault:
     """The error of the S3 API with which S3 responds to a node's requests.
 
-    methods: of HTTP. path: a regular expression; requests whose path does not match are answered as usual.
+    Attributes:
+        methods: HTTP methods.
+        path: A regular expression. Requests whose path does not match are answered as usual.
     """
 
     status: int
@@ -74,7 +80,12 @@ MAX_SKEW = timedelta(minutes=15)
 
 @dataclass
 class Proxy:
-    """connection: to the embedded AWS. files: a folder for each host that serves files."""
+    """The HTTP proxy of the nodes.
+
+    Attributes:
+        connection: Connection to the embedded AWS.
+        files: A folder for each host that serves files.
+    """
 
     connection: Connection
     files: Path

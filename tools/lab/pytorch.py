@@ -17,10 +17,12 @@ def with_torchrun(_number: int, node: Node) -> None:
     # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
     stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
     # A job has one process and not 32 for 32 NeuronCores: all nodes share this machine's CPUs.
-    one = 'if [[ -v TRN_JOB || -v SLURM_JOB_ID ]]; then set -- "${@/#--nproc_per_node=32/--nproc_per_node=1}"; fi'
+    one_process = (
+        'if [[ -v TRN_JOB || -v SLURM_JOB_ID ]]; then set -- "${@/#--nproc_per_node=32/--nproc_per_node=1}"; fi'
+    )
     # One thread in each process, for the same reason: threads that wait for each other took 20 times as long.
     variables = f"export OMP_NUM_THREADS=1 PYTHONPATH=/{BACKEND}${{PYTHONPATH:+:$PYTHONPATH}}"
-    script = f'#!/bin/bash\n{stand_in}\n{one}\n{variables}\nexec {TORCH}/bin/torchrun "$@"\n'
+    script = f'#!/bin/bash\n{stand_in}\n{one_process}\n{variables}\nexec {TORCH}/bin/torchrun "$@"\n'
     folders = (FRAMEWORK_ENVIRONMENT, GPU_FRAMEWORK_ENVIRONMENT)
     environment = next(node.root / folder for folder in folders if (node.root / folder).is_dir())
     program = environment / "bin/torchrun"

@@ -13,7 +13,12 @@ ONE_DAY = "1d"
 
 @dataclass(frozen=True, kw_only=True)
 class SigningKey:
-    """A GnuPG key; `home` is the folder of its keyring. expired: it has expired, and signs with an earlier date."""
+    """A GnuPG key.
+
+    Attributes:
+        home: Folder of its keyring.
+        expired: The key has expired, and signs with an earlier date.
+    """
 
     home: Path
     expired: bool = False

@@ -103,7 +103,11 @@ class Site:
         user_data: bytes | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Node:
-        """A node, powered off and healthy by default. layers: as for Laboratory.node."""
+        """A node, powered off and healthy by default.
+
+        Args:
+            layers: As for Laboratory.node.
+        """
         number = next(_numbers)
         instance = Instance(
             instance_id=f"i-{number:017x}",
@@ -133,8 +137,8 @@ class Site:
 
     def console_error(self, node: Node) -> str | None:
         """Why the node gave up, from its console."""
-        found = _FAILED.search(node.console_text())
-        return found[1].strip() if found else None
+        match = _FAILED.search(node.console_text())
+        return match[1].strip() if match else None
 
     def _make_bucket(self) -> None:
         location: Any = {"LocationConstraint": REGION}

@@ -20,7 +20,11 @@ _FIRST_STEP = re.compile(r"rank (\d+): first step at ([\d.]+)$", re.MULTILINE)
 
 
 class StoredJobs:
-    """The jobs in a bucket. count: the nodes of each job, at most."""
+    """The jobs in a bucket.
+
+    Args:
+        count: The maximum number of nodes of each job.
+    """
 
     def __init__(self, lab: Laboratory, bucket: str, *, count: int) -> None:
         self.lab, self.bucket, self.count = lab, bucket, count
@@ -38,8 +42,8 @@ class StoredJobs:
 
     def content(self, job: str, key: str) -> dict[str, Any] | None:
         """An object of a job, or None if it does not exist."""
-        found = self.object(job, key)
-        return None if found is None else json.loads(found)
+        content = self.object(job, key)
+        return None if content is None else json.loads(content)
 
     def object(self, job: str, key: str) -> bytes | None:
         return self._get(f"{JOBS_PREFIX}/{job}/{key}")
@@ -53,8 +57,8 @@ class StoredJobs:
     def log(self, job: str, attempt: int, node: int) -> str:
         """The log so far."""
         prefix = f"{JOBS_PREFIX}/{job}/attempts/{attempt}/logs/node-{node}/"
-        found = self.s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])
-        return b"".join(self._part(item["Key"], item["ETag"]) for item in found).decode(errors="replace")
+        objects = self.s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])
+        return b"".join(self._part(item["Key"], item["ETag"]) for item in objects).decode(errors="replace")
 
     def losses(self, job: str, attempt: int) -> Mapping[int, str]:
         """The losses as printed, by step."""

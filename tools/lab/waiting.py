@@ -14,9 +14,14 @@ class TimedOutError(Exception):
 def wait_for(
     description: str, condition: Callable[[], Value | None], *, seconds: float = 120, pause: float = 0.1
 ) -> Value:
-    """The first value of the condition that is neither None nor False. Raises TimedOutError with the description.
+    """The first value of the condition that is neither None nor False.
 
-    pause: seconds between two evaluations.
+    Args:
+        description: Message of the error.
+        pause: Seconds between two evaluations.
+
+    Raises:
+        TimedOutError: The condition had no such value in time.
     """
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -123,8 +123,10 @@ def dependent(actions: Iterable[str]) -> set[str]:
     reference = tomllib.loads((TARGET.parent / "service_authorization.toml").read_text())["actions"]
     split = (action.partition(":") for action in actions)
     rows = (reference.get(prefix, {}).get(name, {}) for prefix, _, name in split)
-    found = {one for row in rows for one in row.get("dependent", ())}
-    return {one for one in found if one not in NOT_NEEDED and one.partition(":")[0] not in LEFT_OUT}
+    actions_needed = {action for row in rows for action in row.get("dependent", ())}
+    return {
+        action for action in actions_needed if action not in NOT_NEEDED and action.partition(":")[0] not in LEFT_OUT
+    }
 
 
 def actions_of(resource_type: str) -> list[str]:
@@ -140,8 +142,8 @@ def _called(resource_type: str) -> list[str]:
     handlers: dict[str, Any] = schemas.get_resource_schema(REGION, resource_type).schema.get("handlers", {})
     called = {action for name in HANDLERS for action in handlers.get(name, {}).get("permissions", ())}
     called |= {*ALSO.get(resource_type, ())}
-    named = {INSTEAD.get(one, one) for one in called if one.partition(":")[0] not in LEFT_OUT}
-    return sorted(one for one in named if one is not None)
+    named = {INSTEAD.get(action, action) for action in called if action.partition(":")[0] not in LEFT_OUT}
+    return sorted(action for action in named if action is not None)
 
 
 def rows(types: list[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from trainium_cli.main import trn
 
 
 def exit_codes() -> str:
-    return table(("exit code", "means"), ((code(one.value), text(one.meaning)) for one in ExitCode))
+    return table(("exit code", "means"), ((code(exit_code.value), text(exit_code.meaning)) for exit_code in ExitCode))
 
 
 def command_options() -> str:

@@ -23,7 +23,12 @@ IMAGE = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A server as its owner sees it. folder: its state, pid: its process; both None for plain moto."""
+    """A server as its owner sees it.
+
+    Attributes:
+        folder: Its state. None for plain moto.
+        pid: Its process. None for plain moto.
+    """
 
     connection: Connection
     folder: Path | None = None
@@ -59,7 +64,7 @@ class Target:
             objects = self.client("s3").list_objects_v2(Bucket="victim").get("Contents", [])
         except ClientError:
             return harm | {"reset"}
-        return harm | ({"submit"} if any(found["Key"] == "submitted" for found in objects) else set[str]())
+        return harm | ({"submit"} if any(item["Key"] == "submitted" for item in objects) else set[str]())
 
 
 @contextmanager

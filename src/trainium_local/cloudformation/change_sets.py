@@ -18,9 +18,10 @@ NO_CHANGES = "The submitted information didn't contain changes. Submit different
 
 
 class ChangeSet:
-    """The changes that `deployment` would make to `stack`.
+    """The changes that a deployment would make to a stack. It is obsolete once the stack has changed.
 
-    `changes` has the shape of ResourceChange in the API. A change set is obsolete once its stack has changed.
+    Attributes:
+        changes: Each has the shape of ResourceChange in the API.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ def differs(stack: Stack, new: Deployment) -> bool:
     return (
         old is None
         or old.template.document != new.template.document
-        or old.given_parameters != new.given_parameters
+        or old.parameter_texts != new.parameter_texts
         or old.tags != new.tags
     )
 
@@ -91,14 +92,14 @@ class _Preview(Existing):
 
     def changes(self) -> list[Json]:
         template = self._deployment.template
-        wanted = [
+        included = [
             name for name in template.order if self._resolver.condition(template.resources[name].get("Condition"))
         ]
-        found = [change for name in wanted if (change := self._change(name, template.resources[name]))]
-        return found + [
+        changes = [change for name in included if (change := self._change(name, template.resources[name]))]
+        return changes + [
             _change("Remove", resource.logical_id, resource.resource_type, resource.physical_id)
             for name, resource in self._stack.resources.items()
-            if name not in wanted
+            if name not in included
         ]
 
     def _change(self, logical_id: str, definition: Mapping[str, Any]) -> Json | None:
@@ -116,16 +117,21 @@ class _Preview(Existing):
         if not details:
             return None
         change = _change("Modify", logical_id, resource_type, existing.physical_id)
-        worst = {one["Target"]["RequiresRecreation"] for one in details}
-        certain = {one["Target"]["RequiresRecreation"] for one in details if one["Evaluation"] == "Static"}
+        worst = {detail["Target"]["RequiresRecreation"] for detail in details}
+        certain = {detail["Target"]["RequiresRecreation"] for detail in details if detail["Evaluation"] == "Static"}
         replaced = "True" if "Always" in certain else "Conditional" if worst != {"Never"} else "False"
         self._modified[logical_id] = change | {"Replacement": replaced, "Scope": ["Properties"], "Details": details}
         return self._modified[logical_id]
 
     def _causes(self, value: Any) -> list[str]:
         """Return the references of a property whose targets may change, as `CausingEntity` names them."""
-        found = (one for one in references(value) if one.name in self._modified)
-        return list(dict.fromkeys(f"{one.name}.{one.attribute}" if one.attribute else one.name for one in found))
+        modified = (reference for reference in references(value) if reference.name in self._modified)
+        return list(
+            dict.fromkeys(
+                f"{reference.name}.{reference.attribute}" if reference.attribute else reference.name
+                for reference in modified
+            )
+        )
 
 
 def _change(action: str, logical_id: str, resource_type: str, physical_id: str | None) -> Json:
@@ -146,22 +152,22 @@ def _details(
     conditionally: frozenset[str],
     causes: Mapping[str, Sequence[str]],
 ) -> list[Json]:
-    found = list[Json]()
+    details = list[Json]()
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
-            known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
+            is_known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
             recreation = "Conditionally" if name in conditionally else "Never"
             recreation = "Always" if name in create_only else recreation
             values = {"BeforeValue": _shown(old.get(name)), "AfterValue": _shown(new.get(name))}
             target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation, **values}
-            if known:
-                found.append({"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"})
+            if is_known:
+                details.append({"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"})
                 continue
             source = {"Target": target, "Evaluation": "Dynamic"}
             for cause in causes.get(name) or [""]:
                 kind = "ResourceAttribute" if "." in cause else "ResourceReference"
-                found.append(source | {"ChangeSource": kind} | ({"CausingEntity": cause} if cause else {}))
-    return found
+                details.append(source | {"ChangeSource": kind} | ({"CausingEntity": cause} if cause else {}))
+    return details
 
 
 def _shown(value: Any) -> str | None:

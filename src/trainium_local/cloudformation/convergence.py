@@ -71,11 +71,12 @@ class Convergence:
             for key, output in self._deployment.template.outputs.items()
             if self._resolver.condition(output.get("Condition"))
         ]
-        exports, taken = {one["ExportName"]: one["OutputValue"] for one in outputs}, self._region.exports()
+        exports = {output["ExportName"]: output["OutputValue"] for output in outputs}
+        existing = self._region.exports()
         for name in exports:
-            if name in taken and taken[name][0] is not self._stack:
+            if name in existing and existing[name][0] is not self._stack:
                 raise ValidationError(
-                    f"Export with name {name} is already exported by stack {taken[name][0].name}. Rename the export."
+                    f"Export with name {name} is already exported by stack {existing[name][0].name}. Rename the export."
                 )
         for name, value in self._stack.exports.items():
             if exports.get(name) != value:
@@ -215,5 +216,5 @@ def _check(logical_id: str, resource_type: str, properties: Properties, region: 
     schema = schemas.find(resource_type, region)
     problems = schema.problems(properties) if schema else []
     if problems:
-        found = "; ".join(map(str, problems))
-        raise ValidationError(f"Properties validation failed for resource {logical_id} with message: {found}")
+        reasons = "; ".join(map(str, problems))
+        raise ValidationError(f"Properties validation failed for resource {logical_id} with message: {reasons}")

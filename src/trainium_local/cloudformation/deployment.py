@@ -25,14 +25,18 @@ _NO_VALUE = {"Ref": "AWS::NoValue"}
 
 
 def prepare(
-    region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str], capabilities: Collection[str]
+    region: Region,
+    body: str,
+    parameter_values: Mapping[str, str],
+    tags: Mapping[str, str],
+    capabilities: Collection[str],
 ) -> Deployment:
     """Return the deployment.
 
     Args:
         region: The region of the stack.
         body: The text of the template.
-        given: Values of its parameters.
+        parameter_values: Values of its parameters.
         tags: Tags of the stack.
         capabilities: The capabilities that the caller acknowledges.
 
@@ -43,7 +47,7 @@ def prepare(
         template = Template.parse(body)
         check(template, region.name)
         _check_capabilities(template, capabilities)
-        parameters = resolve(template, given, region.name)
+        parameters = resolve(template, parameter_values, region.name)
         values = {name: parameter.value for name, parameter in parameters.items()} | _pseudo_parameters(region, None)
         check_values(template, values, region.name)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
@@ -51,11 +55,11 @@ def prepare(
     return Deployment(template=template, parameters=parameters, tags=dict(tags))
 
 
-def _check_capabilities(template: Template, given: Collection[str]) -> None:
+def _check_capabilities(template: Template, acknowledged: Collection[str]) -> None:
     resources = [resource for resource in template.resources.values() if resource["Type"] in _IAM_TYPES]
     names = [resource.get("Properties", {}).get(_IAM_TYPES[resource["Type"]], _NO_VALUE) for resource in resources]
     needed = "CAPABILITY_NAMED_IAM" if any(name != _NO_VALUE for name in names) else "CAPABILITY_IAM"
-    if resources and not {needed, "CAPABILITY_NAMED_IAM"} & set(given):
+    if resources and not {needed, "CAPABILITY_NAMED_IAM"} & set(acknowledged):
         raise InsufficientCapabilitiesError(f"Requires capabilities : [{needed}]")
 
 
@@ -117,10 +121,10 @@ class Existing(Lookup):
 
 def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> Resolver:
     """Return a resolver of the deployment's values for the stack."""
-    given = {name: parameter.value for name, parameter in deployment.parameters.items()}
+    values = {name: parameter.value for name, parameter in deployment.parameters.items()}
     return Resolver(
         template=deployment.template,
-        parameters=_pseudo_parameters(region, stack) | given,
+        parameters=_pseudo_parameters(region, stack) | values,
         lookup=lookup,
         region=stack.region,
     )

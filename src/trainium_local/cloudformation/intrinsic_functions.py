@@ -37,7 +37,11 @@ class Lookup:
 
 @dataclass(kw_only=True)
 class Resolver:
-    """Resolves the values of one template for one stack. `parameters` contains template and pseudo parameters."""
+    """Resolves the values of one template for one stack.
+
+    Attributes:
+        parameters: Template parameters and pseudo parameters.
+    """
 
     template: Template
     parameters: Mapping[str, Any]
@@ -46,7 +50,11 @@ class Resolver:
     _conditions: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def resolve(self, value: Any) -> Any:
-        """Return `value` with all functions applied. Raises ValidationError where CloudFormation does."""
+        """Return a value with all functions applied.
+
+        Raises:
+            ValidationError: CloudFormation would refuse the value.
+        """
         resolved = self._resolve(value)
         return None if resolved is _NO_VALUE else resolved
 
@@ -101,14 +109,14 @@ class Resolver:
         return self.condition(argument) if isinstance(argument, str) else {"Condition": self._resolve(argument)}
 
     def substitute(self, argument: Any) -> str:
-        text, given = (argument, {}) if isinstance(argument, str) else (argument[0], self._resolve(argument[1]))
+        text, variables = (argument, {}) if isinstance(argument, str) else (argument[0], self._resolve(argument[1]))
 
         def replace(match: re.Match[str]) -> str:
             literal, expression = match.group(1), match.group(2).strip()
             if literal:
                 return f"${{{match.group(2)}}}"
-            if expression in given:
-                return as_text(given[expression])
+            if expression in variables:
+                return as_text(variables[expression])
             return as_text(self.attribute(expression) if "." in expression else self.ref(expression))
 
         return _SUBSTITUTION.sub(replace, text)
@@ -118,16 +126,16 @@ class Resolver:
             raise ValidationError("Template error: every Fn::GetAZs object must have a String-typed value.")
         if region and region not in boto3.Session().get_available_regions("ec2"):
             return []  # the behaviour of CloudFormation
-        found = api.call("ec2", "DescribeAvailabilityZones", region or self.region, {})["AvailabilityZones"]
-        return [zone["ZoneName"] for zone in found]
+        zones = api.call("ec2", "DescribeAvailabilityZones", region or self.region, {})["AvailabilityZones"]
+        return [zone["ZoneName"] for zone in zones]
 
     def find_in_map(self, argument: list[Any]) -> Any:
-        found: Any = self.template.mappings
+        value: Any = self.template.mappings
         for key in map(as_text, argument):
-            if key not in found:
+            if key not in value:
                 raise ValidationError(f"Template error: Unable to get mapping for {'::'.join(map(str, argument))}")
-            found = found[key]
-        return found
+            value = value[key]
+        return value
 
     def select(self, argument: list[Any]) -> Any:
         index, items = argument

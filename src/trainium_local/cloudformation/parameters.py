@@ -19,21 +19,33 @@ _FROM_PARAMETER_STORE = "AWS::SSM::Parameter::Value<"
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A parameter: `given` is its text, `value` is what `Ref` returns."""
+    """A parameter of a deployment.
 
-    given: str
+    Attributes:
+        text: The text in the request or template. For an SSM parameter, its name.
+        value: The result of `Ref`.
+    """
+
+    text: str
     value: Any
     secret: bool
     from_parameter_store: bool
 
 
-def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[str, Parameter]:
-    """Resolve the parameters. Raises ValidationError with CloudFormation's message for invalid values."""
-    undeclared = sorted(given.keys() - template.parameters.keys())
+def resolve(template: Template, values: Mapping[str, str], region: str) -> dict[str, Parameter]:
+    """Resolve the parameters.
+
+    Args:
+        values: Values from the request.
+
+    Raises:
+        ValidationError: A value is invalid. The message is CloudFormation's.
+    """
+    undeclared = sorted(values.keys() - template.parameters.keys())
     if undeclared:
         raise ValidationError(f"Parameters: [{', '.join(undeclared)}] do not exist in the template")
     effective: dict[str, str | None] = {
-        name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()
+        name: values.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()
     }
     missing = [name for name, value in effective.items() if value is None]
     if missing:
@@ -42,11 +54,16 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     for name, declaration in template.parameters.items():
         _check_constraints(name, texts[name], declaration)
     stored = _fetch(
-        {texts[name]: "List" in one["Type"] for name, one in template.parameters.items() if _is_stored(one)}, region
+        {
+            texts[name]: "List" in declaration["Type"]
+            for name, declaration in template.parameters.items()
+            if _is_stored(declaration)
+        },
+        region,
     )
     return {
         name: Parameter(
-            given=texts[name],
+            text=texts[name],
             value=_value(stored.get(texts[name], texts[name]), declaration["Type"]),
             secret=str(declaration.get("NoEcho")).lower() == "true",
             from_parameter_store=_is_stored(declaration),
@@ -99,23 +116,27 @@ def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
 
     listed: the parameter names, and whether the template's type is a list.
     """
-    found: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, dict[str, Any]] = {}
     for name in sorted(listed):
         try:
             answer = api.call("ssm", "GetParameters", region, {"Names": [name]})
         except ClientError as error:
             raise ValidationError(error.response["Error"]["Message"]) from error
-        for one in answer["Parameters"]:
-            found[name] = one
-    absent = sorted(listed.keys() - found.keys())
+        for parameter in answer["Parameters"]:
+            parameters[name] = parameter
+    absent = sorted(listed.keys() - parameters.keys())
     if absent:
         raise ValidationError(f"Unable to fetch parameters [{','.join(absent)}] from parameter store for this account.")
-    wrong = [name for name, one in found.items() if one["Type"] != ("StringList" if listed[name] else "String")]
+    wrong = [
+        name
+        for name, parameter in parameters.items()
+        if parameter["Type"] != ("StringList" if listed[name] else "String")
+    ]
     if wrong:
         raise ValidationError(
             f"Types for SSM parameters [{','.join(wrong)}] defined in CFN template and SSM are incompatible"
         )
-    return {name: one["Value"] for name, one in found.items()}
+    return {name: parameter["Value"] for name, parameter in parameters.items()}
 
 
 def _value(text: str, declared_type: str) -> Any:

@@ -51,16 +51,19 @@ class Deployment:
     tags: Mapping[str, str]
 
     @property
-    def given_parameters(self) -> dict[str, str]:
-        return {name: parameter.given for name, parameter in self.parameters.items()}
+    def parameter_texts(self) -> dict[str, str]:
+        return {name: parameter.text for name, parameter in self.parameters.items()}
 
 
 @dataclass(kw_only=True)
 class Stack:
     """A stack.
 
-    `deployment` is the current one or, until the first success, the attempted one. `settings` are displayed as given.
-    `outputs` and `events` have the shapes of the API.
+    Attributes:
+        deployment: The current deployment or, until the first success, the attempted one.
+        settings: Request parameters that are displayed unchanged.
+        outputs: In the shape of the API.
+        events: In the shape of the API.
     """
 
     name: str
@@ -105,7 +108,11 @@ class Stack:
         *,
         physical_id: str | None = None,
     ) -> None:
-        """Set a resource's status and add an event. `physical_id` overrides the current physical ID."""
+        """Set a resource's status and add an event.
+
+        Args:
+            physical_id: Overrides the current physical ID.
+        """
         resource = self.resources.get(logical_id)
         if physical_id is None:
             physical_id = resource.physical_id if resource else ""

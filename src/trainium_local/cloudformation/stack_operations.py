@@ -24,12 +24,20 @@ _ALLOWED = {
 def deploy(
     region: Region, stack: Stack, deployment: Deployment, verb: str, then: Callable[[bool], None] = lambda _: None
 ) -> None:
-    """CREATE or UPDATE a stack, then call `then` with whether it succeeded.
+    """CREATE or UPDATE a stack.
 
-    Raises ValidationError if the stack's state or a resource type does not permit it.
+    Args:
+        then: Is called with whether the operation succeeded.
+
+    Raises:
+        ValidationError: The stack's state or a resource type does not permit the operation.
     """
     new = deployment.template.resources
-    other = [name for name, one in stack.resources.items() if name in new and new[name]["Type"] != one.resource_type]
+    other = [
+        name
+        for name, resource in stack.resources.items()
+        if name in new and new[name]["Type"] != resource.resource_type
+    ]
     if other:
         raise ValidationError(
             "Update of resource type is not permitted. The new template modifies resource type of the following "

@@ -42,7 +42,12 @@ _MAX_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/Use
 
 
 class Template:
-    """A template: `body` is its text, `document` its parsed content. Create it with `Template.parse`."""
+    """A template. Create it with `Template.parse`.
+
+    Args:
+        body: Text of the template.
+        document: Its parsed content.
+    """
 
     def __init__(self, body: str, document: dict[str, Any]) -> None:
         self.body, self.document = body, document
@@ -106,10 +111,10 @@ def _check(document: Any) -> None:
                 raise ValidationError(f"Template format error: Unrecognized {policy} {resource[policy]} of {name}")
 
 
-def _refuse_unknown(what: str, given: dict[str, Any], known: frozenset[str]) -> None:
-    unknown = ", ".join(sorted(given.keys() - known))
+def _refuse_unknown(what: str, members: dict[str, Any], supported: frozenset[str]) -> None:
+    unknown = ", ".join(sorted(members.keys() - supported))
     if unknown:
-        raise ValidationError(f"Invalid {what} [{unknown}]. The embedded AWS supports [{', '.join(sorted(known))}]")
+        raise ValidationError(f"Invalid {what} [{unknown}]. The embedded AWS supports [{', '.join(sorted(supported))}]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -133,7 +138,11 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read(body: str) -> Json:
-    """Parse JSON or YAML without checking the structure. Raises ValidationError for invalid text."""
+    """Parse JSON or YAML without checking the structure.
+
+    Raises:
+        ValidationError: The text is neither.
+    """
     form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:
         return json.loads(body) if form == "JSON" else yaml.load(body, Loader=_Loader)

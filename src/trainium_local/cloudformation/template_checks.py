@@ -68,7 +68,11 @@ def _check_conditions(template: Template) -> None:
     unknown = sorted(used.union(in_ifs, *needs.values()) - needs.keys())
     if unknown:
         raise ValidationError(f"Template format error: Unresolved condition dependency {', '.join(unknown)}")
-    resources = {one.name for one in references(template.conditions)} - template.parameters.keys() - _PSEUDO_PARAMETERS
+    resources = (
+        {reference.name for reference in references(template.conditions)}
+        - template.parameters.keys()
+        - _PSEUDO_PARAMETERS
+    )
     if resources:
         raise ValidationError(
             f"Template format error: Unresolved dependencies [{', '.join(sorted(resources))}]. "
@@ -86,20 +90,24 @@ def _named_conditions(value: Any) -> Iterable[str]:
 
 
 def _check_references(template: Template, region: str) -> None:
-    in_resources = [one for part in template.resources.values() for one in references(part.get("Properties"))]
-    in_outputs = [one for part in template.outputs.values() for one in references([part["Value"], part.get("Export")])]
+    in_resources = [
+        reference for part in template.resources.values() for reference in references(part.get("Properties"))
+    ]
+    in_outputs = [
+        reference for part in template.outputs.values() for reference in references([part["Value"], part.get("Export")])
+    ]
     needs = {Reference(name=need) for name in template.resources for need in template.needs(name)}
     parameters = template.parameters.keys() | _PSEUDO_PARAMETERS
-    for section, found in (("Resources", in_resources), ("Outputs", in_outputs)):
-        _refuse_unresolved(found, template.resources.keys() | parameters, section)
+    for section, targets in (("Resources", in_resources), ("Outputs", in_outputs)):
+        _refuse_unresolved(targets, template.resources.keys() | parameters, section)
     _refuse_unresolved(needs, template.resources.keys(), "Resources")
     for reference in (*in_resources, *in_outputs):
         if reference.attribute is not None:
             _check_attribute(template, reference.name, reference.attribute, region)
 
 
-def _refuse_unresolved(found: Iterable[Reference], known: Iterable[str], section: str) -> None:
-    names = sorted({one.name for one in found} - set(known))
+def _refuse_unresolved(targets: Iterable[Reference], known: Iterable[str], section: str) -> None:
+    names = sorted({target.name for target in targets} - set(known))
     if names:
         raise unresolved([f"{name}{schemas.did_you_mean(name, known)}" for name in names], section)
 
@@ -140,7 +148,11 @@ class _DryRun(Lookup):
 def check_values(template: Template, parameters: Mapping[str, Any], region: str) -> None:
     """Refuse failed assertions of Rules and invalid function calls, as far as values are known.
 
-    `parameters` includes the pseudo parameters. Raises ValidationError.
+    Args:
+        parameters: Include the pseudo parameters.
+
+    Raises:
+        ValidationError: An assertion fails, or a call is invalid.
     """
     run = _DryRun(template, parameters, region)
     failed = [

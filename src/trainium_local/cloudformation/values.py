@@ -36,7 +36,11 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A reference to a resource or parameter. `attribute` is set for Fn::GetAtt."""
+    """A reference to a resource or parameter.
+
+    Attributes:
+        attribute: Set for Fn::GetAtt.
+    """
 
     name: str
     attribute: str | None = None
@@ -51,10 +55,10 @@ def references(value: Any) -> Iterator[Reference]:
             name, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
             yield Reference(name=name, attribute=attribute if isinstance(attribute, str) else None)
         elif function == "Fn::Sub":
-            text, given = (argument, {}) if isinstance(argument, str) else argument
+            text, variables = (argument, {}) if isinstance(argument, str) else argument
             for expression in _SUBSTITUTION.findall(text):
                 name, _, attribute = expression.strip().partition(".")
-                if expression not in given:
+                if expression not in variables:
                     yield Reference(name=name, attribute=attribute or None)
 
 

@@ -9,24 +9,24 @@ from trainium_local.cloudformation.stack import Deployment, Json, Stack, StackRe
 SETTINGS = ("Capabilities", "NotificationARNs", "RoleARN")
 
 
-def stack(one: Stack) -> Json:
+def stack(described: Stack) -> Json:
     """Return a stack as in DescribeStacks and ListStacks."""
-    description = one.deployment.template.document.get("Description") if one.deployment else None
+    description = described.deployment.template.document.get("Description") if described.deployment else None
     return {
-        "StackId": one.stack_id,
-        "StackName": one.name,
+        "StackId": described.stack_id,
+        "StackName": described.name,
         "Description": description,
         "TemplateDescription": description,
-        "Parameters": _parameters(one.deployment),
-        "CreationTime": one.created,
-        "LastUpdatedTime": one.updated,
-        "DeletionTime": one.deleted,
-        "StackStatus": one.status,
-        "StackStatusReason": one.status_reason,
-        **one.settings,
-        "Outputs": one.outputs,
-        "Tags": _tags(one.deployment),
-        "EnableTerminationProtection": one.termination_protection,
+        "Parameters": _parameters(described.deployment),
+        "CreationTime": described.created,
+        "LastUpdatedTime": described.updated,
+        "DeletionTime": described.deleted,
+        "StackStatus": described.status,
+        "StackStatusReason": described.status_reason,
+        **described.settings,
+        "Outputs": described.outputs,
+        "Tags": _tags(described.deployment),
+        "EnableTerminationProtection": described.termination_protection,
         "DriftInformation": {"StackDriftStatus": "NOT_CHECKED"},
     }
 
@@ -36,7 +36,7 @@ def _parameters(deployment: Deployment | None) -> list[Json]:
     return [
         {
             "ParameterKey": name,
-            "ParameterValue": "****" if parameter.secret else parameter.given,
+            "ParameterValue": "****" if parameter.secret else parameter.text,
             "ResolvedValue": ",".join(ensure_list(parameter.value)) if parameter.from_parameter_store else None,
         }
         for name, parameter in (deployment.parameters if deployment else {}).items()
@@ -47,47 +47,48 @@ def _tags(deployment: Deployment | None) -> list[Json]:
     return [{"Key": key, "Value": value} for key, value in deployment.tags.items()] if deployment else []
 
 
-def resource(of: Stack, one: StackResource) -> Json:
+def resource(of: Stack, described: StackResource) -> Json:
     """Return a resource as in DescribeStackResources and ListStackResources."""
     return {
         "StackId": of.stack_id,
         "StackName": of.name,
-        "LogicalResourceId": one.logical_id,
-        "PhysicalResourceId": one.physical_id,
-        "ResourceType": one.resource_type,
-        "ResourceStatus": one.status,
-        "ResourceStatusReason": one.reason,
-        "Timestamp": one.updated,
-        "LastUpdatedTimestamp": one.updated,
+        "LogicalResourceId": described.logical_id,
+        "PhysicalResourceId": described.physical_id,
+        "ResourceType": described.resource_type,
+        "ResourceStatus": described.status,
+        "ResourceStatusReason": described.reason,
+        "Timestamp": described.updated,
+        "LastUpdatedTimestamp": described.updated,
         "DriftInformation": {"StackResourceDriftStatus": "NOT_CHECKED"},
     }
 
 
-def change_set(one: ChangeSet, *, with_values: bool = False) -> Json:
+def change_set(described: ChangeSet, *, with_values: bool = False) -> Json:
     """Return a change set as in DescribeChangeSet and ListChangeSets.
 
-    with_values: include property values before and after.
+    Args:
+        with_values: Include property values before and after.
     """
     return {
-        "ChangeSetId": one.change_set_id,
-        "ChangeSetName": one.name,
-        "StackId": one.stack.stack_id,
-        "StackName": one.stack.name,
-        "Description": one.description,
-        "CreationTime": one.created,
-        "Status": one.status,
-        "StatusReason": one.status_reason,
-        "ExecutionStatus": one.execution_status,
-        "Parameters": _parameters(one.deployment),
-        "Tags": _tags(one.deployment),
-        **one.settings,
+        "ChangeSetId": described.change_set_id,
+        "ChangeSetName": described.name,
+        "StackId": described.stack.stack_id,
+        "StackName": described.stack.name,
+        "Description": described.description,
+        "CreationTime": described.created,
+        "Status": described.status,
+        "StatusReason": described.status_reason,
+        "ExecutionStatus": described.execution_status,
+        "Parameters": _parameters(described.deployment),
+        "Tags": _tags(described.deployment),
+        **described.settings,
         "Changes": [
             {"Type": "Resource", "ResourceChange": change if with_values else _without_values(change)}
-            for change in one.changes
+            for change in described.changes
         ],
     }
 
 
 def _without_values(change: Json) -> Json:
-    targets = ({k: v for k, v in one["Target"].items() if not k.endswith("Value")} for one in change["Details"])
-    return change | {"Details": [one | {"Target": t} for one, t in zip(change["Details"], targets, strict=True)]}
+    targets = ({k: v for k, v in detail["Target"].items() if not k.endswith("Value")} for detail in change["Details"])
+    return change | {"Details": [detail | {"Target": t} for detail, t in zip(change["Details"], targets, strict=True)]}

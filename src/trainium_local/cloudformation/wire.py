@@ -67,21 +67,22 @@ class CloudFormationResponse(BaseResponse):
 
     def _refuse_unsupported(self) -> None:
         for name, harmless in _UNSUPPORTED.items():
-            given = self._get_param(name)
-            if given not in (None, "", [], *harmless):
-                raise ValidationError(f"The embedded AWS does not support {name}={given}")
+            value = self._get_param(name)
+            if value not in (None, "", [], *harmless):
+                raise ValidationError(f"The embedded AWS does not support {name}={value}")
 
     def _acting(self) -> AbstractContextManager[None]:
         """Work on a stack with the permissions of its current or new role, or of the caller.
 
-        Raises ValidationError for an invalid role.
+        Raises:
+            ValidationError: The role is invalid.
         """
         caller = self.normalized_request.environ.get(CALLER)
         if caller is None or self._get_action().startswith(_READ_PREFIXES):
             return api.acting_as(None)
         change_set = self._find_change_set() if self._get_param("ChangeSetName") else None
-        known = [one for one in (change_set, self._region.find(self._get_param("StackName") or "")) if one]
-        roles = [self._get_param("RoleARN"), *(one.settings.get("RoleARN") for one in known)]
+        holders = [item for item in (change_set, self._region.find(self._get_param("StackName") or "")) if item]
+        roles = [self._get_param("RoleARN"), *(holder.settings.get("RoleARN") for holder in holders)]
         try:
             return api.acting_as(credentials_of_stack(caller, next(filter(None, roles), None), self.region))
         except DeniedError as denied:
@@ -104,22 +105,22 @@ class CloudFormationResponse(BaseResponse):
     def _deployment(self, stack: Stack | None) -> Deployment:
         """Return the deployment that a request asks for. Omitted settings keep their current values."""
         old = stack.deployment if stack is not None else None
-        given: dict[str, str] = {}
+        values: dict[str, str] = {}
         for parameter in self._get_param("Parameters") or []:
             name = parameter["ParameterKey"]
             if not parameter.get("UsePreviousValue"):
-                given[name] = parameter.get("ParameterValue", "")
+                values[name] = parameter.get("ParameterValue", "")
             elif old is None or name not in old.parameters:
                 raise ValidationError(
                     f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as true for a parameter "
                     "key not in the previous template"
                 )
             else:
-                given[name] = old.parameters[name].given  # the name of an SSM parameter, not its value
+                values[name] = old.parameters[name].text  # the name of an SSM parameter, not its value
         tags = self._get_param("Tags")
-        wanted = tag_values(old.tags if tags is None and old else tags)
+        effective_tags = tag_values(old.tags if tags is None and old else tags)
         capabilities = self._get_param("Capabilities") or []
-        return prepare(self._region, self._template_body(stack), given, wanted, capabilities)
+        return prepare(self._region, self._template_body(stack), values, effective_tags, capabilities)
 
     def _settings(self) -> dict[str, Any]:
         return {name: value for name in views.SETTINGS if (value := self._get_param(name)) is not None}
@@ -164,13 +165,13 @@ class CloudFormationResponse(BaseResponse):
 
     def describe_stacks(self) -> ActionResult:
         name = self._get_param("StackName")
-        found = [self._stack()] if name else [one for one in self._region.stacks if one.deleted is None]
-        return ActionResult({"Stacks": [views.stack(one) for one in found]})
+        stacks = [self._stack()] if name else [stack for stack in self._region.stacks if stack.deleted is None]
+        return ActionResult({"Stacks": [views.stack(stack) for stack in stacks]})
 
     def list_stacks(self) -> ActionResult:
-        wanted = self._get_param("StackStatusFilter") or []
-        found = [one for one in self._region.stacks if not wanted or one.status in wanted]
-        return ActionResult({"StackSummaries": [views.stack(one) for one in found]})
+        statuses = self._get_param("StackStatusFilter") or []
+        stacks = [stack for stack in self._region.stacks if not statuses or stack.status in statuses]
+        return ActionResult({"StackSummaries": [views.stack(stack) for stack in stacks]})
 
     def _refuse_existing(self, name: str, *, but_in: str = "") -> None:
         stack = self._region.find(name)
@@ -178,24 +179,26 @@ class CloudFormationResponse(BaseResponse):
             raise AlreadyExistsError(f"Stack [{name}] already exists")
 
     def get_template(self) -> ActionResult:
-        found = self._change_set() if self._get_param("ChangeSetName") else self._stack()
-        body = found.deployment.template.body if found.deployment else ""
+        source = self._change_set() if self._get_param("ChangeSetName") else self._stack()
+        body = source.deployment.template.body if source.deployment else ""
         return ActionResult({"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]})
 
     def list_stack_resources(self) -> ActionResult:
         stack = self._stack()
-        return ActionResult({"StackResourceSummaries": [views.resource(stack, one) for one in _resources(stack)]})
+        return ActionResult(
+            {"StackResourceSummaries": [views.resource(stack, resource) for resource in _resources(stack)]}
+        )
 
     def describe_stack_resources(self) -> ActionResult:
         logical_id, physical_id = self._get_param("LogicalResourceId"), self._get_param("PhysicalResourceId")
         stacks = [self._stack()] if self._get_param("StackName") else self._region.stacks
-        found = [
-            views.resource(stack, one)
+        resources = [
+            views.resource(stack, resource)
             for stack in stacks
-            for one in _resources(stack)
-            if logical_id in (None, one.logical_id) and physical_id in (None, one.physical_id)
+            for resource in _resources(stack)
+            if logical_id in (None, resource.logical_id) and physical_id in (None, resource.physical_id)
         ]
-        return ActionResult({"StackResources": found})
+        return ActionResult({"StackResources": resources})
 
     def describe_stack_events(self) -> ActionResult:
         return ActionResult({"StackEvents": self._stack().events[::-1]})
@@ -233,7 +236,7 @@ class CloudFormationResponse(BaseResponse):
         return ActionResult(views.change_set(self._change_set(), with_values=with_values))
 
     def list_change_sets(self) -> ActionResult:
-        return ActionResult({"Summaries": [views.change_set(one) for one in _active(self._stack())]})
+        return ActionResult({"Summaries": [views.change_set(change_set) for change_set in _active(self._stack())]})
 
     def delete_change_set(self) -> EmptyResult:
         # Succeeds without a change set if the stack exists: the CDK CLI deletes a change set before it creates one.
@@ -255,8 +258,9 @@ class CloudFormationResponse(BaseResponse):
             )
         stack = change_set.stack
         stack.settings |= change_set.settings
-        for other in [one for one in _active(stack) if one is not change_set]:
-            _change_sets.pop(other.change_set_id, None)
+        for other in _active(stack):
+            if other is not change_set:
+                _change_sets.pop(other.change_set_id, None)
         change_set.execution = "EXECUTE_IN_PROGRESS"
         deployment, verb = change_set.deployment, change_set.change_set_type
         try:
@@ -267,10 +271,10 @@ class CloudFormationResponse(BaseResponse):
         return EmptyResult()
 
     def _change_set(self) -> ChangeSet:
-        found = self._find_change_set()
-        if found is None:
+        change_set = self._find_change_set()
+        if change_set is None:
             raise ChangeSetNotFoundError(f"ChangeSet [{self._get_param('ChangeSetName')}] does not exist")
-        return found
+        return change_set
 
     def _find_change_set(self) -> ChangeSet | None:
         name, stack_name = self._get_param("ChangeSetName"), self._get_param("StackName")
@@ -282,23 +286,24 @@ class CloudFormationResponse(BaseResponse):
 
 def _find(stack: Stack, name: str) -> ChangeSet | None:
     # change set names are unique within a stack only, and the CDK CLI uses one name for all
-    return next((one for one in _active(stack) if one.name == name), None)
+    return next((change_set for change_set in _active(stack) if change_set.name == name), None)
 
 
 def _active(stack: Stack) -> list[ChangeSet]:
     """Return the change sets of a stack that were not executed. Executed ones are found by ID only."""
     done = ("EXECUTE_COMPLETE", "EXECUTE_FAILED")
-    return [one for one in list(_change_sets.values()) if one.stack is stack and one.execution not in done]
+    return [each for each in list(_change_sets.values()) if each.stack is stack and each.execution not in done]
 
 
 def _resources(stack: Stack) -> list[StackResource]:
-    return sorted(stack.resources.values(), key=lambda one: stack.place(one.logical_id))
+    return sorted(stack.resources.values(), key=lambda resource: stack.place(resource.logical_id))
 
 
 def _fetch(url: str, region: str) -> str:
     """Return the template at a TemplateURL (path-style or virtual-hosted).
 
-    Raises ValidationError if it does not exist.
+    Raises:
+        ValidationError: The template does not exist.
     """
     parsed = urlparse(url)
     host, path = parsed.hostname or "", unquote(parsed.path.lstrip("/"))

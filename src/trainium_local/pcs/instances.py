@@ -48,4 +48,4 @@ def end_all(account_id: str, region: str, group: Mapping[str, Any]) -> None:
 
 def _instances(ec2: Any, group: Mapping[str, Any]) -> list[str]:
     filters = {f"tag:{GROUP_TAG}": [group["id"]], "instance-state-name": ["pending", "running"]}
-    return [one.id for reservation in ec2.all_reservations(filters=filters) for one in reservation.instances]
+    return [instance.id for reservation in ec2.all_reservations(filters=filters) for instance in reservation.instances]

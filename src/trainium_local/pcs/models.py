@@ -35,99 +35,101 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
     def iter_tagged_resources(self) -> Iterator[TaggedResource]:
         """Resources for the Resource Groups Tagging API."""
         for kind, resources in ({CLUSTER: self.clusters} | self.parts).items():
-            for one in resources.values():
-                tags = self.tagger.get_tag_dict_for_resource(one["arn"])
-                yield TaggedResource(arn=one["arn"], tags=tags, resource_type=f"pcs:{kind}")
+            for resource in resources.values():
+                tags = self.tagger.get_tag_dict_for_resource(resource["arn"])
+                yield TaggedResource(arn=resource["arn"], tags=tags, resource_type=f"pcs:{kind}")
 
-    def create_cluster(self, given: Fields) -> Fields:
-        _refuse_taken(given["clusterName"], self.clusters.values(), CLUSTER)
+    def create_cluster(self, request: Fields) -> Fields:
+        _refuse_taken(request["clusterName"], self.clusters.values(), CLUSTER)
         if len(self.clusters) >= facts()["pcs"]["quotas"]["clusters"]:
             raise refusal("PcsQuota", what="clusters")
-        if given["scheduler"]["version"] not in facts()["pcs"]["versions"]:
-            raise refusal("PcsVersion", version=given["scheduler"]["version"])
-        made = self._made(CLUSTER, given["clusterName"], given, drop=("clusterName",))
-        made["endpoints"] = [{"type": "SLURMCTLD", "privateIpAddress": "10.42.0.9", "port": "6817"}]
-        self.clusters[made["id"]] = made
-        return made
+        if request["scheduler"]["version"] not in facts()["pcs"]["versions"]:
+            raise refusal("PcsVersion", version=request["scheduler"]["version"])
+        cluster = self._new_resource(CLUSTER, request["clusterName"], request, drop=("clusterName",))
+        cluster["endpoints"] = [{"type": "SLURMCTLD", "privateIpAddress": "10.42.0.9", "port": "6817"}]
+        self.clusters[cluster["id"]] = cluster
+        return cluster
 
-    def cluster(self, given: Fields) -> Fields:
+    def cluster(self, request: Fields) -> Fields:
         """The cluster that a request names by its name or ID."""
-        return _named(given["clusterIdentifier"], self.clusters.values(), CLUSTER)
+        return _named(request["clusterIdentifier"], self.clusters.values(), CLUSTER)
 
-    def update_cluster(self, given: Fields) -> Fields:
-        return _updated(self.cluster(given), given)
+    def update_cluster(self, request: Fields) -> Fields:
+        return _updated(self.cluster(request), request)
 
-    def delete_cluster(self, given: Fields) -> None:
-        cluster = self.cluster(given)
+    def delete_cluster(self, request: Fields) -> None:
+        cluster = self.cluster(request)
         if any(self._of(kind, cluster) for kind in self.parts):
             raise refusal("PcsClusterInUse", of=cluster["name"])
         del self.clusters[cluster["id"]]
 
-    def create_group(self, given: Fields) -> Fields:
-        scaling = given["scalingConfiguration"]
+    def create_group(self, request: Fields) -> Fields:
+        scaling = request["scalingConfiguration"]
         if scaling["minInstanceCount"] > scaling["maxInstanceCount"]:
             raise refusal("PcsScaling")
-        template = given.get("customLaunchTemplate", {}).get("id")
+        template = request.get("customLaunchTemplate", {}).get("id")
         if template:
             ec2_backends[self.account_id][self.region_name].get_launch_template(template)
-        made = self._create_part(GROUP, given["computeNodeGroupName"], given)
-        hold_minimum(self.account_id, self.region_name, made)
-        return made
+        group = self._create_part(GROUP, request["computeNodeGroupName"], request)
+        hold_minimum(self.account_id, self.region_name, group)
+        return group
 
-    def create_queue(self, given: Fields) -> Fields:
-        return self._create_part(QUEUE, given["queueName"], given)
+    def create_queue(self, request: Fields) -> Fields:
+        return self._create_part(QUEUE, request["queueName"], request)
 
-    def part(self, kind: str, given: Fields) -> Fields:
+    def part(self, kind: str, request: Fields) -> Fields:
         """The group or queue that a request names."""
-        return _named(given[_IDENTIFIERS[kind]], self._of(kind, self.cluster(given)), kind)
+        return _named(request[_IDENTIFIERS[kind]], self._of(kind, self.cluster(request)), kind)
 
-    def update_part(self, kind: str, given: Fields) -> Fields:
-        part = _updated(self.part(kind, given), given)
+    def update_part(self, kind: str, request: Fields) -> Fields:
+        part = _updated(self.part(kind, request), request)
         if kind == GROUP:
             hold_minimum(self.account_id, self.region_name, part)
         return part
 
-    def delete_part(self, kind: str, given: Fields) -> None:
-        part = self.part(kind, given)
-        queues = self._of(QUEUE, self.cluster(given)) if kind == GROUP else []
-        if any(one["computeNodeGroupId"] == part["id"] for queue in queues for one in _groups_of(queue)):
+    def delete_part(self, kind: str, request: Fields) -> None:
+        part = self.part(kind, request)
+        queues = self._of(QUEUE, self.cluster(request)) if kind == GROUP else []
+        if any(
+            configuration["computeNodeGroupId"] == part["id"] for queue in queues for configuration in _groups_of(queue)
+        ):
             raise refusal("PcsGroupInUse", of=part["name"])
         if kind == GROUP:
             end_all(self.account_id, self.region_name, part)
         del self.parts[kind][part["id"]]
 
-    def list_parts(self, kind: str, given: Fields) -> list[Fields]:
-        return self._of(kind, self.cluster(given))
+    def list_parts(self, kind: str, request: Fields) -> list[Fields]:
+        return self._of(kind, self.cluster(request))
 
-    def _create_part(self, kind: str, name: str, given: Fields) -> Fields:
-        cluster = self.cluster(given)
+    def _create_part(self, kind: str, name: str, request: Fields) -> Fields:
+        cluster = self.cluster(request)
         there = self._of(kind, cluster)
         _refuse_taken(name, there, kind)
         if len(there) >= facts()["pcs"]["quotas"]["node_groups" if kind == GROUP else "queues"]:
             raise refusal("PcsQuota", what=f"{kind}s")
-        for one in _groups_of(given):
-            _named(one["computeNodeGroupId"], self._of(GROUP, cluster), GROUP)
-        made = self._made(
+        for configuration in _groups_of(request):
+            _named(configuration["computeNodeGroupId"], self._of(GROUP, cluster), GROUP)
+        part = self._new_resource(
             f"{CLUSTER}/{cluster['id']}/{kind}",
             name,
-            given,
+            request,
             drop=("clusterIdentifier", "computeNodeGroupName", "queueName"),
         )
-        made["clusterId"] = cluster["id"]
-        self.parts[kind][made["id"]] = made
-        return made
+        part["clusterId"] = cluster["id"]
+        self.parts[kind][part["id"]] = part
+        return part
 
     def _of(self, kind: str, cluster: Fields) -> list[Fields]:
-        return [one for one in self.parts[kind].values() if one["clusterId"] == cluster["id"]]
+        return [part for part in self.parts[kind].values() if part["clusterId"] == cluster["id"]]
 
-    def _made(self, place: str, name: str, given: Fields, *, drop: tuple[str, ...]) -> Fields:
-        made_id = f"pcs_{mock_random.get_random_string(10, lower_case=True)}"
-        arn = f"arn:{self.partition}:pcs:{self.region_name}:{self.account_id}:{place}/{made_id}"
-        if given.get("tags"):
-            self.tagger.tag_resource(arn, TaggingService.convert_dict_to_tags_input(given["tags"]))
+    def _new_resource(self, place: str, name: str, request: Fields, *, drop: tuple[str, ...]) -> Fields:
+        resource_id = f"pcs_{mock_random.get_random_string(10, lower_case=True)}"
+        arn = f"arn:{self.partition}:pcs:{self.region_name}:{self.account_id}:{place}/{resource_id}"
+        if request.get("tags"):
+            self.tagger.tag_resource(arn, TaggingService.convert_dict_to_tags_input(request["tags"]))
         now = unix_time()
-        rest = {key: value for key, value in given.items() if key not in (*drop, "tags", "clientToken")}
-        own = {"name": name, "id": made_id, "arn": arn, "status": "ACTIVE", "createdAt": now, "modifiedAt": now}
+        rest = {key: value for key, value in request.items() if key not in (*drop, "tags", "clientToken")}
+        own = {"name": name, "id": resource_id, "arn": arn, "status": "ACTIVE", "createdAt": now, "modifiedAt": now}
         return {**rest, **own}
 
 
@@ -136,19 +138,19 @@ def _groups_of(queue: Mapping[str, Any]) -> list[Mapping[str, str]]:
 
 
 def _named(identifier: str, among: Any, kind: str) -> Fields:
-    for one in among:
-        if identifier in (one["id"], one["name"], one["arn"]):
-            return one
+    for resource in among:
+        if identifier in (resource["id"], resource["name"], resource["arn"]):
+            return resource
     raise refusal("PcsNotFound", kind=kind, of=identifier)
 
 
 def _refuse_taken(name: str, among: Any, kind: str) -> None:
-    if any(one["name"] == name for one in among):
+    if any(resource["name"] == name for resource in among):
         raise refusal("PcsNameTaken", kind=kind, of=name)
 
 
-def _updated(resource: Fields, given: Fields) -> Fields:
-    changed = {key: value for key, value in given.items() if not key.endswith("Identifier") and key != "clientToken"}
+def _updated(resource: Fields, request: Fields) -> Fields:
+    changed = {key: value for key, value in request.items() if not key.endswith("Identifier") and key != "clientToken"}
     resource.update(changed, modifiedAt=unix_time())
     return resource
 

@@ -145,12 +145,12 @@ def _refusal(identity: Principal, access: Access) -> str | None:
 
 
 def _bucket_policy(account: str, bucket: str) -> str | None:
-    found = s3_backends[account]["aws"].buckets.get(bucket)
-    return found.policy.decode() if found and found.policy else None
+    stored = s3_backends[account]["aws"].buckets.get(bucket)
+    return stored.policy.decode() if stored and stored.policy else None
 
 
 def _refuse_unless_one(identity: Principal, alternatives: list[Access]) -> None:
-    reasons = [_refusal(identity, one) for one in alternatives]
+    reasons = [_refusal(identity, alternative) for alternative in alternatives]
     if None not in reasons:
         needed = alternatives[0]
         resource = f'"{needed.resource}"' if needed.action.startswith("s3:") else needed.resource or "*"
@@ -170,6 +170,6 @@ def _parameters(response: Any) -> dict[str, Any]:
         response.parse_parameters(response.normalized_request)
     except Exception:  # the service refuses a request that cannot be parsed
         return {}
-    found = response.params
+    parameters = response.params
     response.params = before
-    return found.original_dict() if isinstance(found, XFormedDict) else dict(found)
+    return parameters.original_dict() if isinstance(parameters, XFormedDict) else dict(parameters)

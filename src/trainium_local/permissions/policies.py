@@ -22,7 +22,8 @@ Context = Callable[[str], Sequence[str] | None]
 class Access:
     """One action on one resource.
 
-    resource: an ARN; empty for an action without resources, which only `*` allows.
+    Attributes:
+        resource: An ARN. Empty for an action without resources, which only `*` allows.
     """
 
     action: str
@@ -41,7 +42,7 @@ def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str 
 
     All kinds of policies, e.g. `session policy`, must allow it.
     """
-    effects = {kind: _effects(found, access) for kind, found in policies.items()}
+    effects = {kind: _effects(policy, access) for kind, policy in policies.items()}
     for kind in effects:
         if "Deny" in effects[kind]:
             return f"with an explicit deny in a{'n' * kind.startswith('i')} {kind}"
@@ -51,16 +52,20 @@ def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str 
 
 def allows(policy: Iterable[Statement], access: Access, principals: set[str]) -> bool:
     """Return whether a resource-based policy allows a principal with these names: ARNs, account, service, `*`."""
-    return _effects((one for one in policy if _principals(one) & principals), access) == {"Allow"}
+    return _effects((statement for statement in policy if _principals(statement) & principals), access) == {"Allow"}
 
 
 def _principals(statement: Statement) -> set[str]:
-    given = statement.get("Principal", [])
-    return {name for kind in (given.values() if isinstance(given, Mapping) else [given]) for name in ensure_list(kind)}
+    principals = statement.get("Principal", [])
+    return {
+        name
+        for kind in (principals.values() if isinstance(principals, Mapping) else [principals])
+        for name in ensure_list(kind)
+    }
 
 
-def _effects(found: Iterable[Statement], access: Access) -> set[str]:
-    return {statement["Effect"] for statement in found if applies(statement, access)}
+def _effects(policy: Iterable[Statement], access: Access) -> set[str]:
+    return {statement["Effect"] for statement in policy if applies(statement, access)}
 
 
 def applies(statement: Statement, access: Access) -> bool:
@@ -79,25 +84,25 @@ def applies(statement: Statement, access: Access) -> bool:
         return False
     return all(
         (believed if holds is None else holds)
-        for test, wanted in (statement.get("Condition") or {}).items()
-        for key, values in wanted.items()
+        for test, expected in (statement.get("Condition") or {}).items()
+        for key, values in expected.items()
         for holds in [_holds(test, [str(value) for value in ensure_list(values)], access.context(key.lower()))]
     )
 
 
-def _holds(test: str, wanted: list[str], values: Sequence[str] | None) -> bool | None:
+def _holds(test: str, expected: list[str], values: Sequence[str] | None) -> bool | None:
     """Return whether a condition is true, e.g. `ForAnyValue:StringNotLikeIfExists`. None if unknown."""
     quantifier, _, name = test.rpartition(":")
     base = name.removesuffix("IfExists")
     compare, negated = _COMPARISONS.get(base.replace("Not", "")), "Not" in base
     if values is not None and base == "Null":
-        return (not values) == (wanted[0].lower() == "true")
+        return (not values) == (expected[0].lower() == "true")
     if values is None or compare is None:
         return None
     if not values:
         return base != name or negated or quantifier == "ForAllValues"
-    found = [any(compare(value, one) for one in wanted) != negated for value in values]
-    return any(found) if quantifier == "ForAnyValue" else all(found)
+    matches = [any(compare(value, text) for text in expected) != negated for value in values]
+    return any(matches) if quantifier == "ForAnyValue" else all(matches)
 
 
 def _fits(pattern: str, text: str) -> bool:
@@ -127,10 +132,10 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 _COMPARISONS: dict[str, Callable[[str, str], bool]] = {
-    "StringEquals": lambda value, wanted: value == wanted,
-    "StringEqualsIgnoreCase": lambda value, wanted: value.lower() == wanted.lower(),
-    "StringLike": lambda value, wanted: _fits(wanted, value),
-    "ArnEquals": lambda value, wanted: _fits(wanted, value),
-    "ArnLike": lambda value, wanted: _fits(wanted, value),
-    "Bool": lambda value, wanted: value.lower() == wanted.lower(),
+    "StringEquals": lambda value, expected: value == expected,
+    "StringEqualsIgnoreCase": lambda value, expected: value.lower() == expected.lower(),
+    "StringLike": lambda value, expected: _fits(expected, value),
+    "ArnEquals": lambda value, expected: _fits(expected, value),
+    "ArnLike": lambda value, expected: _fits(expected, value),
+    "Bool": lambda value, expected: value.lower() == expected.lower(),
 }

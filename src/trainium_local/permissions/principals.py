@@ -16,7 +16,10 @@ Keys = Mapping[str, list[str]]
 class Principal:
     """A principal.
 
-    policies: by kind, as errors name it. keys: condition keys. names: how resource policies can refer to it.
+    Attributes:
+        policies: Statements by kind of policy, in the words of AWS's errors.
+        keys: Condition keys.
+        names: How resource policies can refer to it.
     """
 
     arn: str
@@ -38,8 +41,8 @@ def principal(access_key_id: str, account: str) -> Principal | None:
     if user is None:
         return None
     groups = _iam(account).get_groups_for_user(user.name)
-    found = [statement for one in (user, *groups) for statement in _identity_policies(one)]
-    return _principal(user.arn, account, {"identity-based policy": found}, {"aws:username": [user.name]})
+    policy = [statement for owner in (user, *groups) for statement in _identity_policies(owner)]
+    return _principal(user.arn, account, {"identity-based policy": policy}, {"aws:username": [user.name]})
 
 
 def role_principal(role_arn: str, session: str) -> Principal:
@@ -67,16 +70,16 @@ def _principal(arn: str, account: str, policies: Mapping[str, Sequence[Statement
 
 
 def _policies_of(role: Any | None) -> dict[str, Sequence[Statement]]:
-    found: dict[str, Sequence[Statement]] = {"identity-based policy": _identity_policies(role) if role else ()}
+    policies: dict[str, Sequence[Statement]] = {"identity-based policy": _identity_policies(role) if role else ()}
     if role and role.permissions_boundary_arn:
         boundary = _iam(role.account_id).managed_policies.get(role.permissions_boundary_arn)
-        found["permissions boundary"] = _default_version(boundary) if boundary else ()
-    return found
+        policies["permissions boundary"] = _default_version(boundary) if boundary else ()
+    return policies
 
 
 def _identity_policies(owner: Any) -> list[Statement]:
     inline = [statement for document in owner.policies.values() for statement in statements(document)]
-    return inline + [statement for one in owner.managed_policies.values() for statement in _default_version(one)]
+    return inline + [statement for policy in owner.managed_policies.values() for statement in _default_version(policy)]
 
 
 def _default_version(policy: Any) -> Sequence[Statement]:

@@ -35,7 +35,9 @@ _OF_ANY_TYPE = {"", "resource"}  # parameters such as Name, Id, ResourceArn
 class Request:
     """An API call.
 
-    signing_name: the service that it is signed for. members: the parameters that the operation accepts.
+    Attributes:
+        signing_name: The service that it is signed for.
+        members: The parameters that the operation accepts.
     """
 
     signing_name: str
@@ -54,7 +56,8 @@ class Request:
 def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
     """Return the required permissions as lists; one entry of each list is sufficient.
 
-    caller: condition keys that describe the caller.
+    Args:
+        caller: Condition keys that describe the caller.
     """
     values = list(_values(request.parameters))
 
@@ -72,8 +75,8 @@ def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list
     if source := dict(values).get("CopySource"):
         yield [access("s3:GetObject", f"arn:aws:s3:::{source.lstrip('/').partition('?')[0]}")]
     if request.prefix == "ec2" and request.operation != "CreateLaunchTemplate":
-        for given in request.parameters.get("TagSpecifications") or ():
-            arn = f"arn:aws:ec2:{request.region}:{request.account}:{given.get('ResourceType')}/*"
+        for specification in request.parameters.get("TagSpecifications") or ():
+            arn = f"arn:aws:ec2:{request.region}:{request.account}:{specification.get('ResourceType')}/*"
             yield [access("ec2:CreateTags", arn, ec2_createaction=request.operation)]
     for role, service in _passed_roles(request, values):
         yield [access("iam:PassRole", role, iam_passedtoservice=service)]
@@ -111,8 +114,8 @@ def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterat
     if form:
         main = next(reversed([name for _, name, _, _ in Formatter().parse(form) if name]))
         for value in [value for key, value in values if key.lower().removesuffix("s") == main]:
-            known = defaultdict[str, str](lambda: "*", {**lowered, main: value})
-            yield value if value.startswith("arn:") else form.format_map(known)
+            members = defaultdict[str, str](lambda: "*", {**lowered, main: value})
+            yield value if value.startswith("arn:") else form.format_map(members)
         return
     for key, value in values:
         stem = _SUFFIX.sub("", key.lower())
@@ -141,18 +144,18 @@ def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]
     elif profile:
         names = {str(value).rpartition("/")[2] for _, value in _values({"Name": profile})}
         backends: Any = iam_backends
-        for known in list(backends[request.account]["aws"].instance_profiles.values()):
-            if known.name in names:
-                yield from ((role.arn, "ec2.amazonaws.com") for role in known.roles)
+        for instance_profile in list(backends[request.account]["aws"].instance_profiles.values()):
+            if instance_profile.name in names:
+                yield from ((role.arn, "ec2.amazonaws.com") for role in instance_profile.roles)
 
 
-def _context(request: Request, arn: str, values: Values, known: Mapping[str, list[str]]) -> Context:
+def _context(request: Request, arn: str, values: Values, keys: Mapping[str, list[str]]) -> Context:
     tags = dict(_tags(request.parameters))
 
     def find(key: str) -> list[str] | None:
         service, _, name = key.partition(":")
-        if key in known:
-            return known[key]
+        if key in keys:
+            return keys[key]
         if key == "aws:requestedregion":
             return [request.region]
         if key == "aws:securetransport":
@@ -172,8 +175,8 @@ def _context(request: Request, arn: str, values: Values, known: Mapping[str, lis
 
 
 def _value_of(tags: Mapping[str, str], key: str) -> list[str]:
-    wanted = key.partition("/")[2]
-    return [value for name, value in tags.items() if name.lower() == wanted]
+    tag = key.partition("/")[2]
+    return [value for name, value in tags.items() if name.lower() == tag]
 
 
 def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
@@ -181,16 +184,16 @@ def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
         for item in value:
             if "Key" in item or "key" in item or "TagKey" in item:
-                given = {name.lower().removeprefix("tag"): one for name, one in item.items()}
-                yield given["key"], str(given.get("value", ""))
+                pair = {name.lower().removeprefix("tag"): content for name, content in item.items()}
+                yield pair["key"], str(pair.get("value", ""))
             else:
                 yield from _tags(item.get("Tags") or [], "Tags")
     elif isinstance(value, Mapping) and key.lower() == "tags":
-        yield from ((name, str(one)) for name, one in value.items())
+        yield from ((name, str(content)) for name, content in value.items())
     elif isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, content in value.items():
             if name.lower() in ("tags", "tagspecifications"):
-                yield from _tags(one, name)
+                yield from _tags(content, name)
 
 
 def _tags_of_resource(arn: str) -> dict[str, str] | None:

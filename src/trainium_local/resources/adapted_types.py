@@ -39,7 +39,7 @@ class _FileSystem(ApiResource):
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         accepted = api.argument_names(self.service, self.update_call, "LustreConfiguration")
-        new, old = (given.get("LustreConfiguration") or {} for given in (request.properties, previous))
+        new, old = (properties.get("LustreConfiguration") or {} for properties in (request.properties, previous))
         if {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)} - accepted:
             raise NeedsReplacementError
         return super().update(request, current, previous)

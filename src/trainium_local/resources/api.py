@@ -97,10 +97,10 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
     with lock:
         api = client(service, region)
         shape = api.meta.service_model.operation_model(operation).input_shape
-        given = _convert(shape, arguments) if shape else {}
+        converted = _convert(shape, arguments) if shape else {}
         if shape:
-            api_constraints.check(api.meta.service_model, shape, given)
-        return getattr(api, xform_name(operation))(**given)
+            api_constraints.check(api.meta.service_model, shape, converted)
+        return getattr(api, xform_name(operation))(**converted)
 
 
 def is_missing(error: ClientError) -> bool:
@@ -158,11 +158,11 @@ def _convert(shape: Any, value: Any) -> Any:
 
 def _convert_structure(shape: Any, value: dict[str, Any] | list[dict[str, Any]]) -> dict[str, Any]:
     members = {name.lower(): name for name in shape.members}
-    given = value if isinstance(value, dict) else {}
-    if "tagkey" in members and "Key" in given:
-        given = {"TagKey": given["Key"], "TagValue": given["Value"]}
+    structure = value if isinstance(value, dict) else {}
+    if "tagkey" in members and "Key" in structure:
+        structure = {"TagKey": structure["Key"], "TagValue": structure["Value"]}
     return {
         members[key.lower()]: _convert(shape.members[members[key.lower()]], item)
-        for key, item in given.items()
+        for key, item in structure.items()
         if key.lower() in members and item is not None
     }

@@ -14,7 +14,14 @@ _CODES = {"query": "ValidationError", "ec2": "InvalidParameterValue"}
 
 
 def check(service: Any, shape: Any, arguments: Any) -> None:
-    """Raise Refused for the first argument that violates its shape. `service` is botocore's ServiceModel."""
+    """Check arguments against their shape.
+
+    Args:
+        service: botocore's ServiceModel.
+
+    Raises:
+        Refused: The first violation.
+    """
     name = service.service_name
     for path, value, constraint in _violations(shape, arguments) if name not in _UNCHECKED else ():
         message = f"1 validation error detected: Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"

@@ -26,9 +26,11 @@ from trainium_local.tags import tag_values
 
 @dataclass(frozen=True, kw_only=True)
 class Tagging:
-    """The calls that change a resource's tags. `identified_by` names the resource in both calls.
+    """The calls that change a resource's tags.
 
-    Without `keys`, the untagging call accepts tags instead of keys.
+    Attributes:
+        identified_by: Names the resource in both calls.
+        keys: Without it, the untagging call accepts tags instead of keys.
     """
 
     identified_by: Texts
@@ -42,9 +44,11 @@ class Tagging:
 class ApiResource:
     """A resource type that a service's own API provisions.
 
-    name_property: the property that is generated if the template does not set it.
-    adapted: the properties that `adapt` converts to the API's form.
-    read_path: the resource in the response of `read_call`. read_attributes: the attributes in the resource.
+    Attributes:
+        adapted: The properties that `adapt` converts to the API's form.
+        name_property: The property that is generated if the template does not set it.
+        read_path: The resource in the response of `read_call`.
+        read_attributes: The attributes in the resource.
     """
 
     service: str
@@ -91,10 +95,10 @@ class ApiResource:
 
     def given_name(self, request: Request) -> str:
         """Return the name in the properties, or an empty string."""
-        given: Any = request.properties
+        value: Any = request.properties
         for step in self.name_property.split("."):
-            given = given.get(step) or {}
-        return str(given or "")
+            value = value.get(step) or {}
+        return str(value or "")
 
     def _generated_name(self, request: Request) -> str:
         generated = request.generated_name(self.name_limit)
@@ -170,7 +174,11 @@ class ApiResource:
         return {name: value for name, value in filled.items() if value != ""}
 
     def apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
-        """Make the calls of the properties in `settings`. `previous` is None for a new resource."""
+        """Make the calls of the properties in `settings`.
+
+        Args:
+            previous: None for a new resource.
+        """
         after, before = self.adapt(dict(request.properties)), self.adapt(dict(previous)) if previous else {}
         for setting in self.settings:
             new, old = after.get(setting.property_name), before.get(setting.property_name)
@@ -194,19 +202,19 @@ class ApiResource:
             return []
         arguments = api.argument_names(self.service, self.create_call)
         applied = self._own_calls() | self.adapted | self.renamed.keys() | arguments | {self.name_property}
-        taken = {name.lower() for name in applied} | ({"tags"} if self.tagging else set())
-        return sorted(name for name in properties if name.lower() not in taken)
+        accepted = {name.lower() for name in applied} | ({"tags"} if self.tagging else set())
+        return sorted(name for name in properties if name.lower() not in accepted)
 
     def _refuse_unchangeable(self, request: Request, changed: set[str]) -> None:
         """Raise UnchangeableError for changed properties that no call can change."""
-        taken = {name.lower() for name in self._own_calls()}
+        changeable = {name.lower() for name in self._own_calls()}
         if self.update_call:
             arguments = api.argument_names(self.service, self.update_call)
-            taken |= {name.lower() for name in arguments | self.adapted}
+            changeable |= {name.lower() for name in arguments | self.adapted}
         if self.tagging:
-            taken.add((request.schema.tag_property or "").lower())
+            changeable.add((request.schema.tag_property or "").lower())
         arguments = {name: self.renamed.get(name, name).split(".")[0].lower() for name in changed}
-        fixed = sorted(name for name, argument in arguments.items() if not {argument, name.lower()} & taken)
+        fixed = sorted(name for name, argument in arguments.items() if not {argument, name.lower()} & changeable)
         if fixed:
             raise UnchangeableError(
                 f"The embedded AWS cannot change [{', '.join(fixed)}] of an existing {request.resource_type}"
@@ -263,12 +271,12 @@ def _changed(new: Properties, old: Properties) -> set[str]:
 
 def _variables(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
     """Return the values that a row's texts can refer to: also `name` and `answer` at creation, `read` after reading."""
-    known = {
+    variables = {
         "account": request.account,
         "region": request.region,
         "logical_id": request.logical_id,
         "properties": PropertyValues(request.properties),
     }
     if current is not None:
-        known |= {"id": current.physical_id, "attributes": current.attributes}
-    return known
+        variables |= {"id": current.physical_id, "attributes": current.attributes}
+    return variables

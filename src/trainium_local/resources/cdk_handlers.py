@@ -32,8 +32,8 @@ def _empty_bucket(kind: str, properties: Properties, region: str, physical_id: s
 
 def _versions(region: str, bucket: str) -> list[dict[str, Any]]:
     page = api.call("s3", "ListObjectVersions", region, {"Bucket": bucket})
-    found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-    return [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in found]
+    versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+    return [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
 
 
 def _restrict_default_security_group(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
@@ -44,8 +44,8 @@ def _restrict_default_security_group(kind: str, properties: Properties, region: 
     operation = "Authorize" if kind == "Delete" else "Revoke"
     for direction, permissions in (("Ingress", inward), ("Egress", outward)):
         with _allowed("InvalidPermission.NotFound", "InvalidPermission.Duplicate"):
-            given = {"GroupId": group, "IpPermissions": permissions}
-            api.call("ec2", f"{operation}SecurityGroup{direction}", region, given)
+            arguments = {"GroupId": group, "IpPermissions": permissions}
+            api.call("ec2", f"{operation}SecurityGroup{direction}", region, arguments)
     return _done(physical_id)
 
 
@@ -61,26 +61,26 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
     service = re.sub(r"[^a-z0-9]", "", call["service"].removeprefix("@aws-sdk/client-").lower())
     if service not in _services():
         raise ProvisioningError(f"Package @aws-sdk/client-{service} does not exist.")
-    given, found = call.get("physicalResourceId") or {}, dict[str, str]()
+    id_source, response = call.get("physicalResourceId") or {}, dict[str, str]()
     try:
         answer = api.call(_services()[service], operation, call.get("region") or region, call.get("parameters") or {})
         answer.pop("ResponseMetadata", None)
-        found = {path: str(value) for path, value in _flat(answer)}
+        response = {path: str(value) for path, value in _flat(answer)}
     except ClientError as error:
         ignored = call.get("ignoreErrorCodesMatching")
         if not ignored or not re.search(ignored, error.response["Error"]["Code"]):
             raise
     paths = tuple(call.get("outputPaths") or ([call["outputPath"]] if "outputPath" in call else ()))
-    kept = {path: value for path, value in found.items() if not paths or path.startswith(paths)}
-    return _done(given.get("id") or found.get(given.get("responsePath", "")) or physical_id, kept)
+    data = {path: value for path, value in response.items() if not paths or path.startswith(paths)}
+    return _done(id_source.get("id") or response.get(id_source.get("responsePath", "")) or physical_id, data)
 
 
 @cache
 def _services() -> dict[str, str]:
     """Return service name in the SDK for JavaScript, without hyphens -> botocore's name."""
     names: list[str] = Session().get_available_services()
-    known = {name: name for name in names} | {sdk: name for name, sdk in EVENT_ALIASES.items() if name in names}
-    return {sdk.replace("-", ""): name for sdk, name in known.items()} | {"cloudwatchevents": "events"}
+    services = {name: name for name in names} | {sdk: name for name, sdk in EVENT_ALIASES.items() if name in names}
+    return {sdk.replace("-", ""): name for sdk, name in services.items()} | {"cloudwatchevents": "events"}
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

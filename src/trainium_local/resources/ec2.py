@@ -19,8 +19,8 @@ _SOURCES = {
 
 def _described(request: Request, what: str, filters: dict[str, str]) -> list[Any]:
     """Return the matching resources of an EC2 describe call."""
-    given = [{"Name": name, "Values": [value]} for name, value in filters.items()]
-    return api.call("ec2", f"Describe{what}", request.region, {"Filters": given})[what]
+    api_filters = [{"Name": name, "Values": [value]} for name, value in filters.items()]
+    return api.call("ec2", f"Describe{what}", request.region, {"Filters": api_filters})[what]
 
 
 def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None:
@@ -39,7 +39,7 @@ class _Vpc(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
         gateways = _described(request, "InternetGateways", {"attachment.vpc-id": current.physical_id})
         groups = _described(request, "SecurityGroups", {"vpc-id": current.physical_id})
-        _refuse_while_used("vpc", current, gateways + [one for one in groups if one["GroupName"] != "default"])
+        _refuse_while_used("vpc", current, gateways + [group for group in groups if group["GroupName"] != "default"])
         super().delete(request, current)
 
 

@@ -40,10 +40,10 @@ class MotoModel(ResourceType):
                 f"The embedded AWS cannot create {request.resource_type} with --iam enforced: no policy is evaluated"
             )
         name = self._name(request)
-        given = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}
+        names = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}
         with api.lock:
             resource = self._model.create_from_cloudformation_json(
-                name, _document(request.resource_type, request.properties), request.account, request.region, **given
+                name, _document(request.resource_type, request.properties), request.account, request.region, **names
             )
         return self._provisioned(request, resource)
 

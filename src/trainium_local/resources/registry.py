@@ -52,7 +52,11 @@ class Provisioned:
 
 
 class ProvisioningError(Exception):
-    """A resource could not be provisioned. `leftover` is the part that exists and must be deleted."""
+    """A resource could not be provisioned.
+
+    Args:
+        leftover: The part that exists and must be deleted.
+    """
 
     def __init__(self, reason: str, leftover: Provisioned | None = None) -> None:
         super().__init__(reason)

@@ -18,19 +18,19 @@ class _Bucket(ApiResource):
         return super()._create_arguments(request, variables) | {"CreateBucketConfiguration": location}
 
 
-def _encryption(given: dict[str, Any]) -> dict[str, Any]:
+def _encryption(encryption: dict[str, Any]) -> dict[str, Any]:
     rules = [
         {
             "ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault"),
             "BucketKeyEnabled": rule.get("BucketKeyEnabled"),
         }
-        for rule in given["ServerSideEncryptionConfiguration"]
+        for rule in encryption["ServerSideEncryptionConfiguration"]
     ]
     return {"Rules": rules}
 
 
-def _lifecycle(given: dict[str, Any]) -> dict[str, Any]:
-    return {"Rules": [_lifecycle_rule(rule) for rule in given["Rules"]]}
+def _lifecycle(lifecycle: dict[str, Any]) -> dict[str, Any]:
+    return {"Rules": [_lifecycle_rule(rule) for rule in lifecycle["Rules"]]}
 
 
 def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
@@ -41,12 +41,16 @@ def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
         "ExpiredObjectDeleteMarker": rule.get("ExpiredObjectDeleteMarker"),
     }
     transitions = [
-        {"Days": one.get("TransitionInDays"), "Date": one.get("TransitionDate"), "StorageClass": one["StorageClass"]}
-        for one in rule.get("Transitions") or []
+        {
+            "Days": transition.get("TransitionInDays"),
+            "Date": transition.get("TransitionDate"),
+            "StorageClass": transition["StorageClass"],
+        }
+        for transition in rule.get("Transitions") or []
     ]
     noncurrent = [
-        {"NoncurrentDays": one["TransitionInDays"], "StorageClass": one["StorageClass"]}
-        for one in rule.get("NoncurrentVersionTransitions") or []
+        {"NoncurrentDays": transition["TransitionInDays"], "StorageClass": transition["StorageClass"]}
+        for transition in rule.get("NoncurrentVersionTransitions") or []
     ]
     prefix, tags = rule.get("Prefix", ""), rule.get("TagFilters")
     return {
@@ -61,18 +65,18 @@ def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _notifications(given: dict[str, Any]) -> dict[str, Any]:
+def _notifications(notifications: dict[str, Any]) -> dict[str, Any]:
     """Enable EventBridge, for which the API expects an empty structure."""
-    if others := given.keys() - {"EventBridgeConfiguration"}:
+    if others := notifications.keys() - {"EventBridgeConfiguration"}:
         raise ProvisioningError(f"The embedded AWS does not support {', '.join(sorted(others))} of a bucket")
-    event_bridge = given.get("EventBridgeConfiguration")
+    event_bridge = notifications.get("EventBridgeConfiguration")
     enabled = event_bridge is not None and str(event_bridge.get("EventBridgeEnabled", True)).lower() != "false"
     return {"EventBridgeConfiguration": {}} if enabled else {}
 
 
-def _access(given: str) -> str:
+def _access(access: str) -> str:
     """PublicRead -> public-read"""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", given).lower()
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", access).lower()
 
 
 _FORMS: dict[str, Callable[[Any], Any]] = {

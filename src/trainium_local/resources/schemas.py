@@ -18,7 +18,11 @@ KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A violation of a schema. `path` is a JSON pointer into the resource's properties."""
+    """A violation of a schema.
+
+    Attributes:
+        path: JSON pointer into the resource's properties.
+    """
 
     path: str
     message: str
@@ -156,8 +160,8 @@ def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
 
     Types are not strict: "1" is a number too.
     """
-    made = _Validator(schema=schema)
-    return made.evolve(context=made.context.evolve(strict_types=strict_types, functions=[]))
+    instance = _Validator(schema=schema)
+    return instance.evolve(context=instance.context.evolve(strict_types=strict_types, functions=[]))
 
 
 def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:

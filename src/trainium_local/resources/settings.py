@@ -11,14 +11,18 @@ from trainium_local.resources.registry import NeedsReplacementError
 class Setting:
     """A property and the calls that change it.
 
-    `operation` sets the property and `reset` removes it; without `reset`, removing it requires replacement. Both
-    receive the resource's identifiers and `arguments` (`reset_arguments`, if they differ): text templates in which
-    {value} is the property.
+    Both calls receive the resource's identifiers and arguments. Arguments are text templates in which {value} is the
+    property.
 
-    part_of_creation: the creating call sets it too.
-    each: the property is a list, and the calls add and remove one member, {value}.
-    initial: the members that a new resource has by default.
-    emptied: the members are removed before the resource is deleted.
+    Attributes:
+        operation: Sets the property.
+        arguments: Arguments of `operation`.
+        reset: Removes the property. Without it, removal requires replacement.
+        reset_arguments: Arguments of `reset`. Default: those of `operation`.
+        part_of_creation: The creating call sets the property too.
+        each: The property is a list, and the calls add and remove one member, {value}.
+        initial: The members that a new resource has by default.
+        emptied: The members are removed before the resource is deleted.
     """
 
     property_name: str

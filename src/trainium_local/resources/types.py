@@ -21,7 +21,7 @@ def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
         **row,
         "adapted": frozenset(row.get("adapted", ())),
         "read_path": tuple(row.get("read_path", ())),
-        "settings": tuple(Setting(**one) for one in row.get("settings", ())),
+        "settings": tuple(Setting(**setting) for setting in row.get("settings", ())),
         "tagging": _tagging(row),
     }
     return _KINDS.get(resource_type, fallback)(**fields)

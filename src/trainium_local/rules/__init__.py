@@ -26,32 +26,38 @@ def refuse(resource_type: str, properties: Properties, target: Target) -> None:
 
 def _check_relations(resource_type: str, properties: Properties, target: Target) -> None:
     facts = [*_relations()[resource_type], *_relations()["*"]]
-    seen = {**properties, "ec2": _ec2(properties, target)} if any("unless" in fact for fact, _ in facts) else properties
+    values = (
+        {**properties, "ec2": _ec2(properties, target)} if any("unless" in fact for fact, _ in facts) else properties
+    )
     for fact, validator in facts:
-        found = search(fact["unless"], seen) if "unless" in fact else None
+        found = search(fact["unless"], values) if "unless" in fact else None
         if found or not validator.is_valid(properties):
-            words = fact["message"].format_map(defaultdict(str, {**seen, "found": found}))
+            words = fact["message"].format_map(defaultdict(str, {**values, "found": found}))
             raise refusal(fact, resource_type.split("::")[1], message=words)
 
 
 @cache
 def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
-    found: dict[str, list[tuple[dict[str, Any], Any]]] = defaultdict(list)
+    relations: dict[str, list[tuple[dict[str, Any], Any]]] = defaultdict(list)
     for fact in FACTS["relation"]:
-        found[fact["type"]].append((fact, StandardValidator(schema=fact.get("schema", {}))))
-    return found
+        relations[fact["type"]].append((fact, StandardValidator(schema=fact.get("schema", {}))))
+    return relations
 
 
 def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
     """Return, by kind, the `shown` attributes of named EC2 resources and their VPCs; and VPCs with `gateways`."""
     gateways = references.known("ec2", FACTS["reference"]["igw"], target)
-    found: dict[str, Any] = {"gateways": [references.part(one, "vpc.id") for one in gateways]}
+    resources: dict[str, Any] = {"gateways": [references.part(resource, "vpc.id") for resource in gateways]}
     named = {identifier for identifier, _ in references.identifiers(properties)}
     for kind, fact in reversed(FACTS["reference"].items()):  # VPCs last
-        things = [one for one in references.known("ec2", fact, target) if "shown" in fact and one[0] in named]
-        found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
-        named |= {one["vpc"] for one in found[kind] if one.get("vpc")}
-    return found
+        things = [
+            resource for resource in references.known("ec2", fact, target) if "shown" in fact and resource[0] in named
+        ]
+        resources[kind] = [
+            {name: references.part(resource, path) for name, path in fact["shown"].items()} for resource in things
+        ]
+        named |= {resource["vpc"] for resource in resources[kind] if resource.get("vpc")}
+    return resources
 
 
 def _check_roles(resource_type: str, properties: Properties, target: Target) -> None:
@@ -62,10 +68,10 @@ def _check_roles(resource_type: str, properties: Properties, target: Target) -> 
 
 
 def _may_assume(target: Target, arn: str, service: str) -> bool:
-    role = next((one for one in list(target.backend("iam").roles.values()) if one.arn == arn), None)
+    role = next((role for role in list(target.backend("iam").roles.values()) if role.arn == arn), None)
     if role is None:
         return "/aws-service-role/" in arn
     statements = listed(json.loads(role.assume_role_policy_document).get("Statement"))
-    allowed = [one.get("Principal") for one in statements if one.get("Effect") == "Allow"]
-    services = [name for one in allowed for name in listed(one.get("Service") if isinstance(one, dict) else one)]
+    allowed = [statement.get("Principal") for statement in statements if statement.get("Effect") == "Allow"]
+    services = [name for who in allowed for name in listed(who.get("Service") if isinstance(who, dict) else who)]
     return any(name == "*" or re.fullmatch(rf"{service}\..*amazonaws\.com(\.cn)?", name) for name in services)

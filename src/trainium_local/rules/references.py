@@ -18,11 +18,13 @@ def check(resource_type: str, properties: Properties, target: Target) -> None:
         return
     vpcs: dict[str, str] = {}
     for identifier, kind in identifiers(properties):
-        found = next((one for one in known("ec2", FACTS["reference"][kind], target) if one[0] == identifier), None)
-        if found is None:
+        resource = next(
+            (entry for entry in known("ec2", FACTS["reference"][kind], target) if entry[0] == identifier), None
+        )
+        if resource is None:
             raise refusal(FACTS["reference"][kind], "Ec2", identifier)
         if kind in ("subnet", "sg", "rtb", "vpc") or resource_type == "AWS::EC2::Route":
-            vpcs[identifier] = str(part(found, "id" if kind == "vpc" else "vpc.id" if kind == "igw" else "vpc_id"))
+            vpcs[identifier] = str(part(resource, "id" if kind == "vpc" else "vpc.id" if kind == "igw" else "vpc_id"))
     if len(set(vpcs.values())) > 1 and not re.search(FACTS["unchecked"]["several_vpcs"], resource_type):
         fact = FACTS["different_networks"]
         raise refusal(fact.get(resource_type, fact["other"]), resource_type.split("::")[1], *vpcs)
@@ -35,10 +37,10 @@ def _check_existing(resource_type: str, properties: Properties, target: Target) 
             continue
         others = {path: jmespath.search(name, properties) for path, name in fact.get("also", {}).items()}
         for value in listed(jmespath.search(fact["property"], properties)):
-            wanted = {**others, **fact.get("is", {}), fact["by"]: value}
+            expected = {**others, **fact.get("is", {}), fact["by"]: value}
             among = known(fact["service"], fact, target)
-            found = any(all(_same(part(one, path), it) for path, it in wanted.items()) for one in among)
-            if found == taken and (target.new or not taken) and value:
+            exists = any(all(_same(part(entry, path), it) for path, it in expected.items()) for entry in among)
+            if exists == taken and (target.new or not taken) and value:
                 raise refusal(fact, resource_type.split("::")[1], value, *others.values())
 
 
@@ -47,9 +49,9 @@ def known(service: str, fact: Mapping[str, Any], target: Target) -> list[tuple[A
     among: Any = getattr(target.backend(service), fact["among"], {})
     among = among() if callable(among) else among
     if fact.get("within"):
-        inner = [one if fact["within"] is True else getattr(one, fact["within"]) for one in list(among.values())]
-        among = {key: one for table in inner for key, one in list(table.items())}
-    return list(among.items()) if isinstance(among, dict) else [(getattr(one, "id", None), one) for one in among]
+        inner = [entry if fact["within"] is True else getattr(entry, fact["within"]) for entry in list(among.values())]
+        among = {key: entry for table in inner for key, entry in list(table.items())}
+    return list(among.items()) if isinstance(among, dict) else [(getattr(entry, "id", None), entry) for entry in among]
 
 
 def part(item: tuple[Any, Any], path: str) -> Any:
@@ -59,9 +61,9 @@ def part(item: tuple[Any, Any], path: str) -> Any:
     return item[0] if path == "key" else thing() if callable(thing) else thing
 
 
-def _same(actual: Any, wanted: Any) -> bool:
-    return str(actual).lower() == str(wanted).lower() or (
-        isinstance(actual, Container) and not isinstance(actual, str) and wanted in actual
+def _same(actual: Any, expected: Any) -> bool:
+    return str(actual).lower() == str(expected).lower() or (
+        isinstance(actual, Container) and not isinstance(actual, str) and expected in actual
     )
 
 

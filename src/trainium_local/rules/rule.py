@@ -18,7 +18,11 @@ FACTS: Mapping[str, Any] = tomllib.loads(files("trainium_local.rules").joinpath(
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The location of a resource. `new` is false for an update."""
+    """The location of a resource.
+
+    Attributes:
+        new: False for an update.
+    """
 
     account: str
     region: str

@@ -17,7 +17,11 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """A Capacity Block for sale. `fee` is in US dollars, for all instances and the whole duration."""
+    """A Capacity Block for sale.
+
+    Attributes:
+        fee: US dollars for all instances and the whole duration.
+    """
 
     offering_id: str
     instance_type: str

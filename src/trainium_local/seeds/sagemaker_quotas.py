@@ -9,7 +9,11 @@ from trainium_local.seeds import table
 
 @dataclass(frozen=True, kw_only=True)
 class SageMakerQuota:
-    """A quota. `is_applied`: false if the account has only AWS's default."""
+    """A quota.
+
+    Attributes:
+        is_applied: False if the account has only AWS's default.
+    """
 
     code: str
     name: str

@@ -11,7 +11,11 @@ from trainium_runtime.quota_need import is_of
 
 @dataclass(frozen=True, kw_only=True)
 class VcpuQuota:
-    """A vCPU quota of instance families in one `market`: on-demand or spot."""
+    """A vCPU quota of instance families.
+
+    Attributes:
+        market: on-demand or spot.
+    """
 
     code: str
     name: str

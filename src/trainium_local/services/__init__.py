@@ -51,8 +51,8 @@ def _given_original(by: Callable[..., Any], original: Any) -> Any:
 
 def replace() -> None:
     """Apply all replacements."""
-    for one in replaced():
-        setattr(one.owner, one.name, one.by)
+    for replacement in replaced():
+        setattr(replacement.owner, replacement.name, replacement.by)
 
 
 def install(*, endpoint: str) -> None:

@@ -133,8 +133,8 @@ def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) ->
         original(group, new_capacity)
     finally:
         after = list(group.instance_states)
-        kept = [state for state in before if state in after]
-        group.instance_states = [*kept, *(state for state in after if state not in kept)]
+        remaining = [state for state in before if state in after]
+        group.instance_states = [*remaining, *(state for state in after if state not in remaining)]
         for state in before:
             if state not in after:
                 _record_termination(group, state.instance.id)

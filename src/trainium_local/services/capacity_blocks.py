@@ -30,7 +30,7 @@ def describe_capacity_block_offerings(response: Any) -> ActionResult:
             f"The instance type '{name}' is not supported for Capacity Blocks in '{backend.region_name}'. "
             "Specify a compatible instance type and try again.",
         )
-    found = offers(
+    all_offers = offers(
         region=backend.region_name,
         instance_type=name,
         instances=int(response._get_param("InstanceCount")),
@@ -40,7 +40,7 @@ def describe_capacity_block_offerings(response: Any) -> ActionResult:
     earliest, latest = (moment(response._get_param(key)) for key in ("StartDateRange", "EndDateRange"))
     for_sale = [
         offer
-        for offer in found
+        for offer in all_offers
         if offer.offering_id not in _sold(backend)
         and (earliest is None or offer.start >= earliest)
         and (latest is None or offer.end <= latest)

@@ -35,9 +35,9 @@ def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
     """Create a reservation in a zone. `more`: values that override defaults."""
     backend, reservation_id = response.ec2_backend, "cr-" + mock_random.get_random_hex(17)
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})
-    given = {name: value for name, value in more.items() if value is not None}
-    start = given.setdefault("StartDate", clock.now())
-    made = {
+    values = {name: value for name, value in more.items() if value is not None}
+    start = values.setdefault("StartDate", clock.now())
+    reservation = {
         "CapacityReservationId": reservation_id,
         "CapacityReservationArn": (
             f"arn:aws:ec2:{backend.region_name}:{backend.account_id}:capacity-reservation/{reservation_id}"
@@ -52,20 +52,20 @@ def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
         "EbsOptimized": False,
         "EphemeralStorage": False,
         "CreateDate": start,
-        "EndDateType": "limited" if "EndDate" in given else "unlimited",
+        "EndDateType": "limited" if "EndDate" in values else "unlimited",
         "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-        **given,
+        **values,
     }
-    reservations(backend)[reservation_id] = made
-    return made
+    reservations(backend)[reservation_id] = reservation
+    return reservation
 
 
 def existing(backend: Any, reservation_id: str) -> Reservation:
     """Return a reservation. Raises AWS's InvalidCapacityReservationId.NotFound."""
-    found = reservations(backend).get(reservation_id)
-    if found is None:
+    reservation = reservations(backend).get(reservation_id)
+    if reservation is None:
         raise refusal("reservation-unknown", reservation=reservation_id)
-    return found
+    return reservation
 
 
 def zone_in(backend: Any, *, name: str | None = None, zone_id: str | None = None) -> Any:
@@ -95,15 +95,15 @@ def create_capacity_reservation(response: Any) -> ActionResult:
     backend, instance_type = response.ec2_backend, response._get_param("InstanceType")
     if instance_type not in INSTANCE_TYPES:
         raise refusal("instance-type-unknown", type=instance_type)
-    seen = {
+    values = {
         name: response._get_param(name) for name in ("InstanceCount", "EndDateType", "EndDate", "PlacementGroupArn")
     }
-    end = moment(seen["EndDate"])
+    end = moment(values["EndDate"])
     groups = placement_groups(backend).values()
     strategies = {group["GroupArn"]: group["Strategy"] for group in groups}
-    strategy = strategies.get(seen["PlacementGroupArn"])
+    strategy = strategies.get(values["PlacementGroupArn"])
     for refused in refusals(
-        RULES["reservation"], {**seen, "past": bool(end and end <= clock.now()), "strategy": strategy}
+        RULES["reservation"], {**values, "past": bool(end and end <= clock.now()), "strategy": strategy}
     ):
         raise refused
     zone = zone_in(
@@ -133,8 +133,8 @@ def cancel_capacity_reservation(response: Any) -> ActionResult:
 def describe_capacity_reservations(response: Any) -> ActionResult:
     backend, filters = response.ec2_backend, response._filters_from_querystring()
     ids = response._get_param("CapacityReservationIds", []) or []
-    wanted = [existing(backend, name) for name in ids] or list(reservations(backend).values())
-    described = [shown(backend, reserved) for reserved in wanted]
+    selected = [existing(backend, name) for name in ids] or list(reservations(backend).values())
+    described = [shown(backend, reserved) for reserved in selected]
     return ActionResult({"CapacityReservations": [entry for entry in described if matches(entry, filters)]})
 
 
@@ -162,9 +162,9 @@ def shown(backend: Any, reserved: Reservation) -> Reservation:
     return {**reserved, "State": state, "AvailableInstanceCount": max(0, size - running) if state == "active" else 0}
 
 
-def moment(given: datetime | str | None) -> datetime | None:
+def moment(timestamp: datetime | str | None) -> datetime | None:
     """Return a timestamp of a request in UTC."""
-    if not given:
+    if not timestamp:
         return None
-    read = given if isinstance(given, datetime) else datetime.fromisoformat(given)
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+    parsed = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

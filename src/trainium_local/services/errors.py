@@ -12,7 +12,11 @@ _REFUSALS: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").jo
 
 
 class Refused(ServiceException):
-    """A request that AWS refuses. `code` is AWS's error code."""
+    """A request that AWS refuses.
+
+    Args:
+        code: AWS's error code.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)

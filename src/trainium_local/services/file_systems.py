@@ -23,66 +23,70 @@ _LUSTRE = "LUSTRE"
 _LNET_PORT = 988
 
 
-def _refuse(service: str, wanted: Mapping[str, Any], current: Mapping[str, Any] | None = None) -> None:
+def _refuse(service: str, requested: Mapping[str, Any], current: Mapping[str, Any] | None = None) -> None:
     """Raise Refused for the first rule that matches the requested file system."""
-    seen = {name: value for name, value in wanted.items() if value not in (None, "")}
-    for refused in refusals(_RULES[service], {**seen, "current": current}):
+    values = {name: value for name, value in requested.items() if value not in (None, "")}
+    for refused in refusals(_RULES[service], {**values, "current": current}):
         raise refused
 
 
-def create_file_system(original: Any, backend: Any, **given: Any) -> Any:
+def create_file_system(original: Any, backend: Any, **arguments: Any) -> Any:
     ec2 = ec2_backends[backend.account_id][backend.region_name]
-    groups, lustre = given["security_group_ids"] or [], given["file_system_type"] == _LUSTRE
+    groups, lustre = arguments["security_group_ids"] or [], arguments["file_system_type"] == _LUSTRE
     if lustre:
-        given["lustre_configuration"] = {"DeploymentType": "SCRATCH_1", **(given["lustre_configuration"] or {})}
-        given["storage_type"] = given["storage_type"] or "SSD"
-        given["file_system_type_version"] = given["file_system_type_version"] or _version(given["lustre_configuration"])
-        _refuse("lustre", _lustre_settings(**given))
-    subnet = ec2.get_subnet(given["subnet_ids"][0])
+        arguments["lustre_configuration"] = {"DeploymentType": "SCRATCH_1", **(arguments["lustre_configuration"] or {})}
+        arguments["storage_type"] = arguments["storage_type"] or "SSD"
+        arguments["file_system_type_version"] = arguments["file_system_type_version"] or _version(
+            arguments["lustre_configuration"]
+        )
+        _refuse("lustre", _lustre_settings(**arguments))
+    subnet = ec2.get_subnet(arguments["subnet_ids"][0])
     if lustre and groups and not any(_lets_lnet_in(ec2, group, subnet) for group in groups):
         raise Refused(
             "InvalidNetworkSettings",
             "The file system cannot be created because the default security group in the subnet provided or the "
             f"provided security groups do not permit Lustre LNET network traffic on port {_LNET_PORT}",
         )
-    made: Any = original(backend, **given)
-    made.vpc_id = subnet.vpc_id
-    made.version = given["file_system_type_version"]
-    made.mount_name = mock_random.get_random_hex(8)
-    address = subnet.get_available_subnet_ip(instance=made)
-    made.interface = ec2.create_network_interface(subnet, address, group_ids=groups, description=made.resource_arn)
-    return made
+    file_system: Any = original(backend, **arguments)
+    file_system.vpc_id = subnet.vpc_id
+    file_system.version = arguments["file_system_type_version"]
+    file_system.mount_name = mock_random.get_random_hex(8)
+    address = subnet.get_available_subnet_ip(instance=file_system)
+    file_system.interface = ec2.create_network_interface(
+        subnet, address, group_ids=groups, description=file_system.resource_arn
+    )
+    return file_system
 
 
 def update_file_system(response: Any) -> str:
     """FSx UpdateFileSystem of a Lustre file system. It is immediate; on AWS it takes minutes to hours."""
-    given, backend = json.loads(response.body), response.fsx_backend
-    one = backend.file_systems.get(given["FileSystemId"])
-    if one is None:
-        raise FileSystemNotFound(given["FileSystemId"])
+    request, backend = json.loads(response.body), response.fsx_backend
+    file_system = backend.file_systems.get(request["FileSystemId"])
+    if file_system is None:
+        raise FileSystemNotFound(request["FileSystemId"])
     current = _lustre_settings(
-        subnet_ids=one.subnet_ids,
-        storage_capacity=one.storage_capacity,
-        storage_type=one.storage_type,
-        file_system_type_version=one.version,
-        lustre_configuration=one.lustre_configuration,
+        subnet_ids=file_system.subnet_ids,
+        storage_capacity=file_system.storage_capacity,
+        storage_type=file_system.storage_type,
+        file_system_type_version=file_system.version,
+        lustre_configuration=file_system.lustre_configuration,
     )
-    configuration = {**(one.lustre_configuration or {}), **given.get("LustreConfiguration", {})}
-    wanted = current | {key: value for key, value in given.items() if key in current} | configuration
-    if one.file_system_type == _LUSTRE:
-        _refuse("lustre", wanted, current)
-        one.lustre_configuration = configuration
-    one.storage_capacity, one.version = wanted["StorageCapacity"], wanted["FileSystemTypeVersion"]
-    return json.dumps({"FileSystem": one.to_dict()})
+    configuration = {**(file_system.lustre_configuration or {}), **request.get("LustreConfiguration", {})}
+    requested = current | {key: value for key, value in request.items() if key in current} | configuration
+    if file_system.file_system_type == _LUSTRE:
+        _refuse("lustre", requested, current)
+        file_system.lustre_configuration = configuration
+    file_system.storage_capacity, file_system.version = requested["StorageCapacity"], requested["FileSystemTypeVersion"]
+    return json.dumps({"FileSystem": file_system.to_dict()})
 
 
-def _lustre_settings(*, lustre_configuration: Mapping[str, Any] | None, **given: Any) -> dict[str, Any]:
+def _lustre_settings(*, lustre_configuration: Mapping[str, Any] | None, **arguments: Any) -> dict[str, Any]:
     """Return the settings of a file system as rules see them."""
     return {
-        "SubnetIds": given["subnet_ids"],
-        "StorageCapacity": given["storage_capacity"],
-        "StorageType": given["storage_type"],
-        "FileSystemTypeVersion": given["file_system_type_version"],
+        "SubnetIds": arguments["subnet_ids"],
+        "StorageCapacity": arguments["storage_capacity"],
+        "StorageType": arguments["storage_type"],
+        "FileSystemTypeVersion": arguments["file_system_type_version"],
         **(lustre_configuration or {}),
     }
 
@@ -144,9 +148,9 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def create_efs_file_system(original: Any, backend: Any, **given: Any) -> Any:
-    _refuse("efs", {_efs_name(name): value for name, value in given.items()})
-    return original(backend, **given)
+def create_efs_file_system(original: Any, backend: Any, **arguments: Any) -> Any:
+    _refuse("efs", {_efs_name(name): value for name, value in arguments.items()})
+    return original(backend, **arguments)
 
 
 def update_efs_file_system(response: Any) -> tuple[str, dict[str, Any]]:

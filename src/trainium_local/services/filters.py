@@ -40,10 +40,10 @@ def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
 
 def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | None = None) -> list[dict[str, str]]:
     """Apply the filter `tag:KEY`, which moto ignores, so that it returns all tags."""
-    given = dict(filters or {})
-    for name in [name for name in given if name.startswith("tag:")]:
-        given |= {"key": [name.removeprefix("tag:")], "value": given.pop(name)}
-    return original(backend, given or None)
+    api_filters = dict(filters or {})
+    for name in [name for name in api_filters if name.startswith("tag:")]:
+        api_filters |= {"key": [name.removeprefix("tag:")], "value": api_filters.pop(name)}
+    return original(backend, api_filters or None)
 
 
 def describe_snapshots(original: Any, response: Any) -> Any:
@@ -53,8 +53,10 @@ def describe_snapshots(original: Any, response: Any) -> Any:
         return original(response)
     ids = [response.current_account if owner == "self" else owner for owner in owners]
     filters = {"owner-id": ids, **response._filters_from_querystring()}
-    wanted = response._get_param("SnapshotIds", [])
-    return ActionResult({"Snapshots": response.ec2_backend.describe_snapshots(snapshot_ids=wanted, filters=filters)})
+    snapshot_ids = response._get_param("SnapshotIds", [])
+    return ActionResult(
+        {"Snapshots": response.ec2_backend.describe_snapshots(snapshot_ids=snapshot_ids, filters=filters)}
+    )
 
 
 def get_tags(resource: Any) -> list[dict[str, str]]:

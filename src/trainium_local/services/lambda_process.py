@@ -38,7 +38,12 @@ _unpacking = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation:
-    """The outcome of an invocation: `payload` is JSON (the handler's result, or the error), `logs` is its output."""
+    """The outcome of an invocation.
+
+    Attributes:
+        payload: JSON: the handler's result, or the error.
+        logs: Output of the invocation.
+    """
 
     payload: str
     failed: bool
@@ -80,7 +85,11 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def run(function: Any, event: Any) -> Invocation:
-    """Invoke `function` (moto's LambdaFunction) with `event` and wait. Output is written to its log group."""
+    """Invoke a function and wait. Its output is written to its log group.
+
+    Args:
+        function: moto's LambdaFunction.
+    """
     request_id = str(uuid.uuid4())
     group = _log_group(function)
     if function.package_type == "Zip" and str(function.run_time).startswith("python"):
@@ -226,9 +235,9 @@ def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], re
     _log_elsewhere(function, spec)
 
 
-def checked_content(original: Any, given: Any) -> tuple[bytes, int, str, str]:
+def checked_content(original: Any, code: Any) -> tuple[bytes, int, str, str]:
     """Check the code: moto accepts any size, and files that are not archives."""
-    content = original(given)
+    content = original(code)
     try:
         with zipfile.ZipFile(io.BytesIO(content[0])) as archive:
             size = sum(entry.file_size for entry in archive.infolist())

@@ -42,11 +42,11 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
     request = {"environment": dict(environment), "root": str(root), "timeout": timeout}
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
-    with ours, os.fdopen(reading, "rb") as output, tempfile.TemporaryFile() as given:
-        given.write(stdin)
-        given.seek(0)
+    with ours, os.fdopen(reading, "rb") as output, tempfile.TemporaryFile() as stdin_file:
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
         with theirs, os.fdopen(writing, "wb"):
-            _send_request(given.fileno(), writing, theirs.fileno())
+            _send_request(stdin_file.fileno(), writing, theirs.fileno())
         printed = answer = b""
         with suppress(OSError):  # from a killed zygote
             ours.sendall(json.dumps(request).encode() + b"\n")

@@ -62,8 +62,8 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
     if function == 0:
         os.setsid()
         connection.close()
-        for own, given in enumerate((stdin, output, output)):
-            os.dup2(given, own)
+        for own, source in enumerate((stdin, output, output)):
+            os.dup2(source, own)
         os.close(stdin)
         os.close(output)
         return request

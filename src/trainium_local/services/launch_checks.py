@@ -68,13 +68,13 @@ def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
 
 def _seen(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -> dict[str, Any]:
     """Return the input of the rules of launch_rules.toml for a launch."""
-    details, known = (
+    details, vpcs = (
         request.details,
-        {group.id: group.vpc_id for one in backend.groups.values() for group in one.values()},
+        {group.id: group.vpc_id for groups in backend.groups.values() for group in groups.values()},
     )
     named = [
         *(details.get("SecurityGroupIds") or ()),
-        *(id_ for one in request.interfaces for id_ in one.get("Groups") or ()),
+        *(id_ for interface in request.interfaces for id_ in interface.get("Groups") or ()),
     ]
     group = existing(backend, request.placement_group) if request.placement_group else None
     reservation = reservations(backend).get(request.reservation_id or "")
@@ -83,8 +83,8 @@ def _seen(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -
         "market": request.market,
         "type": INSTANCE_TYPES[request.instance_type],
         "keys": list(backend.key_pairs),
-        "unknown": [one for one in named if one not in known],
-        "elsewhere": [one for one in named if subnet and known.get(one) != subnet.vpc_id],
+        "unknown": [group_id for group_id in named if group_id not in vpcs],
+        "elsewhere": [group_id for group_id in named if subnet and vpcs.get(group_id) != subnet.vpc_id],
         "placement": group and {**group, "RunningHere": _running_in(backend, request.placement_group, zone)},
         "reservation": reservation and shown(backend, reservation),
         "image": {"platform": backend.amis[request.image_id].platform},
@@ -92,7 +92,7 @@ def _seen(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -
 
 
 def _running_in(backend: Any, group: str | None, zone: str | None) -> int:
-    places = [(one.placement.group_name, one.placement.zone) for one in backend.all_running_instances()]
+    places = [(instance.placement.group_name, instance.placement.zone) for instance in backend.all_running_instances()]
     return places.count((group, zone))
 
 
@@ -108,7 +108,10 @@ def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iter
     if highest >= cards:
         yield refusal("network-card-unknown", index=highest, type=name, cards=cards)
     for card in network.get("NetworkCards") or ():
-        most, used = int(card["MaximumNetworkInterfaces"]), [one for one, _ in places].count(card["NetworkCardIndex"])
+        most, used = (
+            int(card["MaximumNetworkInterfaces"]),
+            [card_index for card_index, _ in places].count(card["NetworkCardIndex"]),
+        )
         if used > most:
             yield refusal("network-interfaces-too-many", used=used, type=name, most=most, card=card["NetworkCardIndex"])
     if len(specs) > 1 and any(str(spec.get("AssociatePublicIpAddress")).lower() == "true" for spec in specs):

@@ -55,9 +55,12 @@ def card_and_device(interface: Mapping[str, Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchRequest:
-    """A launch of `count` instances of one type. `market` is `on-demand`, `spot` or `capacity-block`.
+    """A launch of instances of one type.
 
-    details: the parameters of the call, merged over those of the launch template.
+    Attributes:
+        count: Number of instances.
+        market: `on-demand`, `spot` or `capacity-block`.
+        details: The parameters of the call, merged over those of the launch template.
     """
 
     image_id: str
@@ -84,7 +87,11 @@ class LaunchRequest:
 
 
 def launch_request(backend: Any, *, image_id: str | None, count: int, arguments: Mapping[str, Any]) -> LaunchRequest:
-    """Merge a RunInstances call (`arguments`, in moto's form) with its launch template. The call's values win."""
+    """Merge a RunInstances call with its launch template. The call's values win.
+
+    Args:
+        arguments: Arguments of the call, in moto's form.
+    """
     named = arguments.get("launch_template")
     template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}
     details = {**template, **{name: value for name, value in _call.get().items() if value}}
@@ -96,8 +103,8 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
     ]
     default_type = arguments.get("is_instance_type_default") and template.get("InstanceType")
     tags = convert_tag_spec(template.get("TagSpecifications") or [])
-    for resource_type, given in (arguments.get("tags") or {}).items():
-        tags[resource_type] = tags.get(resource_type, {}) | given
+    for resource_type, added in (arguments.get("tags") or {}).items():
+        tags[resource_type] = tags.get(resource_type, {}) | added
     image = _image_id(backend, image_id or template.get("ImageId") or "")
     return LaunchRequest(
         image_id=image,
@@ -135,15 +142,15 @@ def _root_size(image: Any, device: Mapping[str, Any]) -> dict[str, Any]:
     return {"VolumeSize": image.ebs_snapshot.volume.size}
 
 
-def _image_id(backend: Any, given: str) -> str:
+def _image_id(backend: Any, reference: str) -> str:
     """Return the ID of an image given by an SSM parameter (EC2 User Guide, "resolve:ssm:")."""
-    name = given.removeprefix("resolve:ssm:")
-    parameter = ssm_backends[backend.account_id][backend.region_name].get_parameter(name) if name != given else None
-    return str(parameter.value) if parameter else given
+    name = reference.removeprefix("resolve:ssm:")
+    parameter = ssm_backends[backend.account_id][backend.region_name].get_parameter(name) if name != reference else None
+    return str(parameter.value) if parameter else reference
 
 
 def create_version(original: Any, template: Any, data: dict[str, Any], description: str) -> Any:
     """Decode the user data of a new version. moto decodes only the first, and fails to launch from later ones."""
-    given = data.get("UserData")
-    decoded = parse_user_data(given) if isinstance(given, str) else given
+    user_data = data.get("UserData")
+    decoded = parse_user_data(user_data) if isinstance(user_data, str) else user_data
     return original(template, {**data, "UserData": decoded}, description)

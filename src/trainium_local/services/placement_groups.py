@@ -55,8 +55,8 @@ def describe_placement_groups(response: Any) -> ActionResult:
     ids = response._get_param("GroupIds", []) or []
     filters = response._filters_from_querystring()
     groups = [existing(backend, name) for name in names] or list(placement_groups(backend).values())
-    found = [group for group in groups if (not ids or group["GroupId"] in ids) and matches(group, filters)]
-    return ActionResult({"PlacementGroups": found})
+    matching = [group for group in groups if (not ids or group["GroupId"] in ids) and matches(group, filters)]
+    return ActionResult({"PlacementGroups": matching})
 
 
 def delete_placement_group(response: Any) -> EmptyResult:

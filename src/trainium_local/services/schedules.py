@@ -76,7 +76,7 @@ def _enabled() -> Iterator[Any]:
     for account in list(backends.values()):
         for backend in list(account.values()):
             for group in list(backend.schedule_groups.values()):
-                yield from (one for one in list(group.schedules.values()) if one.state == "ENABLED")
+                yield from (schedule for schedule in list(group.schedules.values()) if schedule.state == "ENABLED")
 
 
 def _run(schedule: Any) -> None:

@@ -70,8 +70,8 @@ def request_service_quota_increase(response: Any) -> str:
 
 def list_requested_service_quota_change_history_by_quota(response: Any) -> str:
     status = response._get_param("Status")
-    found = [request for request in _requests(response) if status in (None, request["Status"])]
-    return _page_of(response, "RequestedQuotas", found)
+    requests = [request for request in _requests(response) if status in (None, request["Status"])]
+    return _page_of(response, "RequestedQuotas", requests)
 
 
 def _quotas(response: Any, *, applied: bool) -> list[Quota]:
@@ -97,8 +97,8 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
 
 def _limits(response: Any, service: str) -> list[Quota]:
     """Return the limits in facts.toml, with AWS's defaults. moto provides those of Amazon VPC."""
-    found = [limit for limit in facts()["limits"].values() if isinstance(limit, dict) and limit["service"] == service]
-    return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in found]
+    limits = [limit for limit in facts()["limits"].values() if isinstance(limit, dict) and limit["service"] == service]
+    return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in limits]
 
 
 def _requested_quota(response: Any, *, applied: bool) -> Quota:

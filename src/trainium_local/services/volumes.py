@@ -26,18 +26,18 @@ def block_device_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refu
         yield from _refusals(backend, {**device["Ebs"], "Size": device["Ebs"].get("VolumeSize")})
 
 
-def _refusals(backend: Any, given: Mapping[str, Any]) -> Iterator[Refused]:
-    known: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, "")}
-    snapshot = backend.snapshots.get(known.get("SnapshotId"))
-    if known.get("SnapshotId") and snapshot is None:
-        yield Refused("InvalidSnapshot.NotFound", f"The snapshot '{known['SnapshotId']}' does not exist.")
+def _refusals(backend: Any, volume: Mapping[str, Any]) -> Iterator[Refused]:
+    values: dict[str, Any] = {name: value for name, value in volume.items() if value not in (None, "")}
+    snapshot = backend.snapshots.get(values.get("SnapshotId"))
+    if values.get("SnapshotId") and snapshot is None:
+        yield Refused("InvalidSnapshot.NotFound", f"The snapshot '{values['SnapshotId']}' does not exist.")
         return
     size = snapshot.volume.size if snapshot else None
-    known = {"Size": size, "VolumeType": "gp2"} | known
-    if known["Size"] is None:
+    values = {"Size": size, "VolumeType": "gp2"} | values
+    if values["Size"] is None:
         yield Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
         return
-    numbers = {name: int(known[name]) for name in _NUMBERS if name in known}
+    numbers = {name: int(values[name]) for name in _NUMBERS if name in values}
     yield from refusals(
-        RULES["volume"], {**known, **numbers, "kind": RULES["kinds"].get(known["VolumeType"]), "snapshot": size}
+        RULES["volume"], {**values, **numbers, "kind": RULES["kinds"].get(values["VolumeType"]), "snapshot": size}
     )

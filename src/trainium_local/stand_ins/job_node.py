@@ -38,12 +38,12 @@ class Store:
         return Store(url, self._s3)
 
     def keys(self) -> list[str]:
-        found = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._key(""))
-        return [entry["Key"].removeprefix(self._key("")) for page in found for entry in page.get("Contents", [])]
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._key(""))
+        return [entry["Key"].removeprefix(self._key("")) for page in pages for entry in page.get("Contents", [])]
 
     def read(self, key: str) -> dict[str, Any] | None:
-        found = self._call("get_object", Key=self._key(key))
-        return None if found is None else json.loads(found["Body"].read())
+        response = self._call("get_object", Key=self._key(key))
+        return None if response is None else json.loads(response["Body"].read())
 
     def write(self, key: str, content: Mapping[str, Any]) -> None:
         self.write_text(key, json.dumps(content).encode())
@@ -60,10 +60,10 @@ class Store:
             self._call("put_object", Key=self._key(key), Body=content)
 
     def download(self, key: str, file: Path) -> bool:
-        found = self._call("get_object", Key=self._key(key))
+        response = self._call("get_object", Key=self._key(key))
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(b"" if found is None else found["Body"].read())
-        return found is not None
+        file.write_bytes(b"" if response is None else response["Body"].read())
+        return response is not None
 
     def _key(self, key: str) -> str:
         return f"{self._folder}/{key}" if self._folder else key
@@ -102,10 +102,10 @@ def main(launch_file: str) -> int:
     from trn_job.attempt import Attempt
 
     threading.Thread(target=end_with_the_server, daemon=True).start()
-    found = launch.read(launch_file)
-    store: Any = Store(found.url)
-    attempt = Attempt(found, store, secret_of)
-    for text in _missing(found.spec.command, found.spec.environment.get("PATH", "")):
+    launched = launch.read(launch_file)
+    store: Any = Store(launched.url)
+    attempt = Attempt(launched, store, secret_of)
+    for text in _missing(launched.spec.command, launched.spec.environment.get("PATH", "")):
         attempt.log.say(text)
     return attempt.run()
 

@@ -57,7 +57,8 @@ _GRACE_SECONDS = 60
 class StandInJobs:
     """Runs a job whose nodes are all stand-ins.
 
-    is_stand_in: returns whether an instance ID belongs to a stand-in.
+    Args:
+        is_stand_in: Returns whether an instance ID belongs to a stand-in.
     """
 
     def __init__(self, is_stand_in: Callable[[str], bool]) -> None:
@@ -110,8 +111,8 @@ class _Bucket:
         self.name, self.region = name, region
 
     def read(self, key: str) -> str:
-        found = api.call("s3", "GetObject", self.region, {"Bucket": self.name, "Key": key})
-        return found["Body"].read().decode()
+        response = api.call("s3", "GetObject", self.region, {"Bucket": self.name, "Key": key})
+        return response["Body"].read().decode()
 
     def write(self, key: str, content: Mapping[str, Any]) -> None:
         api.call(
@@ -119,14 +120,20 @@ class _Bucket:
         )
 
     def names(self, prefix: str) -> list[str]:
-        found = api.call("s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"})
-        return [entry["Key"].removeprefix(prefix) for entry in found.get("Contents", [])]
+        response = api.call(
+            "s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"}
+        )
+        return [entry["Key"].removeprefix(prefix) for entry in response.get("Contents", [])]
 
 
 def _run_attempts(
     bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], members: Callable[[], Sequence[str]]
 ) -> dict[str, Any]:
-    """Run the job's attempts, and return how the job ended. members: the instances that it can have now."""
+    """Run the job's attempts, and return how the job ended.
+
+    Args:
+        members: Returns the instances that the job can have now.
+    """
     job, number = Job.from_record(spec), 1
     while True:
         end = _run_attempt(bucket, spec, instance_ids, number)
@@ -147,7 +154,7 @@ def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[
     ends = time.monotonic() + _REPLACED_SECONDS
     while time.monotonic() < ends:
         ids = members()
-        if ids and all(is_running(one, bucket.region) for one in ids):
+        if ids and all(is_running(instance_id, bucket.region) for instance_id in ids):
             return ids
         time.sleep(_POLL_SECONDS)
     return []
@@ -155,17 +162,17 @@ def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[
 
 def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | None:
     """Return the last complete checkpoint of a job."""
-    kept = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
-    prefix = job_keys(job_id, kept.path.strip("/")).checkpoints
-    return next(reversed(checkpoint_names(_Bucket(kept.netloc, bucket.region).names(prefix))), None)
+    place = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
+    prefix = job_keys(job_id, place.path.strip("/")).checkpoints
+    return next(reversed(checkpoint_names(_Bucket(place.netloc, bucket.region).names(prefix))), None)
 
 
 def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
     """Run one attempt, and return how it ended."""
     keys = job_keys(spec["id"]).attempt(number)
     owners = [spec["id"] if number > 1 else "", spec.get("resume_from") or ""]
-    found = [(one, name) for one in owners if one and (name := _checkpoint(bucket, spec, one))]
-    owner, checkpoint = found[0] if found else (None, None)
+    checkpoints = [(job_id, name) for job_id in owners if job_id and (name := _checkpoint(bucket, spec, job_id))]
+    owner, checkpoint = checkpoints[0] if checkpoints else (None, None)
     start = start_record(
         number,
         dict.fromkeys(instance_ids, HOST),
@@ -179,7 +186,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
     launch_content = {"url": jobs_url(bucket.name), "spec": {**spec, "environment": environment}, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
     folder = Path(tempfile.mkdtemp(prefix="trn-stand-in-job-"))
-    parts = [_Part(folder, launch_content, rank, one) for rank, one in enumerate(instance_ids)]
+    parts = [_Part(folder, launch_content, rank, instance_id) for rank, instance_id in enumerate(instance_ids)]
     for part in parts:
         part.wait(bucket, keys.notice)
     if not any(folder.glob(f"*/{KEPT_MARK}")):
@@ -194,9 +201,9 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
 def _notices(bucket: _Bucket) -> Sequence[Notice]:
     """Return the notices of the cluster that are about the next minutes, as nodes read them."""
     with contextlib.suppress(ClientError, ValueError, LookupError, TypeError):  # a compile host has no membership
-        found = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).notices
+        notices = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).notices
         soon = datetime.now(UTC) + timedelta(seconds=Launch._field_defaults["notice_seconds"])
-        return [notice for notice in found if datetime.fromisoformat(notice.at) < soon]
+        return [notice for notice in notices if datetime.fromisoformat(notice.at) < soon]
     return []
 
 
@@ -219,7 +226,8 @@ class _Part:
     def wait(self, bucket: _Bucket, notice_key: str) -> None:
         """Wait for the end. If the instance stops running, end the part as a node that shuts down does.
 
-        notice_key: of the notice by which nodes of the job tell each other that one will end.
+        Args:
+            notice_key: Key of the notice by which nodes of the job tell each other that one will end.
         """
         while not self._is_over(_POLL_SECONDS):
             for notice in _notices(bucket):

@@ -76,8 +76,8 @@ class StandInNodes:
             return
         bucket = detail["bucket"]["name"]
         try:
-            found = api.call("s3", "GetObject", event["region"], {"Bucket": bucket, "Key": MEMBERSHIP_KEY})
-            membership = Membership.from_json(found["Body"].read().decode())
+            response = api.call("s3", "GetObject", event["region"], {"Bucket": bucket, "Key": MEMBERSHIP_KEY})
+            membership = Membership.from_json(response["Body"].read().decode())
         except (BotoCoreError, ClientError, ValueError) as error:
             print(f"stand-in nodes: no membership in {bucket}: {error}", flush=True)
             return
@@ -138,18 +138,18 @@ def _put(region: str, bucket: str, key: str, text: str) -> None:
 def is_running(instance_id: str, region: str) -> bool:
     """Return whether an instance is running. Otherwise it has no job, and its bucket may be about to be emptied."""
     try:
-        found = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
+        response = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
     except (BotoCoreError, ClientError):
         return False
-    states = [one["State"]["Name"] for some in found["Reservations"] for one in some["Instances"]]
+    states = [instance["State"]["Name"] for some in response["Reservations"] for instance in some["Instances"]]
     return states == ["running"]
 
 
 def report_url(user_data: bytes) -> str | None:
     """Return the address of the node's record: TRN_REPORT_URL in plain or multipart user data."""
     for part in texts(user_data):
-        if found := _REPORT_URL.search(part):
-            return found[1].rstrip("/")
+        if match := _REPORT_URL.search(part):
+            return match[1].rstrip("/")
     return None
 
 
@@ -160,8 +160,8 @@ def is_of_precompile_host(url: str) -> bool:
 
 def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:
     """Return the record of a node of this type, proven or with its last device missing."""
-    known = builtin_catalog().get(instance_type)
-    checks, reason = _device_checks(known, failed=failed) if known else ((), "")
+    spec = builtin_catalog().get(instance_type)
+    checks, reason = _device_checks(spec, failed=failed) if spec else ((), "")
     if failed and not reason:
         reason = f"the stand-in was set to fail; {instance_type} is not in the catalogue"
     return NodeRecord(
@@ -185,13 +185,13 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _device_checks(known: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
-    expected = known.devices
+def _device_checks(spec: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
+    expected = spec.devices
     found = expected - failed
     name, by, what = (
-        ("gpus", "nvidia-smi", "GPUs") if known.is_gpu else ("neuron-devices", "neuron-ls", "Neuron devices")
+        ("gpus", "nvidia-smi", "GPUs") if spec.is_gpu else ("neuron-devices", "neuron-ls", "Neuron devices")
     )
     reason = f"{by} shows {found} of {expected} {what} (missing {expected - 1})" if failed else ""
     devices = Check(name=name, expected=str(expected), found=str(found), ok=not failed)
-    efa = str(known.efa_interfaces)
+    efa = str(spec.efa_interfaces)
     return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason

@@ -7,17 +7,17 @@ from .permissions import retry_until_permitted
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    wanted, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
-    bucket, prefix = wanted["BucketName"], wanted["Prefix"]
+    properties, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
+    bucket, prefix = properties["BucketName"], properties["Prefix"]
     failure = None
     try:
         if event["RequestType"] == "Delete":
-            retry_until_permitted(lambda: remove(bucket, keys(wanted)))
+            retry_until_permitted(lambda: remove(bucket, keys(properties)))
         else:
-            retry_until_permitted(lambda: write(bucket, prefix, wanted["Files"]))
+            retry_until_permitted(lambda: write(bucket, prefix, properties["Files"]))
             # Files that are no longer in the template. If the place has changed, CloudFormation deletes the old
             # resource later.
-            remove(bucket, keys(before) - keys(wanted) if before.get("BucketName") == bucket else set())
+            remove(bucket, keys(before) - keys(properties) if before.get("BucketName") == bucket else set())
     except Exception as error:  # CloudFormation needs a response
         failure = f"the files of s3://{bucket}/{prefix} could not be updated: {error}"
     respond(event, failure=failure, physical_id=f"{bucket}/{prefix}")

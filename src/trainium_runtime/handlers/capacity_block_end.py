@@ -14,9 +14,13 @@ KIND = "capacity-block-end"
 
 
 def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[str]) -> Notice | None:
-    """The notice for an event; None for any other event. Raises ValueError if the event has no end time.
+    """The notice for an event. None for any other event.
 
-    instance_types: of the nodes, which are not in the event.
+    Args:
+        instance_types: Types of the nodes, which are not in the event.
+
+    Raises:
+        ValueError: The event has no end time.
     """
     if event.get("detail-type") not in DETAIL_TYPES:
         return None

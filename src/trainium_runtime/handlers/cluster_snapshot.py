@@ -12,9 +12,12 @@ from .pilot_notices import PilotNotices
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSnapshot:
-    """The cluster during one run of the clock. stack, group: as AWS describes them; group: None without one.
+    """The cluster during one run of the clock.
 
-    by_gate: whether the fleet gate is the caller, so a deployment waits for nodes.
+    Attributes:
+        stack: The stack as CloudFormation describes it.
+        group: The Auto Scaling group as AWS describes it. None if there is none.
+        by_gate: Whether the fleet gate is the caller, so a deployment waits for nodes.
     """
 
     now: datetime
@@ -38,8 +41,8 @@ class ClusterSnapshot:
 
 
 def find_group(autoscaling: Any, name: str) -> Mapping[str, Any] | None:
-    found = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
-    return found[0] if found else None
+    groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+    return groups[0] if groups else None
 
 
 def find_capacity_block(ec2: Any, block_id: str) -> CapacityBlock | None:
@@ -47,17 +50,17 @@ def find_capacity_block(ec2: Any, block_id: str) -> CapacityBlock | None:
     from botocore.exceptions import ClientError
 
     try:
-        found = ec2.describe_capacity_reservations(CapacityReservationIds=[block_id])["CapacityReservations"]
+        reservations = ec2.describe_capacity_reservations(CapacityReservationIds=[block_id])["CapacityReservations"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "InvalidCapacityReservationId.NotFound":
             raise
         return None
-    if not found:
+    if not reservations:
         return None
     return CapacityBlock(
         block_id=block_id,
-        instance_type=found[0]["InstanceType"],
-        begins=found[0]["StartDate"],
-        ends=found[0]["EndDate"],
-        state=found[0]["State"],
+        instance_type=reservations[0]["InstanceType"],
+        begins=reservations[0]["StartDate"],
+        ends=reservations[0]["EndDate"],
+        state=reservations[0]["State"],
     )

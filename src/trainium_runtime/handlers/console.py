@@ -40,10 +40,10 @@ class Consoles:
 
         try:
             # Without Latest, EC2 returns output that may be minutes old. Nitro instances support it.
-            respond = self._ec2.get_console_output(InstanceId=instance, Latest=True)
-            text = str(respond.get("Output") or "")  # botocore has decoded it
+            response = self._ec2.get_console_output(InstanceId=instance, Latest=True)
+            text = str(response.get("Output") or "")  # botocore has decoded it
         except ClientError as error:
             log(f"console of {instance}: {error}")
             return None
-        found = _FAILED.findall(text)
-        return one_line(found[-1], _LONGEST) if found else None
+        failures = _FAILED.findall(text)
+        return one_line(failures[-1], _LONGEST) if failures else None

@@ -78,12 +78,18 @@ def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
 
 
 def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
-    """Terminate every node of the group, and wait until `until`. Returns whether all are terminated.
+    """Terminate every node of the group, and wait.
 
     An instance leaves its Auto Scaling group before EC2 has terminated it, and until then EC2 does not delete its
     placement group (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460). On trn1 and
     trn1n this can take more than 15 minutes (github.com/aws/aws-parallelcluster, pull request 6373). Errors do not stop
     the deletion, because the deletion of the next resource fails with a better message.
+
+    Args:
+        until: When to stop waiting, in seconds since 1970.
+
+    Returns:
+        Whether all nodes are terminated.
     """
     import boto3
 
@@ -155,7 +161,11 @@ def _end_of_invocation(context: Any) -> float:
 
 
 def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
-    """Poll until the fleet is ready or has failed, or until `until` (seconds since 1970)."""
+    """Poll until the fleet is ready or has failed.
+
+    Args:
+        until: When to stop polling, in seconds since 1970.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     pause, errors = 0.5, 0
@@ -182,10 +192,13 @@ class ClockError(Exception):
 class _FleetMonitor:
     """Polls the fleet.
 
-    in_rollback: whether the stack is being rolled back, so the group gets its former nodes.
-    memory: the state that invocations for one event share. SizedTo is the group's size after this deployment set it: a
-    different size was set elsewhere. Ended are the nodes that were terminated for a replacement; once Launched is set,
-    no more are terminated.
+    Args:
+        in_rollback: Whether the stack is being rolled back, so the group gets its former nodes.
+
+    Attributes:
+        memory: The state that invocations for one event share. SizedTo is the size that this deployment gave the group;
+            any other size was set elsewhere. Ended are the nodes that were terminated for a replacement. Once Launched
+            is set, no more nodes are terminated.
     """
 
     def __init__(self, event: dict[str, Any], *, in_rollback: bool) -> None:
@@ -252,20 +265,20 @@ class _FleetMonitor:
             log(f"the group is to have {size} nodes; it had {desired}")
 
     def _replacement(self, group: Group) -> Replacement:
-        wanted = f"{self._properties['LaunchTemplateId']}:{self._properties['LaunchTemplateVersion']}"
+        template = f"{self._properties['LaunchTemplateId']}:{self._properties['LaunchTemplateVersion']}"
         subnet, gone = self._properties["SubnetId"], {"State": {"Name": "terminated"}}
         described = describe_instances(self._ec2, self._properties["GroupName"])
         outdated = tuple(
             i
             for i in group.instances
-            if group.launched[i] != wanted or described.get(i, {}).get("SubnetId", subnet) != subnet
+            if group.launched[i] != template or described.get(i, {}).get("SubnetId", subnet) != subnet
         )
         self._ended.update(outdated)
         return Replacement(
             outdated=outdated,
             ending=tuple(i for i in sorted(self._ended) if described.get(i, gone)["State"]["Name"] != "terminated"),
             # The app may have overridden the launch template of the group: only a rollback changes it after this.
-            launches_others=self._in_rollback and group.launches != wanted,
+            launches_others=self._in_rollback and group.launches != template,
         )
 
     def _evaluate(self, group: Group, nodes: int) -> FleetVerdict:

@@ -37,7 +37,11 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 class NodeGroupGuard:
-    """Compares a group with its limit of failures. `settings`: environment variables from the construct."""
+    """Compares a group with its limit of failures.
+
+    Args:
+        settings: Environment variables from the construct.
+    """
 
     def __init__(self, settings: Mapping[str, str], *, store: NodeStore, ec2: Any, pcs: Any, sns: Any) -> None:
         self._settings, self._store = settings, store
@@ -50,13 +54,13 @@ class NodeGroupGuard:
         node = self._node_of(event)
         if node not in failed:  # a proven node may end at any time
             return
-        recent = [one for one, at in failed.items() if at > now - WINDOW]
+        recent = [name for name, at in failed.items() if at > now - WINDOW]
         limit = int(self._settings["FAILURES"])
         reason = records[node].record.reason if node in records else "it was terminated without a record"
         log(failed=node, reason=reason, failures=len(recent), limit=limit)
         if len(recent) <= limit:
             return
-        proven = sum(_is_proven(one, instances, records) for one in instances)
+        proven = sum(_is_proven(name, instances, records) for name in instances)
         group = {
             "clusterIdentifier": self._settings["CLUSTER_ID"],
             "computeNodeGroupIdentifier": self._settings["GROUP_ID"],
@@ -107,11 +111,11 @@ def failed_nodes(
     Instances that EC2 reclaimed are not failed.
     """
     silent = {
-        name: one["LaunchTime"]
-        for name, one in instances.items()
-        if one["State"]["Name"] in _GONE
+        name: instance["LaunchTime"]
+        for name, instance in instances.items()
+        if instance["State"]["Name"] in _GONE
         and name not in records
-        and one.get("StateReason", {}).get("Code") != _RECLAIMED
+        and instance.get("StateReason", {}).get("Code") != _RECLAIMED
     }
     return {**silent, **failures(records)}
 

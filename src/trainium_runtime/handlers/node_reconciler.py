@@ -33,7 +33,11 @@ _ATTEMPTS = 5  # if another invocation changes the membership at the same time
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """Raises ExceptionGroup with all failures; Lambda retries twice."""
+    """Reconcile the group of the environment. After an error, Lambda retries twice.
+
+    Raises:
+        ExceptionGroup: All failures.
+    """
     environment_reconciler().reconcile(event, now=datetime.now(UTC))
 
 
@@ -52,7 +56,11 @@ def environment_reconciler() -> "NodeReconciler":
 
 
 class NodeReconciler:
-    """Reconciles a group with the records of its nodes. `limit`: how many failed nodes are replaced within 24 hours."""
+    """Reconciles a group with the records of its nodes.
+
+    Args:
+        limit: Number of failed nodes that are replaced within 24 hours.
+    """
 
     def __init__(self, *, group_name: str, limit: int, store: NodeStore, autoscaling: Any, ec2: Any) -> None:
         self._group_name, self._limit, self._store = group_name, limit, store
@@ -106,17 +114,17 @@ class NodeReconciler:
         """
         event_instance: str | None = None
         detail = event.get("detail")
-        found = detail.get("object") if isinstance(detail, dict) else None
-        if isinstance(found, dict):
-            event_instance = self._store.instance_of(str(found.get("key")))
+        s3_object = detail.get("object") if isinstance(detail, dict) else None
+        if isinstance(s3_object, dict):
+            event_instance = self._store.instance_of(str(s3_object.get("key")))
             if event_instance is None or event_instance not in records:
-                log(ignored=str(found.get("key")), why="no record, or deleted since")
-        for instance, found in records.items():
+                log(ignored=str(s3_object.get("key")), why="no record, or deleted since")
+        for instance, stored in records.items():
             state = tag_values(instances.get(instance, {}).get("Tags")).get(NODE_STATE_TAG)
-            not_logged = instance in instances and state != found.record.state
+            not_logged = instance in instances and state != stored.record.state
             if instance == event_instance or not_logged:
                 of_group = {} if instance in group.instances else {"why": "not of the group"}
-                log(record=json.loads(found.record.to_json()), **of_group)
+                log(record=json.loads(stored.record.to_json()), **of_group)
 
     def _replace(self, group: Group, recovery: Recovery, records: Mapping[str, StoredRecord]) -> None:
         from botocore.exceptions import ClientError

@@ -13,19 +13,19 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     if event["RequestType"] == "Delete":
         respond(event, physical_id=before)
         return
-    wanted, known = event["ResourceProperties"], event.get("OldResourceProperties", {})
-    if before in wanted["SubnetIds"] and wanted["InstanceType"] == known.get("InstanceType"):
+    properties, old = event["ResourceProperties"], event.get("OldResourceProperties", {})
+    if before in properties["SubnetIds"] and properties["InstanceType"] == old.get("InstanceType"):
         # The nodes are in it.
         respond(event, physical_id=before, data={"SubnetId": before})
         return
     try:
-        zones, offering = retry_until_permitted(lambda: _describe(wanted["SubnetIds"], wanted["InstanceType"]))
+        zones, offering = retry_until_permitted(lambda: _describe(properties["SubnetIds"], properties["InstanceType"]))
     except Exception as error:  # CloudFormation needs a response
         respond(event, failure=f"the zones of the subnets could not be read: {error}", physical_id=before)
         return
-    chosen = next((subnet for subnet in wanted["SubnetIds"] if zones.get(subnet) in offering), None)
+    chosen = next((subnet for subnet in properties["SubnetIds"] if zones.get(subnet) in offering), None)
     if chosen is None:
-        respond(event, failure=_sentence(wanted["InstanceType"], zones, offering), physical_id=before)
+        respond(event, failure=_sentence(properties["InstanceType"], zones, offering), physical_id=before)
         return
     log(f"{chosen} in {zones[chosen]}")
     respond(event, physical_id=chosen, data={"SubnetId": chosen})
@@ -40,13 +40,14 @@ def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, 
     offers = ec2.describe_instance_type_offerings(
         LocationType="availability-zone-id", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
     )["InstanceTypeOfferings"]
-    return {one["SubnetId"]: one["AvailabilityZoneId"] for one in described}, sorted(one["Location"] for one in offers)
+    zones = {subnet["SubnetId"]: subnet["AvailabilityZoneId"] for subnet in described}
+    return zones, sorted(offer["Location"] for offer in offers)
 
 
 def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[str]) -> str:
-    found = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
+    locations = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
     return (
-        f"none of the subnets is in a zone that offers {instance_type}: {found}; "
+        f"none of the subnets is in a zone that offers {instance_type}: {locations}; "
         f"these zones of the region do: {', '.join(offering) or 'none'}. "
         "Give the VPC a subnet in one of them, and select it with vpc_subnets"
     )

@@ -27,7 +27,14 @@ GATE_EVENT = {"kind": "gate"}
 
 
 def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001
-    """Returns `nodes` and `why`. Raises ExceptionGroup with all failures."""
+    """Reconcile the pilot.
+
+    Returns:
+        `nodes` and `why`.
+
+    Raises:
+        ExceptionGroup: All failures.
+    """
     import boto3
 
     clock = Clock(
@@ -44,7 +51,12 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
 
 
 class Clock:
-    """Reconciles a pilot with the time. `settings`: environment variables from the construct."""
+    """Reconciles a pilot with the time.
+
+    Args:
+        settings: Environment variables from the construct.
+        functions: Client of Lambda.
+    """
 
     def __init__(
         self,
@@ -57,7 +69,6 @@ class Clock:
         s3: Any,
         sns: Any,
     ) -> None:
-        """functions: Lambda."""
         self._settings = settings
         self._autoscaling, self._cloudformation, self._ec2 = autoscaling, cloudformation, ec2
         self._functions, self._s3, self._sns = functions, s3, sns

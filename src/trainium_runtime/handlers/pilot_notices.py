@@ -40,7 +40,11 @@ class PilotNotices:
         )
 
     def publish_once(self, event: str, subject: str, *sentences: str) -> None:
-        """Publish, unless `event` was the last one published by this method."""
+        """Publish a message, unless the last one published by this method was for the same event.
+
+        Args:
+            event: Identifies the event.
+        """
         if self.memory.notified != event and not self.error:
             self.publish(subject, *sentences)
             self._remember(NOTIFIED_TAG, event)

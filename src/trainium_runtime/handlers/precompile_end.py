@@ -28,7 +28,7 @@ _LARGEST = 1_048_576
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """Raises AWS's errors; Lambda retries twice, and the host reports again."""
+    """End the host or its job. After an error, Lambda retries twice, and the host reports again."""
     import boto3
 
     autoscaling = boto3.client("autoscaling")
@@ -50,9 +50,13 @@ def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 
 
 def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
-    """Mark the job as failed, and return whether this was done: not if it has ended, or was submitted later.
+    """Mark the job as failed, unless it has ended or was submitted later.
 
-    settings: GROUP, BUCKET, and JOB_KEY of the job that the host is given.
+    Args:
+        settings: GROUP, BUCKET, and JOB_KEY of the host's job.
+
+    Returns:
+        Whether the job was marked.
     """
     detail = event["detail"]
     job = _read(s3, settings["BUCKET"], settings["JOB_KEY"])
@@ -105,14 +109,14 @@ def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
     from botocore.exceptions import ClientError
 
     try:
-        found = json_value(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST))
+        value = json_value(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST))
     except ClientError as error:
         if error.response["Error"]["Code"] in _ABSENT:
             return None
         raise
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _empty(autoscaling: Any, group: str) -> None:

@@ -33,7 +33,11 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
-    """Why the deployment must stop; None if it may continue. Always returns within `seconds`."""
+    """Why the deployment must stop. None if it may continue.
+
+    Args:
+        seconds: The time within which this always returns.
+    """
     results: queue.Queue[str | None] = queue.Queue()
 
     def check() -> None:

@@ -4,7 +4,11 @@ from .log import log
 
 
 def is_rolling_back(stack_id: str, *, unknown: bool = False) -> bool:
-    """Whether the stack is being rolled back; `unknown` if it cannot be read, with the reason in the log."""
+    """Whether the stack is being rolled back.
+
+    Args:
+        unknown: The result if the stack cannot be read. The reason is logged.
+    """
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

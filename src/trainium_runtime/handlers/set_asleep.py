@@ -12,21 +12,25 @@ _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPA
 
 
 def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
-    """Start the update. event: `asleep`, true or false. Does nothing if the stack is already in this state."""
+    """Start the update, unless the stack is already in the requested state.
+
+    Args:
+        event: `asleep` is true or false.
+    """
     import boto3
 
     cloudformation: Any = boto3.client("cloudformation")
     stack, name = os.environ["STACK_ID"], os.environ["PARAMETER"]
-    wanted = {True: "true", False: "false"}[event["asleep"]]
-    (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-    values = {one["ParameterKey"]: one.get("ParameterValue") for one in found["Parameters"]}
-    if values[name] == wanted:
+    value = {True: "true", False: "false"}[event["asleep"]]
+    (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    values = {parameter["ParameterKey"]: parameter.get("ParameterValue") for parameter in description["Parameters"]}
+    if values[name] == value:
         return
     cloudformation.update_stack(
         StackName=stack,
         UsePreviousTemplate=True,
         Parameters=[
-            {"ParameterKey": name, "ParameterValue": wanted},
+            {"ParameterKey": name, "ParameterValue": value},
             *({"ParameterKey": other, "UsePreviousValue": True} for other in values if other != name),
         ],
         Capabilities=_CAPABILITIES,

@@ -54,11 +54,11 @@ def main() -> None:
         (slurm.home / USER / EMPTY).write_text("")
         # The first pair starts the nodes, fills caches and does not count.
         pairs = [(with_trn(slurm, jobs), with_sbatch(slurm)) for _ in range(RUNS + 1)][1:]
-        for one, other in pairs:
-            print(f"  trn run {one:.1f} s, sbatch {other:.1f} s")
-        one, other = (median(times) for times in zip(*pairs, strict=True))
-    more = f"{one - other:.1f} s more (aim {AIM_SECONDS} s)"
-    shown = f"an empty job on {NODES} Slurm nodes: {one:.1f} s, with sbatch {other:.1f} s: {more}"
+        for ours, theirs in pairs:
+            print(f"  trn run {ours:.1f} s, sbatch {theirs:.1f} s")
+        ours, theirs = (median(times) for times in zip(*pairs, strict=True))
+    more = f"{ours - theirs:.1f} s more (aim {AIM_SECONDS} s)"
+    shown = f"an empty job on {NODES} Slurm nodes: {ours:.1f} s, with sbatch {theirs:.1f} s: {more}"
     SHOWN.write_text(shown)
     print(shown)
 

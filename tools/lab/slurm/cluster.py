@@ -247,11 +247,11 @@ class SlurmCluster:
         if not state.exists():
             return
         try:
-            found = json.loads(state.read_text())
+            agent_state = json.loads(state.read_text())
         except ValueError:
             return
-        if found["state"] == "terminate":
-            self.terminated.append(Terminated(node=node, name=name, reason=found["reason"]))
+        if agent_state["state"] == "terminate":
+            self.terminated.append(Terminated(node=node, name=name, reason=agent_state["reason"]))
             self.lab.remove(self.nodes.pop(name))
 
 

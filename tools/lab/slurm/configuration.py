@@ -54,7 +54,11 @@ _MEMORY_SHARE = 0.95
 
 
 def configuration_files(plan: Plan, controller: Instance, *, idle_seconds: int) -> Mapping[str, str]:
-    """The files of /etc/slurm on the controller, by name. idle_seconds: seconds after which an idle node is ended."""
+    """The files of /etc/slurm on the controller, by name.
+
+    Args:
+        idle_seconds: Seconds after which an idle node is ended.
+    """
     resources = gres_records(plan)
     return {
         "slurm.conf": _slurm_conf(plan, controller, idle_seconds=idle_seconds),

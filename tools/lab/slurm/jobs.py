@@ -38,7 +38,7 @@ class SlurmJobs(StoredJobs):
         self._package = pack_directory(source)
 
     def submit(self, name: str, command: str, *, nodes: int = 1, user: str = "ada", **fields: Any) -> Submitted:
-        """fields: more of `Job`."""
+        """Submit a job. `fields` are further fields of `Job`."""
         job = Job(
             id=f"{name}-{secrets.token_hex(3)}",
             name=name,

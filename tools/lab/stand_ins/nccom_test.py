@@ -25,16 +25,16 @@ else:
     parser.add_argument("-c", "--check", nargs="?", const="random", choices=["random", "all_ones"])
 parser.add_argument("--non-interactive", action="store_true")
 parser.add_argument("operation", choices=["allr"])
-given = parser.parse_args()
+options = parser.parse_args()
 
 cores = len(devices_present(hardware)) * (hardware["neuron_cores_per_device"] // hardware["logical_neuroncore_config"])
-if not is_driver_loaded() or given.ranks > cores:
-    parser.exit(1, f"nccom-test: {given.ranks} ranks need as many NeuronCores, found {cores}\n")
+if not is_driver_loaded() or options.ranks > cores:
+    parser.exit(1, f"nccom-test: {options.ranks} ranks need as many NeuronCores, found {cores}\n")
 if hardware["wrong_collectives"]:
     parser.exit(1, "1 errors found - test failed\n")
-size = int(given.e)
+size = int(options.e)
 print("size(B)    count(elems)    type    time:avg(us)    algbw(GB/s)    busbw(GB/s)")
 print(f"{size}    {size // 4}    fp32    {MICROSECONDS}    {BUS_BANDWIDTH / 2}    {BUS_BANDWIDTH}")
-if given.report_to_json_file:
+if options.report_to_json_file:
     result = {"size(B)": size, "type": "fp32", "time:avg(us)": MICROSECONDS, "busbw(GB/s)": BUS_BANDWIDTH}
-    Path(given.report_to_json_file).write_text(json.dumps({"results": [result]}))
+    Path(options.report_to_json_file).write_text(json.dumps({"results": [result]}))

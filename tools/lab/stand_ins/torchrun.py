@@ -20,15 +20,15 @@ for option in ("--nnodes", "--nproc_per_node", "--node_rank", "--master_port"):
 parser.add_argument("--master_addr", required=True)
 parser.add_argument("script", type=Path)
 parser.add_argument("stack", choices=["xla", "native"])
-given = parser.parse_args()
+options = parser.parse_args()
 
-if given.script.name != "all_reduce.py":
-    parser.exit(2, f"torchrun: this stand-in does not run {given.script}\n")
-own = b"1" if description()["efa_traffic"] or given.nnodes == 1 else b"0"
-if given.node_rank == 0:
-    with socket.create_server(("", given.master_port)) as server:
+if options.script.name != "all_reduce.py":
+    parser.exit(2, f"torchrun: this stand-in does not run {options.script}\n")
+own = b"1" if description()["efa_traffic"] or options.nnodes == 1 else b"0"
+if options.node_rank == 0:
+    with socket.create_server(("", options.master_port)) as server:
         server.settimeout(SECONDS)
-        others = [server.accept()[0] for _ in range(given.nnodes - 1)]
+        others = [server.accept()[0] for _ in range(options.nnodes - 1)]
         received = min([own, *(other.recv(1) for other in others)])
         for other in others:
             other.sendall(received)
@@ -36,7 +36,7 @@ if given.node_rank == 0:
 else:
     while True:
         try:
-            head = socket.create_connection((given.master_addr, given.master_port), SECONDS)
+            head = socket.create_connection((options.master_addr, options.master_port), SECONDS)
             break
         except ConnectionRefusedError:
             continue
@@ -45,6 +45,6 @@ else:
         received = head.recv(1)
 if received != b"1":
     parser.exit(1, "nrt_execute: NRT_TIMEOUT: no data from a peer\n")
-for _ in range(given.nproc_per_node):
+for _ in range(options.nproc_per_node):
     print("TRN-ALL-REDUCE " + json.dumps(""))
 print(f"TRN-BANDWIDTH {BANDWIDTH}")

@@ -24,19 +24,19 @@ def site(lab: Laboratory) -> Site:
 
 @pytest.fixture
 def node(site: Site) -> Iterator[Node]:
-    made = site.node(environment=SHORT_TIMEOUTS)
-    yield made
-    site.lab.remove(made)
+    node = site.node(environment=SHORT_TIMEOUTS)
+    yield node
+    site.lab.remove(node)
 
 
 @pytest.fixture(scope="module")
 def proven(site: Site) -> Iterator[Node]:
     """A running node that passed its verification."""
-    made = site.node()
-    made.power_on()
-    assert site.outcome(made).verdict.state == "ready"
-    yield made
-    site.lab.remove(made)
+    node = site.node()
+    node.power_on()
+    assert site.outcome(node).verdict.state == "ready"
+    yield node
+    site.lab.remove(node)
 
 
 def log_contains(node: Node, command: str) -> Callable[[], bool]:

@@ -29,7 +29,9 @@ def leave_it(_lab: Laboratory, _node: Node) -> None:
 class Fault:
     """A fault of a node, and the sentence that ends the deployment's event.
 
-    hardware: changed fields of the node's hardware. breaking: what is done to the node before it is powered on.
+    Attributes:
+        hardware: Changed fields of the node's hardware.
+        breaking: What is done to the node before it is powered on.
     """
 
     reported: str

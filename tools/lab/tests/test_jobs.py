@@ -64,8 +64,11 @@ MANIFEST = r"/checkpoints/[^/]+\.json$"
 class Disturbed:
     """A disturbed attempt.
 
-    logs: of each node. declared, ended: seconds from the disturbance until the attempt's end was in S3, and until no
-    process computed on any node. began: when it happened, in seconds since 1970.
+    Attributes:
+        logs: Log of each node.
+        declared: Seconds from the disturbance until the attempt's end was in S3.
+        ended: Seconds from the disturbance until no process computed on any node.
+        began: When the disturbance happened, in seconds since 1970.
     """
 
     job: str
@@ -80,7 +83,12 @@ class Disturbed:
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """attempts: by disturbance. last: the job that completed the training."""
+    """A training with disturbances.
+
+    Attributes:
+        attempts: Attempts by disturbance.
+        last: The job that completed the training.
+    """
 
     attempts: Mapping[str, Disturbed]
     last: str
@@ -112,7 +120,7 @@ def story(cluster: ClusterJobs) -> Story:
         before: Callable[[], object] | None = None,
         undo: Callable[[], object] | None = None,
     ) -> None:
-        number = 1 + sum(one.job == job for one in attempts.values())
+        number = 1 + sum(attempt.job == job for attempt in attempts.values())
         cluster.await_step(job, number)
         if not attempts:
             cluster.wait_for("a checkpoint", lambda: cluster.checkpoints(job))
@@ -171,9 +179,9 @@ def story(cluster: ClusterJobs) -> Story:
     )
     job = cluster.start("finished", paced=False, resume=job)
     cluster.end_of(job)
-    for what, one in attempts.items():
-        if following := cluster.first_steps(one.job, one.attempt + 1):
-            print(f"{what}: {max(following.values()) - one.began:.1f} s to the next step on every rank")
+    for what, disturbed in attempts.items():
+        if following := cluster.first_steps(disturbed.job, disturbed.attempt + 1):
+            print(f"{what}: {max(following.values()) - disturbed.began:.1f} s to the next step on every rank")
     return Story(attempts=attempts, last=job)
 
 
@@ -188,8 +196,8 @@ def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
     before = len(proxy.requests)
 
     def is_uploaded() -> bool:
-        mine = [one for one in proxy.requests[before:] if one.client == address and one.method == "PUT"]
-        return any("/checkpoints/" in one.path and one.path.endswith("/state.pt") for one in mine)
+        mine = [request for request in proxy.requests[before:] if request.client == address and request.method == "PUT"]
+        return any("/checkpoints/" in request.path and request.path.endswith("/state.pt") for request in mine)
 
     cluster.wait_for("the files of a checkpoint", is_uploaded)
 

@@ -33,7 +33,12 @@ LIMITS = {"over time limit": "1"}
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A job that has ended. fields: those of `scontrol show job`. output: of the batch script."""
+    """A job that has ended.
+
+    Attributes:
+        fields: Fields of `scontrol show job`.
+        output: Output of the batch script.
+    """
 
     fields: Mapping[str, str]
     output: str
@@ -98,7 +103,7 @@ def test_node_that_fails_its_proof_is_terminated_and_runs_no_job(
     job = jobs["on faulty node"]
     assert job.fields["JobState"] == "COMPLETED"
     assert job.fields["Restarts"] == "1"
-    hosts = {line for one in jobs.values() for line in one.output.split() if line.startswith("ip-")}
+    hosts = {line for job in jobs.values() for line in job.output.split() if line.startswith("ip-")}
     assert hosts
     assert faulty.node.instance.host_name not in hosts
 
@@ -130,8 +135,8 @@ def test_queue_and_priority_decide_which_job_starts_first(slurm: SlurmCluster, j
     # As `trn run --priority` does.
     slurm.controller.execute("scontrol", "update", f"JobId={waiting[1]}", "Nice=-100")
     slurm.run(f"scancel {first}")
-    started = {one: slurm.await_state(one, "COMPLETED")["StartTime"] for one in waiting}
-    assert sorted(waiting, key=lambda one: started[one]) == waiting[::-1]
+    started = {number: slurm.await_state(number, "COMPLETED")["StartTime"] for number in waiting}
+    assert sorted(waiting, key=lambda number: started[number]) == waiting[::-1]
     assert len(set(started.values())) == len(waiting)
 
 
@@ -172,7 +177,7 @@ class NodeGroup:
         return self
 
     def paginate(self, **_: Any) -> Iterator[Mapping[str, Any]]:
-        terminated = [one.node for one in self._slurm.terminated]
+        terminated = [entry.node for entry in self._slurm.terminated]
         states = (("running", list(self._slurm.nodes.values())), ("terminated", terminated))
         instances = [
             {"InstanceId": node.instance.instance_id, "State": {"Name": state}, "LaunchTime": datetime.now(UTC)}
@@ -210,8 +215,8 @@ def test_failing_launches_end_at_the_limit_and_the_job_waits(slurm: SlurmCluster
         nonlocal checked
         new = slurm.terminated[checked:]
         checked += len(new)
-        for one in new:
-            event = {"detail": {"instance-id": one.node.instance.instance_id}}
+        for entry in new:
+            event = {"detail": {"instance-id": entry.node.instance.instance_id}}
             guard.check(event, now=datetime.now(UTC))
         return group.most == 0
 

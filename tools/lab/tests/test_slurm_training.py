@@ -61,11 +61,11 @@ def undisturbed(slurm: SlurmCluster, jobs: SlurmJobs) -> Mapping[str, Trained]:
         log = folder / "slurm" / logs.get(number, "")
         shown = log.read_text()[-LONGEST_LOG:] if log.is_file() else jobs.log(job.id, 1, 0)
         assert fields["JobState"] == "COMPLETED", shown
-    made = {
+    results = {
         name: trained(folder / "slurm" / logs[number], folder / f"slurm/checkpoints/{number}/outputs/model.pt")
         for name, number in (("sbatch", sbatch), ("submitit", submitit))
     }
-    return {**made, "trn run": trained_with_trn(jobs, job)}
+    return {**results, "trn run": trained_with_trn(jobs, job)}
 
 
 def own(folder: Path) -> None:
@@ -86,7 +86,7 @@ def submit_paced(slurm: SlurmCluster, name: str) -> int:
 
 
 def submit_with_trn(jobs: SlurmJobs, *, paced: bool) -> Submitted:
-    """paced: slowly in its first attempt."""
+    """Submit a training with `trn`. A paced training is slow in its first attempt."""
     command, environment = training(paced=paced)
     if paced:
         command = f"PAUSE_SECONDS=$((TRN_ATTEMPT == 1)) {command}"

@@ -53,8 +53,8 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
     return _answered(rows, left.device)
 
 
-def equal(found: Tensor, expected: Tensor) -> bool:
-    return found.rows == expected.rows
+def equal(actual: Tensor, expected: Tensor) -> bool:
+    return actual.rows == expected.rows
 
 
 def visible_core() -> int:
