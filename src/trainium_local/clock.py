@@ -22,7 +22,11 @@ def seconds_ahead() -> float:
 
 
 def put_forward_to(instant: datetime) -> None:
-    """Move the clock forward. Raises ClockBackwardsError for a time in the past."""
+    """Move the clock forward.
+
+    Raises:
+        ClockBackwardsError: The time is in the past.
+    """
     if instant < now():
         raise ClockBackwardsError(f"it is {now():%Y-%m-%dT%H:%M:%SZ} already")
     _ahead[0] = instant - datetime.now(UTC)

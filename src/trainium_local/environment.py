@@ -42,7 +42,12 @@ class Connection:
 
     @classmethod
     def read(cls, file: Path) -> "Connection":
-        """Read a file that `write` wrote. Raises OSError (also if others can access the file) or ValueError."""
+        """Read a file that `write` wrote.
+
+        Raises:
+            OSError: The file cannot be read, or others can access it.
+            ValueError: The file is not the state of an embedded AWS.
+        """
         with open(file, opener=open_private) as content:
             status = os.fstat(content.fileno())
             if status.st_uid != os.geteuid() or status.st_mode & 0o077:
@@ -56,7 +61,8 @@ class Connection:
     def send(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
         """Request a path below /_trn_local, and verify that the server has these credentials too.
 
-        Raises NotTheEmbeddedAwsError for any other response, or for none.
+        Raises:
+            NotTheEmbeddedAwsError: There is another response, or none.
         """
         refuse_unless_loopback(self.endpoint)
         host = urlsplit(self.endpoint).netloc

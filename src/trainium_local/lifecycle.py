@@ -52,10 +52,10 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def start(folder: Path, settings: Settings) -> Started:
-    """Start the server unless it is running, and wait until it answers.
+    """Start the server unless it is running, and wait until it answers. Removes others' read access to the folder.
 
-    Raises LocalError with the end of the server's log, or if others can write to the folder. Removes others' read
-    access to the folder.
+    Raises:
+        LocalError: The server ended, with the end of its log, or others can write to the folder.
     """
     _make_private(folder)
     with _alone(folder):

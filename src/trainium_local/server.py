@@ -61,7 +61,11 @@ class Health(Settings):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Health":
-        """Parse a health response. Raises ValueError for a response of another version."""
+        """Parse a health response.
+
+        Raises:
+            ValueError: The response is of another version.
+        """
         try:
             fields: dict[str, Any] = json.loads(text)
             fields["adapters"] = tuple(fields["adapters"])

@@ -102,7 +102,11 @@ def signature_of(request: Request) -> Signature | None:
 
 
 def sign(credentials: Credentials, request: Request, body: bytes, *, region: str, service: str) -> dict[str, str]:
-    """Return the headers of `request`, which must include the host, with a new signature."""
+    """Return the headers of a request with a new signature.
+
+    Args:
+        request: Must have the header host.
+    """
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 

@@ -101,7 +101,7 @@ class NodeStore:
         return instance_of_key(key, self._prefix)
 
     def records(self) -> Mapping[str, StoredRecord]:
-        """What the instances that wrote last have written, by instance id: at most _MOST."""
+        """The records by instance id: those of the _MOST instances that wrote last."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
         listed = (item for page in pages for item in page.get("Contents", []))
         newest = sorted(listed, key=lambda item: item["LastModified"])[-_MOST:]

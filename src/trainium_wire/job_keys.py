@@ -23,7 +23,7 @@ class AttemptKeys(NamedTuple):
 
     @property
     def start(self) -> str:
-        """Its nodes, and the checkpoint it continues from."""
+        """The nodes of the attempt, and the checkpoint it continues from."""
         return f"{self.folder}/start.json"
 
     @property

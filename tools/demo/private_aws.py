@@ -29,7 +29,11 @@ class PrivateAws:
     folder: Path
 
     def client(self, service: str) -> Any:
-        """A boto3 client. Raises NotTheEmbeddedAwsError if its endpoint is not on this machine."""
+        """A boto3 client.
+
+        Raises:
+            NotTheEmbeddedAwsError: Its endpoint is not on this machine.
+        """
         client: Any = self._session.client(service)
         refuse_unless_loopback(client.meta.endpoint_url)
         return client
@@ -44,7 +48,9 @@ class PrivateAws:
 def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
     """Start an embedded AWS, and change the environment of this process and its children so that they reach only it.
 
-    Raises LocalError if it does not start, NotTheEmbeddedAwsError if it is not on loopback.
+    Raises:
+        LocalError: The server does not start.
+        NotTheEmbeddedAwsError: The server is not on loopback.
     """
     with tempfile.TemporaryDirectory(prefix="trn-demo-") as name:
         folder = Path(name)

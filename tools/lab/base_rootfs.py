@@ -51,7 +51,7 @@ class RootFileSystem:
 
     @property
     def folder(self) -> Path:
-        """Its location, once it is built."""
+        """The location of the file system, once it is built."""
         made_from = "\n".join([self._packages, Path(__file__).read_text(), *self.sources])
         return FOLDER / f"{self.name}-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
 

@@ -64,7 +64,11 @@ def measure(site: Site, count: int) -> Measured:
 
 
 def power_on(nodes: Sequence[Node]) -> float:
-    """Power on all nodes. Returns when, in seconds since 1970."""
+    """Power on all nodes.
+
+    Returns:
+        When the first one was powered on, in seconds since 1970.
+    """
     for node in nodes:
         node.power_on()
     return min(node.powered_on for node in nodes)

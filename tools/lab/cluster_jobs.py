@@ -73,7 +73,11 @@ class ClusterJobs(StoredJobs):
         return [node for _, node in sorted(self._hypervisor.nodes.items())]
 
     def trn(self, *words: str) -> str:
-        """Run a `trn` command and return its output. Raises AssertionError unless it ends with 0."""
+        """Run a `trn` command and return its output.
+
+        Raises:
+            AssertionError: The command did not end with 0.
+        """
         run = subprocess.run(self.command(*words), cwd=REPOSITORY, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
         return run.stdout

@@ -58,7 +58,8 @@ def all_mutants() -> list[Mutant]:
 def noticed_by(mutant: Mutant) -> str:
     """The first test that fails on the mutant, or an empty string.
 
-    Raises ValueError when the mutant does not apply, or when the tests cannot be run.
+    Raises:
+        ValueError: The mutant does not apply, or the tests cannot be run.
     """
     with tempfile.TemporaryDirectory(prefix="trnlab-mutant-") as name:
         copy = Path(name)

@@ -110,7 +110,11 @@ class Node:
         run("umount", "--lazy", self.folder / "disk")
 
     def execute(self, *command: str) -> str:
-        """Run a program on the node. Raises CommandError when it fails."""
+        """Run a program on the node.
+
+        Raises:
+            CommandError: The program failed.
+        """
         return run("nsenter", "--target", str(self._leader()), "-m", "-u", "-i", "-n", "-p", "-C", *command)
 
     def succeeds(self, *command: str) -> bool:

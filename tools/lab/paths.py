@@ -18,4 +18,4 @@ RUN = RUNS / os.environ.get(PART, "all")
 """The files of this part of the run: it has its own namespaces, embedded AWS and nodes."""
 
 SHOWN = RUN / "shown"
-"""What this part has to say in the closing sentence of `make lab`, `make lab-bench` and `make pilot`."""
+"""The text of this part in the closing sentence of `make lab`, `make lab-bench` and `make pilot`."""

@@ -9,7 +9,11 @@ class CommandError(Exception):
 
 
 def run(*words: str | Path, folder: Path | None = None, environment: dict[str, str] | None = None) -> str:
-    """Run a program and return its output. Raises CommandError with all output."""
+    """Run a program and return its output.
+
+    Raises:
+        CommandError: The program failed. The message has all output.
+    """
     command = [str(word) for word in words]
     done = subprocess.run(
         command,

@@ -44,7 +44,7 @@ class _Step:
 
 
 class Convergence:
-    """One attempt to bring `stack` to `deployment`. Call `run`, then either `clean_up` or `roll_back`."""
+    """One attempt to bring a stack to a deployment. Call `run`, then either `clean_up` or `roll_back`."""
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
@@ -53,14 +53,23 @@ class Convergence:
         self._steps = list[_Step]()
 
     def run(self) -> None:
-        """Apply the deployment. Raises FailedError, or CancelledError if the stack is deleted meanwhile."""
+        """Apply the deployment.
+
+        Raises:
+            FailedError: A resource failed.
+            CancelledError: The stack is deleted meanwhile.
+        """
         for name in filter(self._is_wanted, self._deployment.template.order):
             if self._stack.cancelled.is_set():
                 raise CancelledError
             self._apply_resource(name)
 
     def outputs(self) -> list[Json]:
-        """Return the stack's current outputs. Raises ValidationError if an export name is in use."""
+        """Return the stack's current outputs.
+
+        Raises:
+            ValidationError: An export name is in use.
+        """
         outputs = [
             {
                 "OutputKey": key,

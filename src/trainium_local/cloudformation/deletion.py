@@ -28,7 +28,11 @@ def make_request(stack: Stack, resource: StackResource) -> Request:
 
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
-    """Delete a resource, or retain it if its policy says so. Returns False if the deletion failed."""
+    """Delete a resource, or retain it if its policy says so.
+
+    Returns:
+        False if the deletion failed.
+    """
 
     def record(status: str, reason: str | None = None) -> None:
         physical_id = resource.physical_id

@@ -114,7 +114,8 @@ _CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
 def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
     """Return the values of SSM parameters.
 
-    listed: the parameter names, and whether the template's type is a list.
+    Args:
+        listed: Whether the template's type is a list, by parameter name.
     """
     parameters: dict[str, dict[str, Any]] = {}
     for name in sorted(listed):

@@ -55,7 +55,11 @@ def deploy(
 
 
 def delete(region: Region, stack: Stack) -> None:
-    """Delete a stack, and cancel its creation. Raises ValidationError if the stack cannot be deleted."""
+    """Delete a stack, and cancel its creation.
+
+    Raises:
+        ValidationError: The stack cannot be deleted.
+    """
     if stack.deleted is not None or stack.status == "DELETE_IN_PROGRESS":
         return
 

@@ -60,14 +60,22 @@ class Template:
 
     @classmethod
     def parse(cls, body: str) -> "Template":
-        """Parse a template. Raises ValidationError for invalid text and unsupported sections or members."""
+        """Parse a template.
+
+        Raises:
+            ValidationError: The text is invalid, or a section or member is not supported.
+        """
         document = read(body)
         _check(document)
         return cls(body, document)
 
     @cached_property
     def order(self) -> list[str]:
-        """Return the logical IDs of the resources, dependencies first. Raises ValidationError for a cycle."""
+        """Return the logical IDs of the resources, dependencies first.
+
+        Raises:
+            ValidationError: There is a cycle.
+        """
         waiting = {name: self.needs(name) for name in self.resources}
         ordered: list[str] = []
         while waiting:

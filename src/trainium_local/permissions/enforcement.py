@@ -65,7 +65,8 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
 def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> Credentials | None:
     """Return the credentials CloudFormation works with: the role's, or the caller's. None means the owner's.
 
-    Raises DeniedError if CloudFormation may not assume the role.
+    Raises:
+        DeniedError: CloudFormation may not assume the role.
     """
     if not _enforced[0] or (caller.is_owner and not role_arn):
         return None

@@ -83,7 +83,11 @@ def _client(service: str, region: str, credentials: Credentials) -> Any:
 
 
 def argument_names(service: str, operation: str, within: str | None = None) -> set[str]:
-    """Return the arguments that a call accepts, or the members of its argument `within`."""
+    """Return the arguments that a call accepts.
+
+    Args:
+        within: An argument, whose members are returned instead.
+    """
     shape: Any = get_service_model(service).operation_model(operation).input_shape
     return set(shape.members[within].members if within else shape.members)
 
@@ -91,8 +95,10 @@ def argument_names(service: str, operation: str, within: str | None = None) -> s
 def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Call an operation, e.g. CreateVpc of ec2.
 
-    Names are matched case-insensitively, and values are converted to the API's types. Raises botocore's ClientError
-    with the service's message.
+    Names are matched case-insensitively, and values are converted to the API's types.
+
+    Raises:
+        ClientError: The service refused the call. The message is the service's.
     """
     with lock:
         api = client(service, region)

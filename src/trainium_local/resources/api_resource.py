@@ -242,7 +242,11 @@ class ApiResource:
         return fill_known(self.read_attributes, {"read": self.found(request, current)})
 
     def found(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        """Return the service's description of the resource, or an empty dict. Raises ClientError if the call fails."""
+        """Return the service's description of the resource, or an empty dict.
+
+        Raises:
+            ClientError: The call fails.
+        """
         with suppress(LookupError, TypeError), api.ignoring_missing():
             answer: Any = self.call(request, self.read_call, self.identity(request, current))
             for step in self.read_path:

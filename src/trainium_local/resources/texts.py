@@ -17,10 +17,13 @@ class PropertyValues(dict[str, Any]):
 
 
 def fill(text: Any, variables: Mapping[str, Any]) -> Any:
-    """Fill in a text, or the texts in a map or list. Raises KeyError for a missing value.
+    """Fill in a text, or the texts in a map or list.
 
     A text that is only the name of a map or list becomes that map or list. A text without braces is JMESPath on the
     description that was read.
+
+    Raises:
+        KeyError: A value is missing.
     """
     if isinstance(text, Mapping):
         return {key: fill(item, variables) for key, item in text.items()}

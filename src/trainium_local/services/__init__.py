@@ -56,7 +56,11 @@ def replace() -> None:
 
 
 def install(*, endpoint: str) -> None:
-    """Apply all replacements. Lambda functions use `endpoint`."""
+    """Apply all replacements.
+
+    Args:
+        endpoint: Lambda functions use it.
+    """
     from trainium_local.services import lambda_process
 
     replace()

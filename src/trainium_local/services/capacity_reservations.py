@@ -32,7 +32,11 @@ def reservations(backend: Any) -> dict[str, Reservation]:
 
 
 def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
-    """Create a reservation in a zone. `more`: values that override defaults."""
+    """Create a reservation in a zone.
+
+    Args:
+        more: Values that override defaults.
+    """
     backend, reservation_id = response.ec2_backend, "cr-" + mock_random.get_random_hex(17)
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})
     values = {name: value for name, value in more.items() if value is not None}
@@ -61,7 +65,11 @@ def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
 
 
 def existing(backend: Any, reservation_id: str) -> Reservation:
-    """Return a reservation. Raises AWS's InvalidCapacityReservationId.NotFound."""
+    """Return a reservation.
+
+    Raises:
+        Refused: AWS's InvalidCapacityReservationId.NotFound.
+    """
     reservation = reservations(backend).get(reservation_id)
     if reservation is None:
         raise refusal("reservation-unknown", reservation=reservation_id)
@@ -69,7 +77,11 @@ def existing(backend: Any, reservation_id: str) -> Reservation:
 
 
 def zone_in(backend: Any, *, name: str | None = None, zone_id: str | None = None) -> Any:
-    """Return the zone with this name or ID. Raises AWS's InvalidParameterValue."""
+    """Return the zone with this name or ID.
+
+    Raises:
+        Refused: AWS's InvalidParameterValue.
+    """
     for zone in backend.describe_availability_zones():
         if zone_id == zone.zone_id or (zone_id is None and name == zone.name):
             return zone

@@ -103,9 +103,10 @@ def run(function: Any, event: Any) -> Invocation:
 
 
 def call(arn: str, event: Any, *, caller: str, check: Callable[[Any], None]) -> None:
-    """Invoke the function for another service, after `check`.
+    """Invoke the function for another service. Like AWS, drop events for deleted functions or without permission.
 
-    Events for deleted functions or without permission are dropped, as on AWS.
+    Args:
+        check: Is called first, and raises an error if the permission is missing.
     """
     _, _, _, region, account_id, *_ = arn.split(":")
     try:

@@ -21,7 +21,11 @@ def placement_groups(backend: Any) -> dict[str, dict[str, Any]]:
 
 
 def existing(backend: Any, name: str) -> dict[str, Any]:
-    """Return a placement group. Raises AWS's InvalidPlacementGroup.Unknown."""
+    """Return a placement group.
+
+    Raises:
+        Refused: AWS's InvalidPlacementGroup.Unknown.
+    """
     group = placement_groups(backend).get(name)
     if group is None:
         raise refusal("placement-group-unknown", group=name)

@@ -23,7 +23,11 @@ LIMITED_MARKETS = (ON_DEMAND, "spot")
 
 
 def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: int) -> None:
-    """Raise AWS's error if `count` more instances would exceed the quota of their family and market."""
+    """Raise AWS's error if more instances would exceed the quota of their family and market.
+
+    Args:
+        count: Number of instances to add.
+    """
     quota = quota_for(instance_type, market) if market in LIMITED_MARKETS else None
     if quota is None or vcpus_used(backend, quota) + count * _vcpus(instance_type) <= quota.applied:
         return

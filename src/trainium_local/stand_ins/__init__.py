@@ -2,7 +2,11 @@
 
 
 def install(*, fail_nodes: int) -> None:
-    """Simulate every node that is launched later. The first `fail_nodes` report a missing device."""
+    """Simulate every node that is launched later.
+
+    Args:
+        fail_nodes: How many nodes, from the first one on, report a missing device.
+    """
     from trainium_local.services import auto_scaling, clock_control, event_bridge
     from trainium_local.stand_ins.jobs import StandInJobs
     from trainium_local.stand_ins.nodes import StandInNodes

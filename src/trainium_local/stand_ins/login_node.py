@@ -35,7 +35,7 @@ class _Queue:
         self._jobs: list[tuple[str, str]] = []
 
     def answer(self, command: str) -> str:
-        """What the command prints."""
+        """The output of the command."""
         if submitted := _SUBMITTED.search(command):
             name = _NAME.search(b64decode(submitted[1]).decode())
             self._jobs.append((name[1] if name else "sbatch", "PENDING"))

@@ -43,7 +43,8 @@ _REPORT_URL = re.compile(rf"""^\s*(?:export\s+)?{REPORT_URL_VARIABLE}=["']?(s3:/
 class StandInNodes:
     """Writes the records of launched nodes.
 
-    The first `failing` nodes since the server started report a missing device.
+    Args:
+        failing: How many nodes, counted from the server's start, report a missing device.
     """
 
     def __init__(self, *, failing: int) -> None:

@@ -46,7 +46,7 @@ def find_group(autoscaling: Any, name: str) -> Mapping[str, Any] | None:
 
 
 def find_capacity_block(ec2: Any, block_id: str) -> CapacityBlock | None:
-    """None if EC2 does not have it."""
+    """EC2's description of a Capacity Block. None if EC2 does not have it."""
     from botocore.exceptions import ClientError
 
     try:

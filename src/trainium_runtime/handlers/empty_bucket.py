@@ -22,7 +22,11 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 def empty(bucket: str) -> int:
-    """Delete all versions and delete markers of a bucket that has the tag. Returns how many were deleted."""
+    """Delete all versions and delete markers of a bucket that has the tag.
+
+    Returns:
+        How many were deleted.
+    """
     import boto3
     from botocore.exceptions import ClientError
 

@@ -43,7 +43,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 @cache
 def environment_reconciler() -> "NodeReconciler":
-    """One for all invocations in an execution environment: it reads only records that have changed."""
+    """The reconciler of an execution environment. All invocations share it, so it reads only records that have changed."""
     import boto3
 
     return NodeReconciler(
@@ -178,7 +178,7 @@ class NodeReconciler:
         event: Mapping[str, Any],
         now: datetime,
     ) -> None:
-        """Write the membership if it changed. members: None to keep them."""
+        """Write the membership if it changed. `members` is None to keep them."""
         of_block = capacity_block_notice(event, {instance["InstanceType"] for instance in instances.values()})
         notices = _notices(updated_notices(stored.membership.notices, event), of_block, now)
         membership = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)

@@ -60,7 +60,7 @@ class PilotNotices:
             self._remember(STOPPED_TAG, stopped)
 
     def remember_spent(self, spent: SpentBudget | None) -> None:
-        """None: the budget is not spent, or no longer."""
+        """Store the spent budget, or remove it if none is spent."""
         if spent == self.memory.spent:
             return
         if spent:

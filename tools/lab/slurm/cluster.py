@@ -95,7 +95,11 @@ class SlurmCluster:
         self._prepare = preparation
 
     def run(self, command: str, *, user: str = "ada") -> str:
-        """The output of a shell command of a user on the controller. Raises CommandError if it fails."""
+        """The output of a shell command of a user on the controller.
+
+        Raises:
+            CommandError: The command failed.
+        """
         return self.controller.execute(
             *("env", "--ignore-environment", "/usr/sbin/runuser", "--login", user, "--command", command)
         )

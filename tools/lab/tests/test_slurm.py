@@ -163,7 +163,7 @@ def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, job
 
 
 class NodeGroup:
-    """What the guard asks of EC2, PCS and SNS, answered from the lab.
+    """A stand-in for the calls of the guard to EC2, PCS and SNS, which it answers from the lab.
 
     AWS does not document what PCS does with Slurm's nodes beyond a lowered maximum: here they are down.
     """
