@@ -142,8 +142,8 @@ def version_in(venv: Path, package: str) -> str:
 
 def parse_key(key: str) -> EntryKey | None:
     """The entry for an object's key below the cache's URL; None for any other object."""
-    found = _KEY.fullmatch(key)
-    return EntryKey(_place(found), found["name"]) if found and is_name(found["name"]) else None
+    match = _KEY.fullmatch(key)
+    return EntryKey(_place(match), match["name"]) if match and is_name(match["name"]) else None
 
 
 _LONGEST_PART = 200
@@ -160,18 +160,18 @@ def is_name(name: str) -> bool:
 
 def parse_place(path: str) -> Place | None:
     """The place with this `path`; None for any other text."""
-    found = _PLACE.fullmatch(path)
-    return _place(found) if found else None
+    match = _PLACE.fullmatch(path)
+    return _place(match) if match else None
 
 
-def _place(found: re.Match[str]) -> Place:
+def _place(match: re.Match[str]) -> Place:
     return Place(
-        found["release"],
-        found["generation"],
-        int(found["lnc"]),
-        found["stack"],
-        0 if found["world"] == "any" else int(found["world"]),
-        found["flags"] or "",
+        match["release"],
+        match["generation"],
+        int(match["lnc"]),
+        match["stack"],
+        0 if match["world"] == "any" else int(match["world"]),
+        match["flags"] or "",
     )
 
 

@@ -172,7 +172,7 @@ def attempt_of(
 ) -> Attempt:
     members = start.get("nodes")
     named = cast("list[Any]", members) if isinstance(members, list) else []
-    ids = [_text(cast("Mapping[str, Any]", one).get("instance_id")) for one in named if isinstance(one, Mapping)]
+    ids = [_text(cast("Mapping[str, Any]", node).get("instance_id")) for node in named if isinstance(node, Mapping)]
     checkpoint = start.get("resume_from")
     return Attempt(
         number=number,
@@ -181,14 +181,14 @@ def attempt_of(
         resume_from=one_line(checkpoint, 200) if isinstance(checkpoint, str) else None,
         checkpoint_at=checkpoint_at,
         reporting=reporting,
-        nodes=tuple(sorted(nodes, key=lambda one: one.node)),
+        nodes=tuple(sorted(nodes, key=lambda progress: progress.node)),
         outcome=None if end is None else Outcome.from_record(end),
     )
 
 
 def cache_uses(raw: object) -> tuple[CacheUse, ...]:
     listed = cast("list[Any]", raw)[:_MAX_CACHES] if isinstance(raw, list) else []
-    return tuple(_cache_use(cast("Mapping[str, Any]", one)) for one in listed if isinstance(one, Mapping))
+    return tuple(_cache_use(cast("Mapping[str, Any]", use)) for use in listed if isinstance(use, Mapping))
 
 
 def _cache_use(raw: Mapping[str, Any]) -> CacheUse:

@@ -55,5 +55,5 @@ def instance_name(instance_id: str, role_id: str | None) -> str:
 
 def instance_of_key(key: str, prefix: str) -> str | None:
     """The ID of the instance that an object in a folder belongs to; None for any other key."""
-    found = re.fullmatch(rf"{re.escape(prefix)}/(?:[A-Z0-9]{{16,128}}:)?(i-[0-9a-z]+)\.(?:json|log)", key)
-    return found[1] if found else None
+    match = re.fullmatch(rf"{re.escape(prefix)}/(?:[A-Z0-9]{{16,128}}:)?(i-[0-9a-z]+)\.(?:json|log)", key)
+    return match[1] if match else None

@@ -76,7 +76,9 @@ def rows(definition: Mapping[str, Any], actions: Sequence[str]) -> Iterator[str]
             for key, wanted in (("required", True), ("optional", False)):
                 if chosen := sorted(kind for kind, required in named.items() if required == wanted):
                     parts.append(f"{key} = {json.dumps(chosen)}")
-            if dependent := sorted({one for of in row["resource_types"].values() for one in of["dependent_actions"]}):
+            if dependent := sorted(
+                {action_name for of in row["resource_types"].values() for action_name in of["dependent_actions"]}
+            ):
                 parts.append(f"dependent = {json.dumps(dependent)}")
             yield f"{action.partition(':')[2]} = {{ {', '.join(parts)} }}"
     for prefix, named in types.items():

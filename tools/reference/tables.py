@@ -26,14 +26,14 @@ def settings() -> str:
 
 
 def _settings_of(group: str) -> Iterator[tuple[str, ...]]:
-    for key, one in SETTINGS.items():
+    for key, setting in SETTINGS.items():
         if GROUP_OF[key] == group:
-            default = "**required**" if one.default_text is None else text(one.default_text)
-            yield code(SETTING_PREFIX + key), _meaning(one), default, text(one.form.allowed)
+            default = "**required**" if setting.default_text is None else text(setting.default_text)
+            yield code(SETTING_PREFIX + key), _meaning(setting), default, text(setting.form.allowed)
 
 
-def _meaning(one: Setting) -> str:
-    return text(one.meaning) + (" &#8635;" if one.replaces_nodes else "")
+def _meaning(setting: Setting) -> str:
+    return text(setting.meaning) + (" &#8635;" if setting.replaces_nodes else "")
 
 
 def preflight_checks() -> str:
@@ -77,16 +77,16 @@ def _source(rule: Rule) -> str:
 
 
 def errors() -> str:
-    return "\n\n".join(_error(one) for one in known_errors())
+    return "\n\n".join(_error(error) for error in known_errors())
 
 
-def _error(one: KnownError) -> str:
-    heading = one.name[0].upper() + one.name[1:]
-    seen = ", ".join(code(part) for part in one.pattern.split("|")) if _is_plain(one.pattern) else ""
-    lines = [f"### {heading}", f"**Cause.** {text(one.cause)}.", f"**Fix.** {text(one.fix)}."]
+def _error(error: KnownError) -> str:
+    heading = error.name[0].upper() + error.name[1:]
+    seen = ", ".join(code(part) for part in error.pattern.split("|")) if _is_plain(error.pattern) else ""
+    lines = [f"### {heading}", f"**Cause.** {text(error.cause)}.", f"**Fix.** {text(error.fix)}."]
     lines += [f"Its text contains {seen}."] if seen else []
-    source = f"[{text(one.source)}]({one.url})" if one.url else text(one.source)
-    return "\n\n".join([*lines, f"Source, {one.date}: {source}"])
+    source = f"[{text(error.source)}]({error.url})" if error.url else text(error.source)
+    return "\n\n".join([*lines, f"Source, {error.date}: {source}"])
 
 
 def _is_plain(pattern: str) -> bool:

@@ -67,7 +67,8 @@ class _Instance(ApiResource):
         return {
             **properties,
             "Placement": {new: properties[old] for new, old in placement.items() if old in properties} or None,
-            "NetworkInterfaces": [{**one, "Groups": one.get("GroupSet")} for one in interfaces] or None,
+            "NetworkInterfaces": [{**interface, "Groups": interface.get("GroupSet")} for interface in interfaces]
+            or None,
             "IamInstanceProfile": {"Name": profile} if profile else None,
             "Monitoring": {"Enabled": properties["Monitoring"]} if "Monitoring" in properties else None,
         }
@@ -88,7 +89,7 @@ class _LaunchTemplate(ApiResource):
 
 def _own_tags(properties: Properties) -> dict[str, str]:
     specifications = properties.get("TagSpecifications") or []
-    return {tag["Key"]: tag["Value"] for one in specifications for tag in one.get("Tags") or []}
+    return {tag["Key"]: tag["Value"] for specification in specifications for tag in specification.get("Tags") or []}
 
 
 class _SecurityGroup(ApiResource):

@@ -30,9 +30,9 @@ class Request:
     @property
     def schema(self) -> schemas.Schema:
         """The schema of the type."""
-        found = schemas.find(self.resource_type, self.region)
-        assert found is not None, "of types without one, none is asked for"
-        return found
+        schema = schemas.find(self.resource_type, self.region)
+        assert schema is not None, "types without a schema have no provisioner that needs it"
+        return schema
 
     def generated_name(self, limit: int = 128) -> str:
         """Return a physical name in CloudFormation's form, stack-logical-random, of at most `limit` characters."""

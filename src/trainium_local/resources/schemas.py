@@ -74,8 +74,8 @@ class Schema:
         """Yield the errors that cfn-lint's validator finds in the properties. Unknown values are not checked."""
         errors = self._validator.iter_errors(properties)
         wrong = (error for error in errors if not error.unknown and not _is_unaligned_network(error))
-        found = [problem for error in wrong for problem in _problems(error, [])]
-        return list(dict.fromkeys(found))
+        problems = [problem for error in wrong for problem in _problems(error, [])]
+        return list(dict.fromkeys(problems))
 
     @cached_property
     def _validator(self) -> Any:

@@ -156,17 +156,17 @@ def create_efs_file_system(original: Any, backend: Any, **arguments: Any) -> Any
 def update_efs_file_system(response: Any) -> tuple[str, dict[str, Any]]:
     """EFS UpdateFileSystem: throughput mode and provisioned throughput."""
     file_system_id = response._get_param("FileSystemId")
-    one = response.efs_backend.file_systems_by_id.get(file_system_id)
-    if one is None:
+    file_system = response.efs_backend.file_systems_by_id.get(file_system_id)
+    if file_system is None:
         raise EfsFileSystemNotFound(file_system_id)
-    mode = response._get_param("ThroughputMode") or one.throughput_mode
+    mode = response._get_param("ThroughputMode") or file_system.throughput_mode
     provisioned = response._get_param("ProvisionedThroughputInMibps")
     if mode == "provisioned" and not provisioned:
-        provisioned = one.provisioned_throughput_in_mibps
+        provisioned = file_system.provisioned_throughput_in_mibps
     wanted = {"ThroughputMode": mode, "ProvisionedThroughputInMibps": provisioned}
-    _refuse("efs", {**one.info_json(), **wanted})
-    one.throughput_mode, one.provisioned_throughput_in_mibps = mode, provisioned
-    return json.dumps(one.info_json()), {"status": 202, "Content-Type": "application/json"}
+    _refuse("efs", {**file_system.info_json(), **wanted})
+    file_system.throughput_mode, file_system.provisioned_throughput_in_mibps = mode, provisioned
+    return json.dumps(file_system.info_json()), {"status": 202, "Content-Type": "application/json"}
 
 
 def _efs_name(argument: str) -> str:

@@ -13,8 +13,8 @@ from trainium_local.tags import tag_values
 def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence[str]) -> bool:
     """Return whether an attribute, with one or several values, matches one of the filter's values, e.g. `web-*`."""
     patterns = [re.compile(simple_aws_filter_to_re(value)) for value in filter_values]
-    found = instance_value if isinstance(instance_value, list) else [instance_value]
-    return any(pattern.match(_as_filter_text(value)) for value in found for pattern in patterns)
+    values = instance_value if isinstance(instance_value, list) else [instance_value]
+    return any(pattern.match(_as_filter_text(value)) for value in values for pattern in patterns)
 
 
 def _as_filter_text(value: Any) -> str:
@@ -28,12 +28,12 @@ def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
     tags = tag_values(entry["Tags"])
     for name, wanted in filters.items():
         if name == "tag-key":
-            found = tags.keys()
+            values = tags.keys()
         elif name.startswith("tag:"):
-            found = {tags.get(name.removeprefix("tag:"))}
+            values = {tags.get(name.removeprefix("tag:"))}
         else:
-            found = {entry.get(name.title().replace("-", ""))}
-        if not found & set(wanted):
+            values = {entry.get(name.title().replace("-", ""))}
+        if not values & set(wanted):
             return False
     return True
 

@@ -43,7 +43,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 @cache
 def environment_reconciler() -> "NodeReconciler":
-    """The reconciler of an execution environment. All invocations share it, so it reads only records that have changed."""
+    """The reconciler that all invocations in an execution environment share: it reads only changed records."""
     import boto3
 
     return NodeReconciler(
