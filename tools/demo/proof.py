@@ -33,9 +33,9 @@ def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) ->
     Raises:
         SomethingLeftError: The inventories differ otherwise.
     """
-    left = added(before, after)
-    uploaded = [resource for resource in left if resource.startswith(f"{OBJECTS}: {uploads}/")]
-    differences = [f"still there: {resource}" for resource in left if resource not in uploaded]
+    additions = added(before, after)
+    uploaded = [resource for resource in additions if resource.startswith(f"{OBJECTS}: {uploads}/")]
+    differences = [f"still there: {resource}" for resource in additions if resource not in uploaded]
     differences += [f"gone, and not the cluster's: {resource}" for resource in added(after, before)]
     if differences:
         raise SomethingLeftError("\n".join(differences))

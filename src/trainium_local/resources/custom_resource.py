@@ -80,7 +80,7 @@ class CustomResource(ResourceType):
 def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], current: Provisioned) -> dict[str, Any]:
     """Wait for the response, which may arrive before, during or after the invocation.
 
-    `ended` is filled when that ends.
+    `ended` is filled when the invocation ends.
     """
     timeout = float(request.properties.get("ServiceTimeout") or _DEFAULT_TIMEOUT)
     deadline = time.monotonic() + timeout

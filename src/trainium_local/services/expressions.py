@@ -15,11 +15,11 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from trainium_local.services.errors import Refused
 
 
-def refusals(rules: list[dict[str, str]], seen: Mapping[str, Any]) -> Iterator[Refused]:
+def refusals(rules: list[dict[str, str]], values: Mapping[str, Any]) -> Iterator[Refused]:
     """Yield a refusal for each rule whose `when` is true. Its message can use `found` and the input."""
     for rule in rules:
-        if found := search(rule["when"], seen):
-            words = rule["message"].format_map(defaultdict(str, {**seen, "found": found}))
+        if found := search(rule["when"], values):
+            words = rule["message"].format_map(defaultdict(str, {**values, "found": found}))
             yield Refused(rule.get("code", "BadRequest"), words)
 
 

@@ -163,8 +163,8 @@ def update_efs_file_system(response: Any) -> tuple[str, dict[str, Any]]:
     provisioned = response._get_param("ProvisionedThroughputInMibps")
     if mode == "provisioned" and not provisioned:
         provisioned = file_system.provisioned_throughput_in_mibps
-    wanted = {"ThroughputMode": mode, "ProvisionedThroughputInMibps": provisioned}
-    _refuse("efs", {**file_system.info_json(), **wanted})
+    requested = {"ThroughputMode": mode, "ProvisionedThroughputInMibps": provisioned}
+    _refuse("efs", {**file_system.info_json(), **requested})
     file_system.throughput_mode, file_system.provisioned_throughput_in_mibps = mode, provisioned
     return json.dumps(file_system.info_json()), {"status": 202, "Content-Type": "application/json"}
 

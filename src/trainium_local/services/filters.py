@@ -26,14 +26,14 @@ def _as_filter_text(value: Any) -> str:
 def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
     """Return whether a resource, as EC2 describes it, passes the filters. instance-type refers to its InstanceType."""
     tags = tag_values(entry["Tags"])
-    for name, wanted in filters.items():
+    for name, allowed in filters.items():
         if name == "tag-key":
             values = tags.keys()
         elif name.startswith("tag:"):
             values = {tags.get(name.removeprefix("tag:"))}
         else:
             values = {entry.get(name.title().replace("-", ""))}
-        if not values & set(wanted):
+        if not values & set(allowed):
             return False
     return True
 

@@ -99,9 +99,9 @@ def _complete(backend: Any, instance: Any, request: LaunchRequest) -> None:
     instance.capacity_reservation_id = request.reservation_id
     if request.placement_group:
         instance.placement.group_name = request.placement_group
-    wanted = {device["DeviceName"]: device["Ebs"] for device in request.block_devices}
+    requested = {device["DeviceName"]: device["Ebs"] for device in request.block_devices}
     for name, mapping in instance.get_block_device_mapping:
-        volume, ebs = backend.get_volume(mapping.volume_id), wanted.get(name, {})
+        volume, ebs = backend.get_volume(mapping.volume_id), requested.get(name, {})
         volume.volume_type, volume.iops = ebs.get("VolumeType") or volume.volume_type, ebs.get("Iops")
         volume.throughput = ebs.get("Throughput", _GP3_THROUGHPUT) if volume.volume_type == "gp3" else None
         volume.add_tags(dict(request.tags.get("volume", {})))
