@@ -95,7 +95,7 @@ def named(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     return value
 
 
-def _all_named(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Sequence[str]:
+def _refuse_empty_names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Sequence[str]:
     for value in values:
         named(ctx, param, value)
     return values
@@ -185,6 +185,6 @@ def stacks_option(command: Command) -> Command:
         "stacks",
         multiple=True,
         metavar="NAME",
-        callback=_all_named,
+        callback=_refuse_empty_names,
         help="CloudFormation stack of the cluster, existing or deleted. Repeatable. Default: those of `trn list`.",
     )(cluster_options(command))

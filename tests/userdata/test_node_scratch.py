@@ -72,7 +72,7 @@ def test_disk_with_any_content_is_not_changed(held: str, node_for: NodeMaker):
     run = node.boot()
     assert run.exit_code == 0, run.output
     assert changes(run) == []
-    assert why_not(node) == f"the local disk {disks(node).split()[0]} is in use ({held}); it is not touched"
+    assert why_not(node) == f"the local disk {disks(node).split()[0]} is not blank ({held}); it was not changed"
 
 
 def test_existing_file_system_is_mounted_after_a_reboot(node_for: NodeMaker):

@@ -20,7 +20,7 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
 
 def half_made_scratch(node: VerifiedNode) -> None:
     node.scratch(7600, target="/")
-    node.write("run/trn/scratch", "the local disk /dev/nvme1n1 is in use (ext4); it is not touched\n")
+    node.write("run/trn/scratch", "the local disk /dev/nvme1n1 is not blank (ext4); it was not changed\n")
 
 
 WARNINGS: list[tuple[str, Breakage, str]] = [

@@ -10,7 +10,7 @@ from tools.demo.commands import CommandFailedError, Commands
 from tools.demo.deployed_cluster import DeployedCluster
 from tools.demo.inventory import take_inventory
 from tools.demo.private_aws import private_aws
-from tools.demo.proof import SomethingLeftError, refuse_unless_equal, show_counts
+from tools.demo.proof import AccountChangedError, refuse_unless_equal, show_counts
 from tools.demo.tour import show_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import Screen, console
@@ -45,7 +45,7 @@ def main() -> int:
         return _refuse(f"{error}\nmake demo: the plan in cdk.json cannot be deployed; nothing was started")
     except KeyboardInterrupt:
         return _refuse("\nmake demo: interrupted; the embedded AWS is stopped, and its content deleted", code=130)
-    except (CommandFailedError, LocalError, NotTheEmbeddedAwsError, SomethingLeftError) as error:
+    except (CommandFailedError, LocalError, NotTheEmbeddedAwsError, AccountChangedError) as error:
         return _refuse(f"\n{error}\nmake demo: failed; the embedded AWS is stopped, and its content deleted")
     terminal.print(f"\n{SHOWN}")
     built = f"{STACK_NAME} ({resources} resources, {plan.nodes} x {plan.instance_type})"

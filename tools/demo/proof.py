@@ -1,4 +1,4 @@
-"""Proves that a destroyed cluster has left nothing: counts all resources of the account and compares ids."""
+"""Checks that a destroyed cluster has left nothing: compares the resources of each kind in KINDS by ID."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from tools.demo.inventory import KINDS, OBJECTS, Inventory, added
 from trainium_cli.terminal import Screen, table
 
 
-class SomethingLeftError(Exception):
+class AccountChangedError(Exception):
     """The account has changed; the message lists the differences."""
 
 
@@ -22,7 +22,7 @@ def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:
-    """Compare two inventories id by id. Only the bucket of uploads may have more objects than before.
+    """Compare two inventories ID by ID. Only the bucket of uploads may have more objects than before.
 
     Args:
         uploads: Name of the bucket of uploads.
@@ -31,12 +31,12 @@ def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) ->
         How many objects were added to the bucket.
 
     Raises:
-        SomethingLeftError: The inventories differ otherwise.
+        AccountChangedError: The inventories differ otherwise.
     """
     additions = added(before, after)
     uploaded = [resource for resource in additions if resource.startswith(f"{OBJECTS}: {uploads}/")]
     differences = [f"still there: {resource}" for resource in additions if resource not in uploaded]
     differences += [f"gone, and not the cluster's: {resource}" for resource in added(after, before)]
     if differences:
-        raise SomethingLeftError("\n".join(differences))
+        raise AccountChangedError("\n".join(differences))
     return len(uploaded)

@@ -26,7 +26,7 @@ def wrapper(program: str, *arguments: str) -> str:
 
 
 def neuron_software() -> Sequence[Package]:
-    """The four packages of the Neuron release that the user data install."""
+    """The four packages of the Neuron release that the user data installs."""
     versions: dict[str, str] = neuron_packages()["release"]["packages"]
     tools = {f"opt/aws/neuron/bin/{name}": wrapper(name.replace("-", "_")) for name in NEURON_PROGRAMS}
     driver = {"usr/share/trnlab/neuron_driver": versions["aws-neuronx-dkms"] + "\n"}

@@ -120,7 +120,7 @@ def zones() -> str:
         for entry in builtin_catalog().values()
         for region in entry.zones
     )
-    return table(("type", "region", "zone IDs", "bought as"), rows)
+    return table(("type", "region", "zone IDs", "purchase options"), rows)
 
 
 def prices() -> str:

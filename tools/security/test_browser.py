@@ -9,7 +9,7 @@ from tools.security.browser import ORIGINS, Attacker, attack
 from tools.security.targets import embedded_aws, plain_moto
 
 EVERYTHING = {"create", "read", "embed", "submit", "reset"}
-"""Without WebSockets: plain moto has none either."""
+"""WebSockets are left out, because plain moto has none."""
 SUCCEEDS = {
     "a foreign origin": EVERYTHING,
     "a rebinding name": EVERYTHING - {"embed", "submit"},  # moto's S3 takes the name for that of another bucket.

@@ -11,7 +11,7 @@ from trainium_runtime.errors import UnavailableError
 def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwrite: bool = False) -> int:
     """Fetch one file of a job, or a folder as a new directory.
 
-    The names below a folder are chosen by processes on nodes, so an existing directory is never written into.
+    The names below a folder are chosen by processes on nodes, so an existing directory is written into only with `overwrite`.
 
     Args:
         jobs: The engine's jobs.
@@ -25,7 +25,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
 
     Raises:
         UnavailableError: S3 did not answer.
-        OSError: The target exists, or cannot be written.
+        OSError: The target exists and `overwrite` is false, or it cannot be written.
     """
     names = jobs.files(job_id, wanted)
     if names and os.path.lexists(target) and not overwrite:

@@ -58,7 +58,9 @@ class AwsCompileCache(AwsService):
     def delete_entries(self, entries: Sequence[CachedEntry], *, on_progress: Callable[[int, int], object]) -> None:
         """Delete entries, in an order in which concurrent readers never take a partial entry for a finished one.
 
-        on_progress: called with the number of deleted objects, and of all objects.
+        Args:
+            entries: The entries to delete.
+            on_progress: Called after each request with the number of objects deleted so far, and of all.
         """
         first = [entry.keys_in_deletion_order[0] for entry in entries]
         rest = [*chain.from_iterable(entry.keys_in_deletion_order[1:] for entry in entries)]

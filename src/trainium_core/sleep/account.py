@@ -13,7 +13,7 @@ class SleepState:
     """The sleep state of a stack.
 
     Attributes:
-        asleep: None for a stack without a sleep switch, such as another app's: only its nodes can be stopped.
+        asleep: None for a stack without a sleep switch, such as another app's: only its number of nodes can be set to 0.
         created: Time of its creation.
         groups: Auto Scaling groups of its nodes.
         hosts: Auto Scaling group of the precompile host, if it has one.
@@ -31,7 +31,7 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
     def sleep_state(self, stack: str) -> SleepState | None: ...
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        """Start a stack update that changes only this parameter. Raises RequestRefusedError."""
+        """Start a stack update that changes only the parameter `Asleep`. Raises RequestRefusedError."""
         ...
 
     def size_group(self, name: str, nodes: int) -> None:

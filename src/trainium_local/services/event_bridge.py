@@ -66,7 +66,7 @@ def send_to_targets(original: Any, rule: Any, original_event: Event, transform_i
 
 
 def send_object_event(account_id: str, bucket: Any, event_name: str, key: Any) -> None:
-    """Emit S3's event about an object, if its bucket is configured to."""
+    """Emit the event `Object Created`. moto calls this for buckets that send events to EventBridge."""
     if not event_name.startswith("s3:ObjectCreated:"):
         return
     emit(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.demo.inventory import KINDS, OBJECTS, Inventory
-from tools.demo.proof import SomethingLeftError, refuse_unless_equal, show_counts
+from tools.demo.proof import AccountChangedError, refuse_unless_equal, show_counts
 from trainium_cli.terminal import Screen
 
 NAMES = [*(kind.name for kind in KINDS), OBJECTS]
@@ -35,7 +35,7 @@ def test_only_equal_accounts_are_accepted(before: Inventory, after: Inventory) -
     if before == after:
         assert refuse_unless_equal(before, after, uploads="cdk") == 0
     else:
-        with pytest.raises(SomethingLeftError):
+        with pytest.raises(AccountChangedError):
             refuse_unless_equal(before, after, uploads="cdk")
 
 

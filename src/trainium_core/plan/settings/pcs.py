@@ -7,7 +7,7 @@ from trainium_core.setting_schema.setting import resource_id, section, setting
 _PCS = facts()["pcs"]
 QUEUE_NAME = "[A-Za-z][A-Za-z0-9-]{2,24}"
 _QUEUE = f"{QUEUE_NAME}(:[0-9]{{1,5}})?"
-_QUEUE_FORM = "a queue name of 3 to 25 letters, digits and hyphens, alone or as name:priority"
+_QUEUE_FORM = "a queue name of 3 to 25 letters, digits and hyphens that begins with a letter, alone or as name:priority"
 
 
 @section
@@ -40,7 +40,7 @@ class PcsSettings:
     )
     queues: tuple[str, ...] = setting(
         "pcs_queues",
-        ListOf(Pattern(_QUEUE, _QUEUE_FORM), f"a list, or separated by commas: {_QUEUE_FORM}", least=1),
+        ListOf(Pattern(_QUEUE, _QUEUE_FORM), f"a list, or a text separated by commas, of: {_QUEUE_FORM}", least=1),
         default=("trn",),
         left_out="one queue, trn",
         meaning="Slurm queues, the default queue first; jobs in a queue with a higher priority start first",

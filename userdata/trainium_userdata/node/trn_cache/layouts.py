@@ -1,6 +1,6 @@
 """The layouts of the stacks' caches in a folder, and which of their entries are finished.
 
-Of libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and torch/reference/env-vars of AWS
+Sources for libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and torch/reference/env-vars of AWS
 Neuron's documentation. JAX and vLLM do not mark finished entries: an entry counts as finished once it has not changed
 for a while, and unsettled entries are removed after a crash.
 """
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 class Layout:
-    """The folder of one stack's cache. Files that begin with a dot belong to this program."""
+    """The folder of one stack's cache. Names that begin with a dot are not entries."""
 
     variable = ""
     below = ""
@@ -72,7 +72,7 @@ class Layout:
         raise NotImplementedError
 
     def finished(self, root: Path) -> dict[str, Entry]:
-        """Finished entries by name. In a layout with settle_seconds, those unchanged for that time."""
+        """Finished entries by name. In a layout with settle_seconds, some may still change."""
         entries = (self.entry(root, path) for path in self.candidates(root))
         return {entry.name: entry for entry in entries if entry}
 
@@ -85,7 +85,7 @@ class Layout:
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:
-        """Paths that are not part of a finished entry, and why: `locked`, `half-made`, or the compiler's last line."""
+        """Paths that are not part of a finished entry, and why: `locked`, `half-made`, or `failed` with the compiler's last line."""
         finished = {path for path in self.candidates(root) if self.entry(root, path)}
         found = {path: _why(path) for path in self.candidates(root) if path not in finished}
         for file in (each for each in root.rglob("*") if not each.is_dir()):

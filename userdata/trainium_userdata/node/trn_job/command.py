@@ -139,8 +139,8 @@ def split_rank(line: str) -> tuple[int | None, str]:
 def shows_life(block: bytes) -> bool:
     """Whether output is more than libneuronxla's message, each minute, that it waits for another process's compilation.
 
-    That process may have died, and its lock remain for hours (aws-neuron-sdk issues of 2023 to 2025 show three and
-    four).
+    That process may have died, and its lock may remain for hours (three and four hours in aws-neuron-sdk issues of
+    2023 to 2025).
     """
     lines = [line for line in re.split(rb"[\r\n]+", block) if line.strip()]
     return not lines or not all(WAITING in line for line in lines)
