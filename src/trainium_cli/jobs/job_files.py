@@ -11,7 +11,8 @@ from trainium_runtime.errors import UnavailableError
 def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwrite: bool = False) -> int:
     """Fetch one file of a job, or a folder as a new directory.
 
-    The names below a folder are chosen by processes on nodes, so an existing directory is written into only with `overwrite`.
+    The names below a folder are chosen by processes on nodes, so an existing directory is written into only with
+    `overwrite`.
 
     Args:
         jobs: The engine's jobs.

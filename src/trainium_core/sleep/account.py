@@ -13,7 +13,7 @@ class SleepState:
     """The sleep state of a stack.
 
     Attributes:
-        asleep: None for a stack without a sleep switch, such as another app's: only its number of nodes can be set to 0.
+        asleep: None for a stack without a sleep switch, such as another app's, of which only the nodes can be ended.
         created: Time of its creation.
         groups: Auto Scaling groups of its nodes.
         hosts: Auto Scaling group of the precompile host, if it has one.

@@ -1,8 +1,8 @@
 """The layouts of the stacks' caches in a folder, and which of their entries are finished.
 
-Sources for libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and torch/reference/env-vars of AWS
-Neuron's documentation. JAX and vLLM do not mark finished entries: an entry counts as finished once it has not changed
-for a while, and unsettled entries are removed after a crash.
+Sources for libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and
+torch/reference/env-vars of AWS Neuron's documentation. JAX and vLLM do not mark finished entries: an entry counts as
+finished once it has not changed for a while, and unsettled entries are removed after a crash.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ class Layout:
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:
-        """Paths that are not part of a finished entry, and why: `locked`, `half-made`, or `failed` with the compiler's last line."""
+        """Paths that are not part of a finished entry, and why.
+
+        The reason is `locked`, `half-made`, or `failed` with the compiler's last line.
+        """
         finished = {path for path in self.candidates(root) if self.entry(root, path)}
         found = {path: _why(path) for path in self.candidates(root) if path not in finished}
         for file in (each for each in root.rglob("*") if not each.is_dir()):
