@@ -25,7 +25,7 @@ def half_made_scratch(node: VerifiedNode) -> None:
 
 WARNINGS: list[tuple[str, Breakage, str]] = [
     ("time-sync", lambda node: node.program("timedatectl", "echo no"), "the clock is not synchronised"),
-    ("nvme", half_made_scratch, "/scratch on the local disks: not mounted (the local disk /dev/nvme1n1 is in use"),
+    ("nvme", half_made_scratch, "/scratch on the local disks: not mounted (the local disk /dev/nvme1n1 is not blank"),
     (
         "collectives",
         lambda node: node.collectives(then="echo No mismatch on rank 3"),
