@@ -24,7 +24,9 @@ def check(account: FakePrices, **settings: Any) -> CheckResult:
 def test_snapshot_prices_pass_with_their_age_and_reason() -> None:
     answer = check(FakePrices(unavailable={"price"}))
     assert answer.outcome == "pass"
-    assert answer.found.endswith("from a snapshot of list prices, the oldest of 2026-07-21, since no answer about price")
+    assert answer.found.endswith(
+        "from a snapshot of list prices, the oldest of 2026-07-21, since no answer about price"
+    )
 
 
 def test_unknown_price_is_a_warning() -> None:

@@ -177,7 +177,7 @@ def test_refused_output_does_not_stop_others(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     outputs = Outputs(launch(), store, tmp_path)
     for _ in range(2):
-        with pytest.raises(OSError, match="files were not stored, for example: S3 does not answer$"):
+        with pytest.raises(OSError, match=r"files were not stored, for example: S3 does not answer$"):
             outputs.upload()
     assert list(store.objects) == ["job/outputs/good"]
     assert set(tried) == {"job/outputs/good", *(f"job/outputs/bad-{number}" for number in range(5))}
