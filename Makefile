@@ -16,7 +16,7 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and every test that needs no root
+test: setup ## Run every check, and every test that needs neither root nor another environment
 	@tools/check.sh test
 
 coverage: setup ## The same as test, with the lines listed that no test of the same process runs

@@ -55,7 +55,7 @@ def main() -> None:
             loss = nn.functional.cross_entropy(scores, byte)
         optimizer.zero_grad()
         loss.backward()
-        xm.optimizer_step(optimizer)  # sums the gradients of all processes first
+        xm.optimizer_step(optimizer)  # averages the gradients of all processes first
         torch_xla.sync()
         right += (scores.argmax(dim=-1) == byte).sum()
         if step % 20 == 0:
