@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from trn_job import command, inputs, logs
 from trn_job.end import End
 from trn_job.inputs import InputError
 from trn_job.peers import already_ended
+from trn_job.periodic_thread import PeriodicThread
 from trn_job.progress import Compiling, Progress
 from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
@@ -262,3 +264,23 @@ def test_nodes_that_ended_before_a_hang_are_named() -> None:
     launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node="node-{}".format))
     store: Any = _Records()
     assert already_ended(launch, store) == "; ended already, without an error: node 1, 3"
+
+
+def test_periodic_thread_is_stopped_once_its_current_call_has_ended() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        assert may_end.wait(60)
+
+    thread = PeriodicThread("record", work, lambda: 60)
+    thread.start()
+    assert begun.wait(60)
+    stopping = threading.Thread(target=thread.stop)
+    stopping.start()
+    stopping.join(0.2)
+    assert stopping.is_alive()
+    may_end.set()
+    stopping.join(60)
+    assert not stopping.is_alive()
+    assert not thread.is_alive()

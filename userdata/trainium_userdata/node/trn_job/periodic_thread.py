@@ -20,7 +20,7 @@ class PeriodicThread(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.work, self.seconds = work, seconds
         self._due = threading.Event()
-        self._is_stopped = False
+        self._stop_requested = False  # Thread itself has an attribute `_is_stopped`.
         self._error = ""
 
     def run(self) -> None:
@@ -35,7 +35,7 @@ class PeriodicThread(threading.Thread):
             self._error = message
             self._due.wait(self.seconds())
             self._due.clear()
-            if self._is_stopped:
+            if self._stop_requested:
                 return
 
     def soon(self) -> None:
@@ -44,7 +44,7 @@ class PeriodicThread(threading.Thread):
 
     def stop(self) -> None:
         """Wait for the current call, and stop."""
-        self._is_stopped = True
+        self._stop_requested = True
         self._due.set()
         if self.is_alive():
             self.join()
