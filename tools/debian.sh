@@ -16,10 +16,7 @@ apt_install() {
 # install_packages FILE: those of Debian that a file names, one in each line.
 # shellcheck disable=SC2154 # `name`
 install_packages() {
-  local package missing=() lock
-  # make security and make lab may run at the same time; apt refuses to wait for its own locks.
-  exec {lock}<tools/debian.sh
-  flock "$lock"
+  local package missing=()
   while read -r package; do
     is_installed "$package" || missing+=("$package")
   done <"$1"
@@ -32,5 +29,4 @@ install_packages() {
       { step "newer package lists" apt-get update --quiet && step "packages again" apt_install "${missing[@]}"; } ||
       fail "$name: apt could not install what $1 names; $(registry_advice apt "the package sources")"
   fi
-  exec {lock}>&-
 }

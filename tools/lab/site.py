@@ -119,7 +119,7 @@ class Site:
         node.set_environment(environment or {})
         return node
 
-    def outcome(self, node: Node, *, seconds: float = 120) -> Outcome:
+    def outcome(self, node: Node, *, seconds: float = 300) -> Outcome:
         """The first report of the node; without record and console if none arrives in time."""
         with contextlib.suppress(TimedOutError):
             wait_for(f"a report of {node.name}", lambda: self.record(node) or self.console_error(node), seconds=seconds)

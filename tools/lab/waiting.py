@@ -12,7 +12,7 @@ class TimedOutError(Exception):
 
 
 def wait_for(
-    description: str, condition: Callable[[], Value | None], *, seconds: float = 120, pause: float = 0.1
+    description: str, condition: Callable[[], Value | None], *, seconds: float = 300, pause: float = 0.1
 ) -> Value:
     """The first value of the condition that is neither None nor False.
 
