@@ -131,14 +131,14 @@ FAULTS = {
     "FSx time-out": Fault(
         hardware={"lustre_answers": False},
         settings=LUSTRE,
-        reported=r"FSx for Lustre file system \S+ could not be mounted at /fsx: no answer within 3 seconds; look "
-        r"whether it is AVAILABLE, and whether its security group lets the nodes in on TCP 988 and 1018-1023",
+        reported=r"FSx for Lustre file system \S+ could not be mounted at /fsx: no answer within 3 seconds; check "
+        r"that it is AVAILABLE, and that its security group lets the nodes in on TCP 988 and 1018-1023",
     ),
     "apt repository down": Fault(
         breaking=repository_down,
         settings=BARE,
         bare=True,
-        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: is there a way out",
+        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: has the network internet access",
     ),
     "expired key": Fault(
         breaking=expired_key,
