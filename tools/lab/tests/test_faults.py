@@ -138,7 +138,7 @@ FAULTS = {
         breaking=repository_down,
         settings=BARE,
         bare=True,
-        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: has the network internet access",
+        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: has the network internet",
     ),
     "expired key": Fault(
         breaking=expired_key,
