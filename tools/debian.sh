@@ -24,9 +24,8 @@ install_packages() {
     step "package lists of this machine's apt" apt-get update --quiet ||
       fail "$name: apt-get update failed; $(registry_advice apt "the package sources")"
   fi
-  if ((${#missing[@]})); then
-    step "packages: ${missing[*]}" apt_install "${missing[@]}" ||
-      { step "newer package lists" apt-get update --quiet && step "packages again" apt_install "${missing[@]}"; } ||
-      fail "$name: apt could not install what $1 names; $(registry_advice apt "the package sources")"
-  fi
+  ((${#missing[@]})) || return 0
+  step "packages: ${missing[*]}" apt_install "${missing[@]}" ||
+    { step "newer package lists" apt-get update --quiet && step "packages again" apt_install "${missing[@]}"; } ||
+    fail "$name: apt could not install what $1 names; $(registry_advice apt "the package sources")"
 }

@@ -97,3 +97,5 @@ def main() -> None:
         if ended.code == ExitCode.INTERRUPTED:
             exit_immediately(ExitCode.INTERRUPTED)
         raise
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # The command has ended; Python would otherwise show a traceback.

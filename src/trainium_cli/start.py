@@ -1,14 +1,19 @@
 """The entry point of `trn`. It is installed without the extra `cli`, so it imports no library."""
 
+import os
+import signal
 import sys
 from importlib.util import find_spec
+from types import FrameType
+from typing import NoReturn
 
 LIBRARIES = ("boto3", "click", "jmespath", "rich")
 """The libraries of the extra `cli`."""
 
 
 def main() -> None:
-    """Run `trn`. Without its extra, print how to install it, and exit with 3."""
+    """Run `trn`, or say that its extra is not installed, with exit code 3."""
+    signal.signal(signal.SIGINT, _interrupted)
     missing = [name for name in LIBRARIES if find_spec(name) is None]
     if missing:
         print(
@@ -19,3 +24,9 @@ def main() -> None:
     from trainium_cli.main import main as run
 
     run()
+
+
+def _interrupted(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Handles Ctrl-C until the command is imported, without a traceback."""
+    os.write(2, b"\nInterrupted.\n")
+    os._exit(130)

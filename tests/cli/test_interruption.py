@@ -60,6 +60,18 @@ with interrupt_message("Interrupted: the nodes keep running, and are billed."):
     assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes keep running, and are billed.\n")
 
 
+def test_ctrl_c_after_the_result_changes_nothing() -> None:
+    program = """
+import atexit, os, signal, sys
+from trainium_cli.main import main
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.argv = ["trn", "explain", "Unable to locate credentials"]
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (ExitCode.OK, "")
+
+
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [("deploy --yes", "Interrupted: nothing was deployed."), ("destroy --yes", "Interrupted: nothing was destroyed.")],
