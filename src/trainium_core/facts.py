@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 
 @cache
 def facts() -> Mapping[str, Any]:
-    """The facts of data/facts.toml and of the runtime, by section and key."""
+    """The facts of data/facts.toml and of trainium_runtime, by section and key."""
     return {**tomllib.loads((DATA / "facts.toml").read_text()), **runtime.facts()}
 
 

@@ -9,7 +9,7 @@ from trainium_core.facts import DATA
 
 
 def html_page(template: str, **values: Any) -> str:
-    """The page of a template in data/, which extends page.html.j2. Every value is escaped.
+    """Render a template in data/ that extends page.html.j2. Every value is escaped.
 
     Characters that UTF-8 cannot encode become question marks.
     """

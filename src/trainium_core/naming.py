@@ -23,10 +23,10 @@ CACHE_PREFIX = "neuron-compile-cache"
 """The S3 prefix of the compile cache in its bucket."""
 
 ASLEEP_PARAMETER = "Asleep"
-"""Parameter of the stack: `true` while the cluster sleeps, else `false`."""
+"""The parameter of the stack that is `true` while the cluster sleeps, else `false`."""
 
 SET_ASLEEP_FUNCTION = "TrainiumCdkSetAsleep"
-"""Logical ID of the function that sets this parameter."""
+"""Logical ID of the function that sets the parameter `Asleep`."""
 
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """The stack that `cdk bootstrap` creates."""
@@ -38,17 +38,17 @@ SOURCE_PREFIX = "source"
 """The S3 prefix of uploaded sources of training jobs, in the bucket of the training stack."""
 
 CHECKPOINT_PREFIX = "checkpoints"
-"""The S3 prefix of the checkpoints, in the same bucket."""
+"""The S3 prefix of checkpoints, in the bucket of the training stack."""
 
 OUTPUT_PREFIX = "output"
-"""The S3 prefix of the trained models, in the same bucket."""
+"""The S3 prefix of trained models, in the bucket of the training stack."""
 
 
 def stack_name(construct_id: str, cluster_name: str) -> str:
     """The CloudFormation name of a stack, from its ID in the app, such as TrnClusterStack.
 
-    For the default cluster it is the ID. For others it starts with the cluster's name, so that no cluster's stack names
-    are prefixes of another's.
+    A stack of the default cluster has its ID as its name. The names of other clusters' stacks begin with the name of
+    the cluster, so that no stack name of one cluster is a prefix of a stack name of another.
     """
     return construct_id if cluster_name == DEFAULT_CLUSTER_NAME else f"{cluster_name}-{construct_id}"
 
@@ -62,14 +62,14 @@ _PRECOMPILE_GROUP = "-precompile"
 
 
 def precompile_group_name(stack: str, cluster_name: str) -> str:
-    """The Auto Scaling group of the precompile host, with the prefix of CloudFormation's generated names."""
+    """The name of the Auto Scaling group of the precompile host. Like generated names, it begins with the stack's."""
     return f"{stack}-{cluster_name}{_PRECOMPILE_GROUP}"
 
 
 def is_of_nodes(group_name: str) -> bool:
     """Whether an Auto Scaling group contains the nodes, not the precompile host.
 
-    CloudFormation ends generated names in capitals, so never in the suffix of that host's group.
+    CloudFormation generates the names of the nodes' groups. They end in capital letters and digits.
     """
     return not group_name.endswith(_PRECOMPILE_GROUP)
 
@@ -80,7 +80,7 @@ def training_job_prefix(cluster_name: str) -> str:
 
 
 FLEET_OUTPUT = "Fleet"
-"""Stack output with the result of the fleet gate at the last deployment."""
+"""Stack output with the result of the fleet gate in the last deployment."""
 
 ENDS_OUTPUT = "Ends"
 """Stack output with the end of the pilot: an instant, or hours after the first deployment, such as `120h`."""
@@ -92,4 +92,4 @@ RECORDS_OUTPUT = "NodeRecords"
 PCS_CLUSTER_OUTPUT = "SlurmCluster"
 PCS_GROUP_OUTPUT = "SlurmNodes"
 PCS_LOGIN_OUTPUT = "SlurmLogin"
-"""Stack outputs of PcsStack: the IDs of its cluster, of its compute node group, and of the group of its login node."""
+"""Outputs of PcsStack: the IDs of its cluster, its compute node group, and the group of its login node."""

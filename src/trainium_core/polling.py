@@ -11,18 +11,18 @@ Value = TypeVar("Value")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 UNANSWERED = 3
-"""Consecutive failed polls until polling ends, enough for a change of network."""
+"""The number of consecutive failed polls that ends polling. Fewer occur while a machine changes its network."""
 
 
 @dataclass
 class Polling:
-    """Counts failed polls, and pauses between polls, each time 1.5 times longer.
+    """Counts failed polls, and pauses between polls. Each pause is 1.5 times as long as the one before it.
 
     Attributes:
         pause: Waits for a number of seconds.
         shortest: Seconds of the first pause.
-        longest: Seconds of the longest pause.
-        unanswered: Failed polls in a row that end the polling.
+        longest: Maximum seconds of a pause.
+        unanswered: Number of consecutive failed polls that ends polling.
     """
 
     pause: Callable[[float], None]
@@ -39,9 +39,13 @@ class Polling:
 
     @contextmanager
     def poll(self, on_unanswered: Callable[[str], None] | None = None) -> Generator[None]:
-        """A context for one poll. A failed poll is reported, and the next one may succeed.
+        """A context for one poll, which suppresses UnavailableError until too many polls in a row have failed.
 
-        Raises UnavailableError after too many failed polls in a row.
+        Args:
+            on_unanswered: Called with a message for each suppressed error.
+
+        Raises:
+            UnavailableError: Too many polls in a row have failed.
         """
         try:
             yield
@@ -62,10 +66,10 @@ def poll_values(
 
     Args:
         read: Reads a value; None if it does not exist.
-        absent: The error message for None.
+        absent: Error message for a value that does not exist.
         pause: Waits for a number of seconds.
         seconds: The pause after an error.
-        unanswered: Errors in a row that end the polling.
+        unanswered: Number of consecutive errors that ends polling.
 
     Raises:
         UnavailableError: Too many errors in a row, or the value does not exist.

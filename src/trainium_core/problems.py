@@ -1,4 +1,4 @@
-"""Messages about mistakes in a plan: the setting, the given and allowed values, the nearest match, and the fix."""
+"""Messages about mistakes in a plan: the setting, its value, the allowed values, the nearest one, and the fix."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,20 @@ WHOLE_FILE = "cdk.json"
 OVERRIDE = "-c"
 """Key of a problem of an option `-c` without the name of a setting."""
 
-_SHOWN = 120  # characters of a value, such as a setup script that was given in place of its path
+_SHOWN = 120  # characters of a value, which can be long: a setup script in place of its path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A problem that prevents a deployment. `key`: a setting without its prefix, WHOLE_FILE or OVERRIDE."""
+    """A problem that prevents a deployment.
+
+    Attributes:
+        key: A setting without its prefix, WHOLE_FILE or OVERRIDE.
+        got: The value in the plan; None for a missing setting.
+        allowed: The allowed values.
+        nearest: The allowed value closest to the one in the plan, if any is close.
+        fix: What to do.
+    """
 
     key: str
     got: object
@@ -36,7 +44,11 @@ class Problem:
 
 
 class PlanError(ValueError):
-    """A plan cannot be deployed. `problems`: all of its problems."""
+    """A plan cannot be deployed.
+
+    Attributes:
+        problems: The problems that were found.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

@@ -48,14 +48,14 @@ class JobRequest:
         Choice((*CONSTRUCT_IDS, SLURM)),
         meaning="Engine of the job, one of trn:stacks.",
         default=None,
-        left_out="the first of trn:stacks that runs jobs, the cluster before others",
+        default_text="the first of trn:stacks that runs jobs, the cluster before others",
     )
     source: str | None = setting(
         "source",
         Text("the path of a directory"),
         meaning="Directory that is packed and unpacked on every node.",
         default=None,
-        left_out="only the script",
+        default_text="only the script",
     )
     name: str | None = setting(
         "name",
@@ -65,21 +65,21 @@ class JobRequest:
         ),
         meaning="Prefix of the job's ID, which ends with the time.",
         default=None,
-        left_out="the script's name",
+        default_text="the script's name",
     )
     nodes: int | None = setting(
         "nodes",
         WholeNumber(1),
         meaning="Number of the cluster's nodes for the job.",
         default=None,
-        left_out="all of them",
+        default_text="all of them",
     )
     queue: str | None = setting(
         "queue",
         Pattern(QUEUE_NAME, "a queue of trn:pcs_queues"),
         meaning="Slurm queue in which the job waits. Slurm only.",
         default=None,
-        left_out="the first of trn:pcs_queues",
+        default_text="the first of trn:pcs_queues",
     )
     priority: int = setting(
         "priority",
@@ -98,7 +98,7 @@ class JobRequest:
         Variables(),
         meaning="Environment variables of the job. No secrets: they are readable in the bucket.",
         default_factory=dict[str, str],
-        left_out="none",
+        default_text="none",
     )
     secrets: Mapping[str, str] = setting(
         "secrets",
@@ -106,7 +106,7 @@ class JobRequest:
         meaning="Environment variables whose values the nodes read from Secrets Manager or Parameter Store, by ARN; "
         "trn:job_secrets allows them to.",
         default_factory=dict[str, str],
-        left_out="none",
+        default_text="none",
     )
     inputs: Mapping[str, str] = setting(
         "inputs",
@@ -114,14 +114,14 @@ class JobRequest:
         meaning="Data that every node fetches into TRN_INPUT_DIR before it starts, by name: S3 URLs in a folder of "
         "trn:job_inputs, or paths, which are uploaded.",
         default_factory=dict[str, str],
-        left_out="none",
+        default_text="none",
     )
     checkpoints: str | None = setting(
         "checkpoints",
         Pattern(S3_FOLDER, "a folder in S3, such as s3://my-models/checkpoints"),
         meaning="Folder in S3 with the checkpoints of each job in a subfolder: trn:job_checkpoints, or below it.",
         default=None,
-        left_out="trn:job_checkpoints, else the cluster's bucket",
+        default_text="trn:job_checkpoints, else the cluster's bucket",
     )
     retries: int = setting(
         "retries",
@@ -134,24 +134,24 @@ class JobRequest:
         ListOf(WholeNumber(1, 255), "a list of exit codes from 1 to 255, such as [75, 137]"),
         meaning="Exit codes of the script that also cause a restart.",
         default=(),
-        left_out="none",
+        default_text="none",
     )
     retry_on_hang: bool = setting(
-        "retry_on_hang", YesNo(), meaning="Whether a hang causes a restart.", default=True, left_out="true"
+        "retry_on_hang", YesNo(), meaning="Whether a hang causes a restart.", default=True, default_text="true"
     )
     hang_minutes: int | None = setting(
         "hang_minutes",
         WholeNumber(1, _MAX_MINUTES),
         meaning="Minutes without output of the first node after which the job counts as hung, unless a compiler runs.",
         default=None,
-        left_out="never: a first compile may be silent for an hour",
+        default_text="never: a first compile may be silent for an hour",
     )
     time_limit_minutes: int | None = setting(
         "time_limit_minutes",
         WholeNumber(1, _MAX_MINUTES),
         meaning="Time limit of the job in minutes from its first start, including restarts and waits for nodes.",
         default=None,
-        left_out="no limit",
+        default_text="no limit",
     )
     checkpoint_seconds: int = setting(
         "checkpoint_seconds",
@@ -170,10 +170,10 @@ class JobRequest:
         Choice(tuple(frameworks())),
         meaning="Software stack whose environment is activated, of those on the nodes' image.",
         default=None,
-        left_out="that of trn:framework, else the image's first",
+        default_text="that of trn:framework, else the image's first",
     )
     compile_cache: bool = setting(
-        "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, left_out="true"
+        "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, default_text="true"
     )
     observe: bool = setting(
         "observe",
@@ -181,7 +181,7 @@ class JobRequest:
         meaning="Whether it reports counters of the frameworks: operators on the CPU, compilations and their reasons, "
         "compiler errors. Not for timing.",
         default=False,
-        left_out="false",
+        default_text="false",
     )
     profile: tuple[int, ...] = setting(
         "profile",
@@ -189,14 +189,14 @@ class JobRequest:
         meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, the nodes. Not for "
         "timing.",
         default=(),
-        left_out="none",
+        default_text="none",
     )
     profile_device: bool = setting(
         "profile_device",
         YesNo(),
         meaning="Whether the profile has traces of the devices too, which take device memory and disk space.",
         default=False,
-        left_out="false",
+        default_text="false",
     )
     training_plan: str | None = setting(
         "training_plan",
@@ -209,7 +209,7 @@ class JobRequest:
         WholeNumber(0, _MAX_MINUTES),
         meaning="Minutes that it may wait for spot capacity, in addition to its time limit. SageMaker only.",
         default=None,
-        left_out="as long as the time limit",
+        default_text="as long as the time limit",
     )
     warm_pool_minutes: int = setting(
         "warm_pool_minutes",

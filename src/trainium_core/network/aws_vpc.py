@@ -25,7 +25,7 @@ _NO_OPTIONS = "default"
 """The DhcpOptionsId of a VPC without DHCP options (EC2 API Reference, AssociateDhcpOptions)."""
 
 _SERVERS_WITHOUT_OPTIONS = ("169.254.169.253",)
-"""The DNS server that Nitro instances then use (Amazon VPC User Guide, DHCP option set concepts)."""
+"""The DNS server of Nitro instances in a VPC without DHCP options (Amazon VPC User Guide, DHCP option set concepts)."""
 
 _TARGETS = (
     "NatGatewayId",
@@ -75,8 +75,8 @@ class AwsNetwork(AwsService):
 
     def vpc(self, vpc_id: str) -> Vpc | None:
         with read_errors("ec2:DescribeVpcs", absent=("InvalidVpcID.",)):
-            found = self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]
-            return self._with_dns(found[0]) if found else None
+            for entry in self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]:
+                return self._with_dns(entry)
         return None
 
     def vpcs_excluding(self, cluster: str) -> int:
@@ -135,7 +135,7 @@ def _cluster_of(entry: Mapping[str, Any]) -> str | None:
 
 
 def _default_target(table: Mapping[str, Any]) -> str | None:
-    """The target of the default route. A route to a deleted target is a `blackhole`, and does not count."""
+    """The target of the default route. A route to a deleted target, in the state `blackhole`, does not count."""
     for route in table.get("Routes", []):
         if route.get("DestinationCidrBlock") == _ANYWHERE and route.get("State", "active") == "active":
             return next((route[target] for target in _TARGETS if route.get(target)), "an unknown target")

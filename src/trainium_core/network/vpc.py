@@ -7,7 +7,12 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class PlacementGroup:
-    """`strategy` and `state` are EC2's terms, such as cluster and available."""
+    """A placement group.
+
+    Attributes:
+        strategy: EC2's term, such as cluster.
+        state: EC2's term, such as available.
+    """
 
     name: str
     strategy: str
@@ -32,9 +37,9 @@ class Vpc:
 
     Attributes:
         dns_support: Whether Amazon's resolver answers.
-        dns_hostnames: Also required for private names of endpoints.
-        cidr: First block.
-        dns_servers: DNS servers in its DHCP options, AmazonProvidedDNS or addresses; None if they cannot be read.
+        dns_hostnames: Whether instances get DNS names; private names of endpoints require both attributes.
+        cidr: The primary IPv4 block.
+        dns_servers: DNS servers in the DHCP options, AmazonProvidedDNS or addresses; None if EC2 has no such options.
     """
 
     vpc_id: str
@@ -46,7 +51,11 @@ class Vpc:
 
 @dataclass(frozen=True, kw_only=True)
 class RouteTable:
-    """`default_target`: ID of the target of 0.0.0.0/0, such as nat-...; None without such a route."""
+    """A route table.
+
+    Attributes:
+        default_target: ID of the target of 0.0.0.0/0, such as nat-...; None without an active default route.
+    """
 
     route_table_id: str
     default_target: str | None
@@ -58,8 +67,9 @@ class VpcEndpoint:
 
     Attributes:
         service: Short name, such as s3.
-        cluster: Its tag trn:cluster, if any.
-        policy: Its endpoint policy as JSON; None if EC2 returns none.
+        private_dns: Whether the service's DNS name resolves to the endpoint in the VPC.
+        cluster: Value of the tag trn:cluster, if any.
+        policy: Endpoint policy as JSON; None if EC2 returns none.
     """
 
     service: str
@@ -71,22 +81,26 @@ class VpcEndpoint:
 
 
 class Network(Protocol):
-    def zones_offering(self, instance_type: str) -> Collection[str]: ...
+    def zones_offering(self, instance_type: str) -> Collection[str]:
+        """The IDs of the region's Availability Zones that offer the type."""
+        ...
 
     def subnet(self, subnet_id: str) -> Subnet | None: ...
 
     def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
-        """The number of private addresses that a cluster's running nodes use in the subnet."""
+        """The number of private IPv4 addresses of the cluster's pending and running instances in the subnet."""
         ...
 
     def vpc(self, vpc_id: str) -> Vpc | None: ...
 
     def vpcs_excluding(self, cluster: str) -> int:
-        """The number of VPCs, without those of the cluster."""
+        """The number of VPCs that do not belong to the cluster."""
         ...
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
-        """The subnet's route table, else the main route table of its VPC."""
+        """The subnet's route table, else the main route table of its VPC; None without both."""
         ...
 
-    def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]: ...
+    def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:
+        """The available endpoints of a VPC."""
+        ...

@@ -16,9 +16,12 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class FleetResources:
-    """None for resources that CloudFormation has not created yet.
+    """Where the nodes of a stack are found.
 
-    service: the nodes, if a service runs them without an Auto Scaling group.
+    Attributes:
+        group: Name of the Auto Scaling group; None until CloudFormation has created it, or with `service`.
+        records_bucket: Bucket of the node records; None until CloudFormation has created it.
+        service: The nodes, if a service runs them without an Auto Scaling group.
     """
 
     group: str | None
@@ -31,25 +34,39 @@ class NoFleetError(UnavailableError):
 
 
 def deployed_fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
-    """The fleets of a template, of any engine. physical_ids: by logical ID, of existing resources."""
+    """The fleets of a template, of any engine.
+
+    Args:
+        resources: The resources of the template.
+        physical_ids: Physical IDs of the existing resources, by logical ID.
+    """
     of_services = (fleet for nodes in SERVICE_NODES for fleet in nodes.fleets(resources, physical_ids))
     return (*fleets_in(resources, physical_ids), *of_services)
 
 
 class AwsFleets(AwsStacks):
-    """Caches the group and bucket of a stack that does not change."""
+    """Finds the nodes of stacks. Caches the group and the bucket of a stack until its status changes."""
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self._resources: dict[tuple[str, str], FleetResources] = {}
 
     def fleets(self, stack: DeployedStack) -> Sequence[DeployedFleet]:
-        """The nodes that a stack's template defines. Raises UnavailableError."""
+        """The nodes that a stack's template defines.
+
+        Raises:
+            UnavailableError: CloudFormation does not answer.
+        """
         resources = self.template_resources(stack.stack_id, stack.status)
         return deployed_fleets(resources, self._physical_ids(stack.stack_id))
 
     def fleet_resources(self, name: str, stack: DeployedStack) -> FleetResources:
-        """From the outputs of a stack, else from its template. Raises NoFleetError if it defines no nodes."""
+        """Where the nodes of a stack are found, from its outputs, else from its template.
+
+        Raises:
+            NoFleetError: The template defines no nodes.
+            UnavailableError: The template defines the nodes of several clusters, or CloudFormation does not answer.
+        """
         state = (stack.stack_id, stack.status)
         if state not in self._resources:
             found = self._read_resources(name, stack)

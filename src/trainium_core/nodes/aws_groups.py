@@ -18,7 +18,7 @@ EXISTING_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
 class AwsNodeGroupControl(AwsService):
-    """The groups of trainium_core.nodes.groups.NoticeAccount."""
+    """Implements the requests about groups of trainium_core.nodes.groups.NoticeAccount."""
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         if not names:
@@ -52,7 +52,7 @@ class AwsNodeGroupControl(AwsService):
             }
 
     def _instances(self, names: Sequence[str]) -> dict[str, Counter[str]]:
-        """From EC2: a group releases an instance before it is terminated."""
+        """The instances by state, from EC2: Auto Scaling no longer lists those that it is terminating."""
         filters = [
             {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
             {"Name": "instance-state-name", "Values": list(EXISTING_STATES)},

@@ -20,7 +20,7 @@ from trainium_wire.node_record import StoredRecord
 
 class AwsUsage(AwsService):
     def usage(self, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-        """The use of nodes, from the bucket of their records. Raises UnavailableError."""
+        """The usage of nodes, from the bucket of their records. Raises UnavailableError."""
         with read_errors(f"s3:GetObject on the bucket {bucket}"):
             try:
                 return read_usage(self.client("s3"), bucket, instances, now=now)
@@ -29,7 +29,7 @@ class AwsUsage(AwsService):
 
 
 class AwsNodes(AwsFleets):
-    """Implements trainium_core.nodes.report.Nodes. Later reads fetch only what changed in S3."""
+    """Implements trainium_core.nodes.report.Nodes. After the first read, only changed objects are read from S3."""
 
     _store: NodeStore | None = None
 

@@ -1,4 +1,4 @@
-"""Notifies the nodes of a cluster of their end, in the membership, which every node reads."""
+"""Writes notices, such as of the end of a cluster, into the membership, which every node reads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ _NO_BUCKET = ("NoSuchBucket",)
 
 
 class AwsNodeNotices(AwsFleets):
-    """The notices of trainium_core.nodes.groups.NoticeAccount."""
+    """Implements the requests about notices of trainium_core.nodes.groups.NoticeAccount."""
 
     def notices(self, stack: str) -> Sequence[Notice]:
         bucket = self._records(stack)
@@ -25,26 +25,26 @@ class AwsNodeNotices(AwsFleets):
         return ()
 
     def announce(self, stack: str, notice: Notice) -> bool:
-        return self._change(stack, lambda there: (*without(there, notice.kind), notice))
+        return self._change(stack, lambda current: (*without(current, notice.kind), notice))
 
     def withdraw(self, stack: str, kind: str) -> None:
-        self._change(stack, lambda there: without(there, kind))
+        self._change(stack, lambda current: without(current, kind))
 
     def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
-        """Whether there is a membership, which then has the notices."""
+        """Change the notices in the membership. Returns False without a membership."""
         bucket = self._records(stack)
         if bucket is None:
             return False
         with write_errors(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
             store = self._store(bucket)
             for _ in range(_ATTEMPTS):
-                there = store.membership()
-                if there.etag is None:
+                stored = store.membership()
+                if stored.etag is None:
                     return False
-                wanted = replace(there.membership, notices=change(there.membership.notices))
-                if wanted == there.membership or store.write_membership(wanted, replacing=there):
+                changed = replace(stored.membership, notices=change(stored.membership.notices))
+                if changed == stored.membership or store.write_membership(changed, replacing=stored):
                     return True
-            raise RequestRefusedError(f"the membership changed {_ATTEMPTS} times in the meantime")
+            raise RequestRefusedError(f"the membership changed during each of {_ATTEMPTS} attempts to write it")
         return False
 
     def _records(self, stack: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Starts, reads and ends the host of `trn precompile`."""
+"""Starts, reads and terminates the host of `trn precompile`."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,12 +10,18 @@ from trainium_wire.keys import PRECOMPILE_PREFIX, instance_of_key
 from trainium_wire.node_record import LARGEST_RECORD
 
 OVER = "over"
-"""The state that a host reports when it is done."""
+"""The state in the record of a host that has finished."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostState:
-    """wanted: whether a host is desired. instances: IDs of running hosts. refusal: why none was launched."""
+    """The state of the host's Auto Scaling group.
+
+    Attributes:
+        wanted: Whether the desired size of the group is 1.
+        instances: IDs of the instances in the group.
+        refusal: Why the last launch failed, if a host is wanted and the group has no instance; otherwise empty.
+    """
 
     wanted: bool
     instances: tuple[str, ...] = ()
@@ -33,14 +39,28 @@ _ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
 
 
 class AwsPrecompileHost(AwsService):
-    """The host of one cluster. group: name of its Auto Scaling group. bucket: of the node records."""
+    """The host of one cluster.
+
+    Args:
+        region: The region of the cluster.
+        group: Name of the host's Auto Scaling group.
+        bucket: Bucket of the node records.
+        clients: Default: clients of boto3.
+    """
 
     def __init__(self, region: str, group: str, bucket: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self._group, self._bucket = group, bucket
 
     def state(self, *, since: datetime | None = None) -> HostState | None:
-        """None without the group. since: ignore launch errors before this time. Raises UnavailableError."""
+        """The current state; None if the group does not exist.
+
+        Args:
+            since: Launch errors before this time are ignored. Default: all are.
+
+        Raises:
+            UnavailableError: Auto Scaling does not answer.
+        """
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             found = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._group])
         if not found["AutoScalingGroups"]:
@@ -52,9 +72,13 @@ class AwsPrecompileHost(AwsService):
         return HostState(wanted=wanted, instances=instances, refusal=refusal)
 
     def start(self, until: datetime) -> None:
-        """Launch the host, and schedule its end in Auto Scaling, in case the caller does not end it.
+        """Set the size of the group to 1, and schedule its reset, in case the caller does not call end().
 
-        Raises RequestRefusedError if no host was launched.
+        Args:
+            until: The scheduled time of the reset.
+
+        Raises:
+            RequestRefusedError: Auto Scaling refused a request.
         """
         client = self.client("autoscaling")
         with write_errors("autoscaling:PutScheduledUpdateGroupAction"):
@@ -68,7 +92,7 @@ class AwsPrecompileHost(AwsService):
             client.update_auto_scaling_group(AutoScalingGroupName=self._group, DesiredCapacity=1)
 
     def end(self) -> None:
-        """Raises RequestRefusedError."""
+        """Set the size of the group to 0, so that the host is terminated. Raises RequestRefusedError."""
         with write_errors("autoscaling:UpdateAutoScalingGroup"):
             self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=self._group, DesiredCapacity=0)
 

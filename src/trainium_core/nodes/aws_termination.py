@@ -1,4 +1,4 @@
-"""Terminates a node, as a loss of its machine would."""
+"""Terminates a node, to simulate the loss of its machine."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -11,7 +11,14 @@ class AwsNodeTermination(AwsService):
     """Terminates instances of a cluster. Its Auto Scaling group replaces them."""
 
     def terminate(self, instance_id: str) -> datetime:
-        """When EC2 accepted it, by the clock of AWS, as nodes have it. Raises RequestRefusedError."""
+        """Terminate an instance.
+
+        Returns:
+            When EC2 accepted the request, by AWS's clock, with which nodes synchronise theirs.
+
+        Raises:
+            RequestRefusedError: EC2 refused the request.
+        """
         with write_errors("ec2:TerminateInstances"):
             answer = self.client("ec2").terminate_instances(InstanceIds=[instance_id])
         date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")

@@ -1,4 +1,4 @@
-"""How many running nodes a change set would end, and why."""
+"""How many running nodes a change set would terminate, and why."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
 
 _BY_REFERENCE = ("LaunchTemplateId", "Uses")
-"""Properties that refer to other resources: those of the stack, which may be replaced, and others."""
+"""The properties of the node version that can refer to other resources of the stack."""
 
 _USED = (
     _TEMPLATE,
@@ -27,7 +27,7 @@ _USED = (
     "AWS::IAM::InstanceProfile",
     "AWS::S3::Bucket",
 )
-"""The resource types that they may refer to."""
+"""The resource types to which the properties in _BY_REFERENCE may refer."""
 
 _STEADY = frozenset({*_USED, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::IAM::Role", "AWS::KMS::Key"} - {_TEMPLATE})
 """Resource types whose IDs, names and ARNs change only if they are replaced."""
@@ -43,18 +43,21 @@ _CALLED = {nodes.resource_type: nodes.called for nodes in SERVICE_NODES}
 
 
 class NodeChanges(ChangeSets, Protocol):
-    """The requests of this decision."""
+    """The requests for the decision about a change set."""
 
     def running_nodes(self, stack: str) -> int:
-        """The number of billed nodes of the stack; 0 without the stack. Raises UnavailableError."""
+        """The number of pending and running nodes of the stack; 0 without the stack. Raises UnavailableError."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndingNodes:
-    """`count` of the running nodes end, for `reasons`, each a clause.
+    """The running nodes that a change set terminates.
 
-    template_changes: whether the launch template changes in a way that running nodes do not adopt.
+    Attributes:
+        count: The number of nodes.
+        reasons: Why, each as a clause.
+        template_changes: Whether the launch template changes, which running nodes do not adopt.
     """
 
     count: int
@@ -63,7 +66,12 @@ class EndingNodes:
 
 
 def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
-    """Judge a change set of a stack with `running` nodes. An unknown change is assumed to end nodes."""
+    """Determine which nodes a change set terminates. A change whose effect is unknown is assumed to terminate nodes.
+
+    Args:
+        changes: The changes of the change set.
+        running: Number of running nodes of the stack.
+    """
     changes = [change for change in changes if change.kind != GROUP or is_of_nodes(change.physical_id)]
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
@@ -77,7 +85,7 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
 
 
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
-    """Why all nodes end."""
+    """The reasons why the change set terminates all nodes, if it does."""
     others = _ReplacedResources(changes)
     new = sorted({change.kind for change in changes if change.kind in _USED and others.is_new(change)})
     for change in changes:
@@ -117,7 +125,7 @@ class _ReplacedResources:
         self._changes = {change.logical_id: change for change in changes if change.logical_id}
 
     def is_new(self, change: ResourceChange) -> bool:
-        """Whether a resource is added or replaced. An unknown change is assumed to be."""
+        """Whether a resource is added or replaced. A change whose effect is unknown counts as a replacement."""
         if change.replacement != "Conditional":
             return change.action == "Add" or change.replacement == "True"
         in_place = _CONDITIONAL_OF_GROUP if change.kind == GROUP else frozenset[str]()
@@ -136,7 +144,7 @@ class _ReplacedResources:
 
 
 def _changed_keys(version: ResourceChange, name: str) -> list[str]:
-    """Changed keys of a property; none if the change set does not show both values in full."""
+    """Changed keys of a property; empty if the change set does not show both values in full."""
     values = version.properties[name]
     before, after = _mapping(values.before), _mapping(values.after)
     if before is None or after is None:
@@ -158,7 +166,7 @@ def _image_now(version: ResourceChange) -> str | None:
 
 
 def _image_after(version: ResourceChange) -> str | None:
-    """None if the change set does not say: the parameter may resolve to the same image."""
+    """None if the change set does not show the image: a changed parameter may resolve to the same image."""
     if "Image" in version.properties:
         return version.properties["Image"].after
     named = version.properties["ImageSetting"].after

@@ -17,15 +17,18 @@ class DeployedFleet:
     """The nodes of one cluster in a stack.
 
     Attributes:
-        engine: Key of the engine that runs them.
-        group: Name of their Auto Scaling group; None until CloudFormation has created it, and without one.
-        service_group: Physical ID of the group of a service that runs them; None as above.
-        records_bucket: None until CloudFormation has created it.
+        cluster: Name of the cluster.
+        group: Name of the Auto Scaling group; None until CloudFormation has created it, or if a service runs the nodes.
+        records_bucket: Bucket of the node records; None until CloudFormation has created it.
+        instance_type: None if the template does not show the type.
         nodes: Maximum number of nodes.
+        engine: Key of the engine that runs the nodes.
+        service_group: Physical ID of the group, if a service runs the nodes; None until CloudFormation has created it.
         market: on-demand, spot or capacity-block.
-        replacements: Failed nodes that may be replaced within 24 hours.
+        reservation_id: Reservation or Capacity Block in which the nodes are launched, if any.
+        replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         ends: An instant, or hours after the creation of the stack; None without an end.
-        idle_minutes: Minutes without use after which the nodes end; None if they do not.
+        idle_minutes: Minutes without use after which the nodes are terminated; None if unused nodes keep running.
     """
 
     cluster: str
@@ -43,16 +46,21 @@ class DeployedFleet:
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
-    """The fleets of a template that Auto Scaling groups run. physical_ids: by logical ID, of existing resources."""
+    """The fleets of a template that Auto Scaling groups run.
+
+    Args:
+        resources: The resources of the template.
+        physical_ids: Physical IDs of the existing resources, by logical ID.
+    """
     return tuple(_fleets(resources, physical_ids))
 
 
 def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> Iterator[DeployedFleet]:
-    for name, made in resources.items():
-        clusters = clusters_in({name: made}) if made["Type"] == GROUP else ()
+    for name, resource in resources.items():
+        clusters = clusters_in({name: resource}) if resource["Type"] == GROUP else ()
         if not clusters:
             continue
-        group = _object(made.get("Properties"))
+        group = _object(resource.get("Properties"))
         if not is_of_nodes(_text(group.get("AutoScalingGroupName")) or ""):
             continue
         gate = _gate_of(resources, name)
@@ -73,12 +81,12 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
 
 
 def _gate_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
-    gates = (_object(made.get("Properties")) for made in resources.values() if made["Type"] == _GATE)
+    gates = (_object(resource.get("Properties")) for resource in resources.values() if resource["Type"] == _GATE)
     return next((gate for gate in gates if gate.get("GroupName") == {"Ref": group}), _object(None))
 
 
 def launch_data(resources: TemplateResources, template_id: Any) -> Mapping[str, Any]:
-    """The data of the launch template that a property refers to; empty if it is not in the stack."""
+    """The data of the launch template to which a property refers; empty if the stack does not contain the template."""
     template = _object(resources.get(str(_object(template_id).get("Ref"))))
     return _object(_object(template.get("Properties")).get("LaunchTemplateData"))
 
@@ -90,7 +98,7 @@ def reservation_of(launched: Mapping[str, Any]) -> str | None:
 
 
 def physical_id_of(value: Any, physical_ids: Mapping[str, str]) -> str | None:
-    """The physical ID of the resource that a property refers to; None until it exists."""
+    """The physical ID of the resource to which a property refers; None until the resource exists."""
     match value:
         case {"Ref": str(name)}:
             return physical_ids.get(name)

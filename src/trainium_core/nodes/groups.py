@@ -9,7 +9,13 @@ from trainium_wire.membership import Notice
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """An Auto Scaling group. `wanted`: desired instances. `instances`: number of instances by EC2's state."""
+    """An Auto Scaling group.
+
+    Attributes:
+        name: Name of the group.
+        wanted: Desired number of instances; 0 for a deleted group.
+        instances: Number of instances by EC2's state.
+    """
 
     name: str
     wanted: int
@@ -24,15 +30,22 @@ class NoticeAccount(Protocol):
         ...
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
-        """Set the desired size to 0. for_good: also the maximum, so that only a stack update brings nodes back."""
+        """Set the desired and the minimum size to 0.
+
+        Args:
+            name: Name of the group.
+            for_good: Whether to set the maximum size to 0 too, so that only a stack update brings nodes back.
+        """
         ...
 
     def notices(self, stack: str) -> Sequence[Notice]:
-        """The notices to the nodes of a stack; none without the stack or a membership."""
+        """The notices to the nodes of a stack; empty without the stack or a membership."""
         ...
 
     def announce(self, stack: str, notice: Notice) -> bool:
-        """Notify the nodes, replacing an earlier notice of this kind. Returns False without a membership."""
+        """Notify the nodes. Replaces an earlier notice of the same kind. Returns False without a membership."""
         ...
 
-    def withdraw(self, stack: str, kind: str) -> None: ...
+    def withdraw(self, stack: str, kind: str) -> None:
+        """Remove the notice of this kind, if there is one."""
+        ...

@@ -10,16 +10,17 @@ from trainium_core.problems import SETTING_PREFIX
 
 
 def torchrun_command(plan: Plan) -> str:
-    """The torchrun line that every node of the plan runs."""
+    """The torchrun command line that every node of the plan runs."""
     return _torchrun_line(plan.nodes, plan.processes_per_node)
 
 
 def _torchrun_line(nodes: int, processes: int) -> str:
-    """The torchrun line that every node runs: one process for each logical NeuronCore or GPU.
+    """The torchrun command line that every node runs, with one process for each logical NeuronCore or GPU.
 
     A login shell puts the framework's programs on PATH, and sets the node's rank and the address of the first node from
-    the membership. The line starts one, so that it works in a shell, a session and a service. Ranks are static: the
-    c10d rendezvous would rank nodes by host name, and rank 0 must be at the address that all nodes receive.
+    the membership. The command line starts a login shell, so that it works in a shell, a session and a service. Ranks
+    are static: the c10d rendezvous would rank nodes by host name, and rank 0 must be at the address that all nodes
+    receive.
     """
     return (
         f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node={processes} "
@@ -31,8 +32,11 @@ def _torchrun_line(nodes: int, processes: int) -> str:
 DOCUMENT = "AWS-StartInteractiveCommand"
 
 LOGIN = "sudo -iu $(id -nu 1000)"
-"""User 1000 is the image's default user. Session Manager's shell reads no profile, and its limits are too low for EFA.
-The user is given by name: the agent runs this with `sh -c`, where sudo's `#1000` starts a comment."""
+"""Starts a login shell of the image's default user, who has ID 1000.
+
+Session Manager's own shell reads no profile, and its limits are too low for EFA. `id` translates the user ID to a name:
+the agent runs this text with `sh -c`, where sudo's `#1000` would start a comment.
+"""
 
 PROGRAMS = {
     "aws": "the AWS CLI",
@@ -55,7 +59,13 @@ def session_command(region: str, instance_id: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class NextStep:
-    """An output of the stack: its name, its purpose, and the value or command."""
+    """An output of the stack.
+
+    Attributes:
+        name: Name of the output.
+        meaning: Description of the output.
+        value: The value, or the command to copy.
+    """
 
     name: str
     meaning: str
@@ -86,7 +96,9 @@ def next_steps(
         cluster_name: Name of the cluster.
         nodes: Number of nodes.
         processes: Processes of torchrun on each node.
-        region, group_name, cache_url: May be CDK tokens.
+        region: The region, which may be a CDK token.
+        group_name: Name of the Auto Scaling group, which may be a CDK token.
+        cache_url: URL of the compile cache, which may be a CDK token.
         destroy: The command that destroys the stack.
         sessions: Whether Session Manager reaches the nodes.
     """
@@ -109,17 +121,17 @@ def next_steps(
         value=f"trn nodes{of_cluster}",
     )
     train = _torchrun_line(nodes, processes)
-    yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
+    yield NextStep(name="Torchrun", meaning="Starts training; to be run on every node", value=train)
     yield NextStep(name="CompileCache", meaning="The folder of compiled graphs", value=cache_url)
     yield NextStep(
         name="Sleep",
-        meaning="Terminates the nodes and everything else that is billed hourly; cache and file systems stay",
+        meaning="Terminates the nodes, and deletes endpoints and NAT gateway of a new VPC; cache and file systems stay",
         value=f"trn sleep{of_cluster}",
     )
     yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_cluster}")
-    yield NextStep(name="Destroy", meaning="Removes everything", value=destroy)
+    yield NextStep(name="Destroy", meaning="Deletes the stack; retained resources stay", value=destroy)
 
 
 def _of_cluster(cluster_name: str) -> str:
-    """The option that names the cluster, for a command that reads a plan without its name."""
+    """The option that names the cluster, for commands that may read a plan without the cluster's name."""
     return "" if cluster_name == DEFAULT_CLUSTER_NAME else f" -c {SETTING_PREFIX}cluster_name={cluster_name}"

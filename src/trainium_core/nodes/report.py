@@ -1,4 +1,4 @@
-"""The report on the nodes of a cluster, with the same rules as fleet gate and node reconciler."""
+"""The report on the nodes of a cluster, by the same rules as the fleet gate and the node reconciler."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from trainium_wire.node_record import Check, StoredRecord, failures
 
 
 class NodesNotCreatedError(UnavailableError):
-    """The nodes' group does not exist yet, or has been deleted. status: of the stack."""
+    """The group of the nodes does not exist yet, or has been deleted.
+
+    Attributes:
+        status: Status of the stack.
+    """
 
     def __init__(self, stack: str, status: str) -> None:
         super().__init__(f"the stack {stack} is in {status}: the group of its nodes does not exist")
@@ -22,7 +26,16 @@ class NodesNotCreatedError(UnavailableError):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeInstance:
-    """An instance of the cluster's group. `leaving`: Auto Scaling replaces it. `state`: EC2's state."""
+    """An instance of the cluster's group.
+
+    Attributes:
+        instance_id: ID of the instance.
+        zone: Availability Zone ID, or name if EC2 does not return the ID; empty if EC2 returns neither.
+        address: Private IPv4 address; empty if EC2 returns none.
+        state: EC2's state.
+        launched: Launch time, if EC2 returns it.
+        leaving: Whether Auto Scaling is replacing the instance.
+    """
 
     instance_id: str
     zone: str
@@ -33,7 +46,7 @@ class NodeInstance:
 
 
 def node_instance(instance_id: str, described: Mapping[str, Any], *, leaving: bool = False) -> NodeInstance:
-    """An instance, from EC2's description, which is empty if EC2 does not have it."""
+    """An instance, from EC2's description, which is empty if EC2 does not return the instance."""
     placement = described.get("Placement", {})
     return NodeInstance(
         instance_id=instance_id,
@@ -47,7 +60,13 @@ def node_instance(instance_id: str, described: Mapping[str, Any], *, leaving: bo
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceGroup:
-    """A group whose nodes a service starts for jobs. least: nodes without jobs. most: nodes that jobs can start."""
+    """A group whose nodes a service starts for jobs.
+
+    Attributes:
+        least: Number of nodes without jobs.
+        most: Maximum number of nodes.
+        instances: The current instances.
+    """
 
     least: int
     most: int
@@ -56,7 +75,12 @@ class ServiceGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class JobBounds:
-    """Nodes that start with jobs. most: the current maximum of the group. planned: that of its template."""
+    """The size limits of a group whose nodes start with jobs.
+
+    Attributes:
+        most: Current maximum number of nodes.
+        planned: Maximum number of nodes in the template.
+    """
 
     most: int
     planned: int
@@ -67,10 +91,12 @@ class DeployedNodes:
     """The observed nodes.
 
     Attributes:
-        wanted: Desired size of the group; the number of nodes without jobs if they start with jobs.
-        records: Of current and former nodes.
+        wanted: Desired size of the group; if nodes start with jobs, the number of nodes without jobs.
+        instances: The instances of the group.
+        records: Records of current and former nodes, by instance ID.
+        membership: The current membership.
         suspended: Suspended processes of the group.
-        for_jobs: None if nodes do not start with jobs.
+        for_jobs: Size limits if nodes start with jobs; None otherwise.
     """
 
     wanted: int
@@ -83,7 +109,7 @@ class DeployedNodes:
 
 class Nodes(Protocol):
     def nodes(self, stack: str) -> DeployedNodes | None:
-        """None if the stack does not exist."""
+        """The nodes of a stack; None if the stack does not exist."""
         ...
 
 
@@ -93,8 +119,10 @@ class NodeStatus:
 
     Attributes:
         state: proven, failed, draining, booting (no record yet), leaving (being replaced), or EC2's state.
-        since: Time of the report; None without one.
-        problem: What is wrong, or waited for; empty if nothing is.
+        since: Time of the node's record; None without a record.
+        launched: Launch time, if EC2 returns it.
+        problem: What is wrong, or what the node waits for; empty otherwise.
+        checks: The checks in the node's record.
     """
 
     instance_id: str
@@ -109,7 +137,13 @@ class NodeStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class GoneNode:
-    """A former failed node. since: time of its report. reason: the reported problem."""
+    """A failed node that is no longer in the group.
+
+    Attributes:
+        instance_id: ID of the instance.
+        since: Time of the node's record.
+        reason: The problem in the record.
+    """
 
     instance_id: str
     since: datetime
@@ -118,9 +152,15 @@ class GoneNode:
 
 @dataclass(frozen=True, kw_only=True)
 class NodesReport:
-    """Every node, sorted by ID, or by rank once all are proven. `verdict`: the fleet gate's verdict.
+    """The report.
 
-    gone: former failed nodes, newest first. replaced: the number replaced within 24 hours.
+    Attributes:
+        nodes: Every node of the group, in the order of the group's instances.
+        verdict: The fleet gate's verdict.
+        membership: The current membership.
+        asleep: Whether the group has and wants no nodes.
+        gone: Failed nodes that are no longer in the group, newest first.
+        replaced: Number of nodes that failed in the last 24 hours and were or are being replaced.
     """
 
     nodes: tuple[NodeStatus, ...]
@@ -132,12 +172,17 @@ class NodesReport:
 
     @property
     def is_final(self) -> bool:
-        """Whether the verdict cannot change."""
+        """Whether there is nothing to wait for: the nodes are ready, have failed, or sleep."""
         return self.asleep or self.verdict.state != "waiting"
 
 
 def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
-    """Judge the nodes. replacements: failed nodes that may be replaced within 24 hours."""
+    """Determine the state of the nodes.
+
+    Args:
+        deployed: The observed nodes.
+        replacements: Maximum number of failed nodes that are replaced in any 24 hours.
+    """
     instances = tuple(node.instance_id for node in deployed.instances)
     leaving = frozenset(node.instance_id for node in deployed.instances if node.leaving)
     recovery = plan_recovery(
@@ -181,7 +226,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
 
 
 def _verdict_with_jobs(nodes: Sequence[NodeStatus], least: int, bounds: JobBounds) -> FleetVerdict:
-    """Judge nodes that start with jobs and are proven one by one. least: nodes without jobs."""
+    """The verdict on nodes that start with jobs, where each node is proven by itself."""
     if bounds.most < bounds.planned:
         lowered = f"the maximum of the group is {bounds.most}, not {bounds.planned}: jobs that need more nodes wait"
         why = "a notice says which failures lowered it, and how to raise it"
@@ -229,7 +274,12 @@ def _state(node: NodeInstance, stored: StoredRecord | None, recovery: Recovery) 
 
 
 def report_as_json(report: NodesReport, *, only: str | None = None) -> Mapping[str, object]:
-    """The report as JSON. only: ID of the one node to include. Default: all."""
+    """The report as JSON.
+
+    Args:
+        report: The report.
+        only: ID of the only node to include. Default: all nodes.
+    """
     return {
         "state": report.verdict.state,
         "summary": report.verdict.reason,

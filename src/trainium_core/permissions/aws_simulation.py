@@ -36,7 +36,7 @@ class AwsSimulation(AwsService):
 
 
 def _is_allowed(result: Mapping[str, Any]) -> bool:
-    # The name of the resource in the result itself is that of its kind only (IAM API Reference, EvaluationResult).
+    # The decision on each resource is in ResourceSpecificResults (IAM API Reference, EvaluationResult).
     by_resource = result.get("ResourceSpecificResults", [])
     decisions = [each["EvalResourceDecision"] for each in by_resource] or [result["EvalDecision"]]
     return all(decision == _ALLOWED for decision in decisions)

@@ -20,9 +20,9 @@ class Action:
 
     Attributes:
         access: Read, List, Write, Tagging or Permissions management.
-        required: Resource types that each request names, all of them.
+        required: Resource types that every request must name.
         optional: Resource types that a request may name.
-        any_type: Whether it supports more resource types than are listed here.
+        any_type: Whether the action supports other resource types too.
     """
 
     access: str
@@ -41,7 +41,7 @@ def known_actions() -> Sequence[str]:
 
 
 def action(name: str) -> Action:
-    """Raises KeyError for an action that the file does not have."""
+    """An action of the Service Authorization Reference. Raises KeyError if the data file does not contain it."""
     prefix, _, short = name.partition(":")
     row = _reference()["actions"][prefix][short]
     optional = row.get("optional", [])
@@ -59,10 +59,10 @@ def arn_format(name: str, kind: str) -> str:
 
 
 CLOUDFORMATION = "cloudformation"
-"""CloudFormation's role, which no person uses."""
+"""The role that CloudFormation assumes; people do not use it."""
 
 _CACHE_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
-"""What `trn cache` does with entries, also in an existing bucket."""
+"""The actions of `trn cache` on cache entries, in a new or an existing bucket."""
 
 Document = Mapping[str, Any]
 Statement = dict[str, Any]
@@ -105,7 +105,9 @@ class PolicyScope:
     """Values for ARNs in policies.
 
     Attributes:
-        account: `*` for any account.
+        account: Account ID, or `*` for any account.
+        stacks: CloudFormation names of the stacks.
+        cache_bucket: Existing bucket of the compile cache, if the plan names one.
         checkpoints: Bucket and folder of job checkpoints that outlive the cluster.
         image_parameter: The user's SSM parameter that names the image.
     """
@@ -140,8 +142,8 @@ class PolicyScope:
 
 def physical_name_prefix(stack: str) -> str:
     """Prefix of the physical names of a stack's resources. CloudFormation shortens long stack names."""
-    kept = _data()["physical_names"]["stack_name_characters"]
-    return stack if len(stack) <= kept else f"{stack[:kept]}*"
+    longest = _data()["physical_names"]["stack_name_characters"]
+    return stack if len(stack) <= longest else f"{stack[:longest]}*"
 
 
 def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> PolicyScope:
@@ -199,8 +201,9 @@ def _parts(names: Sequence[str], resources: Sequence[str]) -> Iterator[Statement
 def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     """The resources on which the action is allowed: those named after the plan's stacks, else all.
 
-    Raises LookupError for an action of people that supports resource-level permissions, if the data neither lists
-    resources nor a reason for all of them.
+    Raises:
+        LookupError: The action supports resource-level permissions, and the data has neither ARNs for people's use of
+            it nor a reason to allow it on every resource.
     """
     if "*" in name or (name in _data()["everywhere"] and role != CLOUDFORMATION):
         return ["*"]
@@ -215,12 +218,12 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     if scope.image_parameter and name.startswith("ssm:GetParameter"):
         patterns += [f"arn:{{partition}}:ssm:{{region}}:{{account}}:parameter{scope.image_parameter}"]
     if kinds and not patterns and role != CLOUDFORMATION:
-        raise LookupError(f"{name} is on {', '.join(kinds)}: give them ARNs, or a reason to be on everything")
+        raise LookupError(f"{name} is on {', '.join(kinds)}: add ARNs to [arns], or the action to [everywhere]")
     return scope.fill_in(patterns) or ["*"]
 
 
 def _existing_bucket_paths(name: str, scope: PolicyScope) -> Iterator[str]:
-    """What the action may access in the existing buckets of the plan."""
+    """The existing buckets of the plan, or the objects in them, that the action may access."""
     if scope.cache_bucket:
         if name == "s3:ListBucket":
             yield scope.cache_bucket
@@ -234,7 +237,7 @@ def _existing_bucket_paths(name: str, scope: PolicyScope) -> Iterator[str]:
 
 
 def _alone_of(role: str) -> list[Mapping[str, Any]]:
-    """Actions with a condition, or with ARNs of other types."""
+    """The rows of the actions with a separate statement, which has a condition or other ARNs."""
     actions = actions_of(role)
     return [row for row in _data()["alone"] if row["action"] in actions and role in row.get("roles", [role])]
 

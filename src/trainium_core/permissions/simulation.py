@@ -7,7 +7,13 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """Actions to simulate, each on all resources. `context`: condition keys of the requests, with their values."""
+    """Requests to simulate: each action on each resource.
+
+    Attributes:
+        actions: Names of the actions.
+        resources: ARNs of the resources.
+        context: Condition keys of the requests, with their values.
+    """
 
     actions: Sequence[str]
     resources: Sequence[str]
@@ -16,12 +22,13 @@ class Calls:
 
 @dataclass(frozen=True, kw_only=True)
 class Denial:
-    """An action that is not allowed on all of the resources.
+    """An action that is denied on at least one of the resources.
 
     Attributes:
-        missing_keys: Condition keys in policies that the simulation had no values for, but real requests may have.
-        by_organization: Whether a service control policy does not allow it.
-        by_boundary: Whether the permissions boundary does not allow it.
+        action: Name of the action.
+        missing_keys: Condition keys in policies for which the simulation had no value; real requests may have one.
+        by_organization: Whether the organization's service control policies do not allow the action.
+        by_boundary: Whether the permissions boundary does not allow the action.
     """
 
     action: str

@@ -15,10 +15,16 @@ _PROJECT_FILE = "cdk.json"
 
 
 def plan_from_cdk(folder: Path) -> Plan:
-    """The plan of an app that the CDK CLI runs, or that runs in the folder of cdk.json.
+    """The plan of an app.
 
-    Reads the context from the environment variables of the CDK CLI, so that mistakes are reported before aws_cdk is
-    imported. Raises PlanError.
+    The context is read from the environment variables of the CDK CLI, so that mistakes are reported before aws_cdk is
+    imported. Without the CDK CLI, it is read from cdk.json.
+
+    Args:
+        folder: The folder of cdk.json.
+
+    Raises:
+        PlanError: A setting or cdk.json is invalid.
     """
     passed = os.environ.get("CDK_CONTEXT_JSON")
     context: dict[str, Any] = json.loads(passed) if passed is not None else _context_of(folder / _PROJECT_FILE)
@@ -34,10 +40,10 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
     Args:
         cdk_json: Default: cdk.json in the working directory, which may be missing if there are overrides.
         overrides: Settings that replace those of cdk.json.
-        ignoring: Settings that keep their default even if they are given.
+        ignoring: Keys of settings whose values are ignored.
 
     Raises:
-        PlanError: A setting is invalid, the file is missing or invalid, or an override has no `=`.
+        PlanError: A setting is invalid, the file is missing or invalid, or an override has no `=` or no name.
     """
     file = cdk_json or Path(_PROJECT_FILE)
     may_be_missing = cdk_json is None and overrides
@@ -48,14 +54,14 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
 
 
 def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[str, Any]:
-    """The settings in cdk.json and the overrides, unparsed, by name. Misspelt settings keep their key.
+    """The unparsed settings in cdk.json and the overrides, by name. A misspelt setting has its whole key as the name.
 
     Args:
         cdk_json: Default: cdk.json in the working directory, if it exists.
         overrides: Settings that replace those of cdk.json.
 
     Raises:
-        PlanError: As plan_from_file.
+        PlanError: The file is missing or invalid, or an override has no `=` or no name.
     """
     file = cdk_json or Path(_PROJECT_FILE)
     context = _overridden(_context_of(file) if cdk_json or file.exists() else {}, overrides)
@@ -73,9 +79,14 @@ def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, 
 
 
 def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
-    """The plan of a CDK context. Keys of other libraries are ignored; misspelt settings are refused.
+    """The plan of a CDK context. Keys of other libraries are ignored.
 
-    Raises PlanError.
+    Args:
+        context: The CDK context.
+        folder: The folder to which paths in settings are relative.
+
+    Raises:
+        PlanError: A setting is invalid or misspelt.
     """
     settings = {k.removeprefix(SETTING_PREFIX): v for k, v in context.items() if k.startswith(SETTING_PREFIX)}
     problems = [_misspelt_key(key, context[key]) for key in context if _is_misspelt_setting(key)]
@@ -89,11 +100,14 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
 
 
 def with_settings(text: str, settings: Mapping[str, str]) -> str:
-    """The text of a cdk.json with settings added to its context, or replaced. Keeps the order and the indentation.
+    """Add settings to the context of a cdk.json, or replace them. Keeps the order and the indentation.
 
     Args:
-        text: A JSON object. Its context, if there is one, must be an object too.
+        text: The text of cdk.json: a JSON object, in which `context` is missing or an object.
         settings: Values by setting, without the prefix `trn:`.
+
+    Returns:
+        The new text.
     """
     document: dict[str, Any] = json.loads(text)
     document.setdefault("context", {}).update({SETTING_PREFIX + name: value for name, value in settings.items()})
@@ -102,7 +116,7 @@ def with_settings(text: str, settings: Mapping[str, str]) -> str:
 
 
 def _context_of(cdk_json: Path) -> dict[str, Any]:
-    """The context in the CDK CLI's order: cdk.json, then cached lookups, then the user's defaults."""
+    """The merged context. As in the CDK CLI, cdk.json overrides cached lookups, and both override ~/.cdk.json."""
     context = _object_in(cdk_json, "context")
     if cdk_json.name == _PROJECT_FILE:
         looked_up = cdk_json.with_name("cdk.context.json")
@@ -149,7 +163,7 @@ def _outside_context(name: str, value: Any, file: Path) -> Problem:
 
 
 def _where(error: json.JSONDecodeError) -> str:
-    """The position and cause of a JSON error; comments and trailing commas are common causes."""
+    """The position and the cause of a JSON error, with the text of its line."""
     lines = error.doc.splitlines() or [""]
     at = lines[min(error.lineno, len(lines)) - 1].strip()
     return f"line {error.lineno}, column {error.colno}: {error.msg}{f', in: {at}' if at else ''}"
@@ -163,16 +177,16 @@ def _bad_file(cdk_json: Path, fix: str) -> Problem:
 def _unclear_override(override: str) -> Problem:
     before, separator, value = override.partition("=")
     close = nearest(before.strip().removeprefix(SETTING_PREFIX), tuple(SETTINGS))
-    meant = SETTING_PREFIX + (close or "NAME")
+    example = SETTING_PREFIX + (close or "NAME")
     return Problem(
         key=OVERRIDE,
         got=override,
         allowed=f"{OVERRIDE} {SETTING_PREFIX}name=value",
         nearest=close,
         fix=(
-            f"write the name of a setting before the =, as in {OVERRIDE} {meant}={value}; `trn settings` has the names"
+            f"write a setting's name before the =, as in {OVERRIDE} {example}={value}; `trn settings` shows the names"
             if separator
-            else f"put an = between the name and the value, without spaces, as in {OVERRIDE} {meant}=VALUE"
+            else f"put an = between the name and the value, without spaces, as in {OVERRIDE} {example}=VALUE"
         ),
     )
 

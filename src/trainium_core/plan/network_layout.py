@@ -11,7 +11,13 @@ from trainium_core.plan.values import PlanValues
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkInterface:
-    """One network interface of the launch template. `interface_type`: None for an ordinary ENA interface."""
+    """One network interface of the launch template.
+
+    Attributes:
+        card: Index of the network card.
+        device: Device index on the card.
+        interface_type: efa or efa-only; None for an ordinary ENA interface.
+    """
 
     card: int
     device: int
@@ -25,8 +31,8 @@ class NetworkInterface:
 def interfaces_of(kind: InstanceType, secondary: CardInterfaceType) -> tuple[NetworkInterface, ...]:
     """The interfaces of a node: one on each network card that supports EFA, else one ordinary interface.
 
-    Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1 (EC2 documentation,
-    EFA on accelerated instance types).
+    The interface on card 0 has device index 0 and carries IP traffic, so it is never efa-only. The interfaces on other
+    cards have device index 1 (EC2 documentation, EFA on accelerated instance types).
 
     Args:
         kind: The instance type.
@@ -60,6 +66,6 @@ def node_subnet_prefix(plan: PlanValues) -> int:
 
 
 def node_subnet_addresses(plan: PlanValues) -> int:
-    """Usable addresses of the private subnet; in an existing VPC, those of the largest possible subnet."""
+    """Usable addresses of the private subnet; in an existing VPC, of the largest subnet that a VPC can have."""
     prefix = facts()["subnet"]["largest_prefix"] if plan.network.vpc_id else node_subnet_prefix(plan)
     return 2 ** (32 - prefix) - facts()["subnet"]["reserved_addresses"]

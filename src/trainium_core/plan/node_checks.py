@@ -1,4 +1,4 @@
-"""The checks of a node, by the names that records, settings and tables use."""
+"""The checks of a node, by the names that node records and settings use."""
 
 from collections.abc import Mapping
 
@@ -14,11 +14,11 @@ NODE_CHECKS: Mapping[str, str] = {
     "efa-provider": "libfabric finds the EFA provider",
     "efa-domains": "libfabric opens each EFA device",
     "framework": "the framework that the image promises is installed",
-    "dcgm": "NVIDIA's DCGM finds no problem of GPUs and their software, if it is installed",
+    "dcgm": "NVIDIA's DCGM, if it is installed, finds no problem of the GPUs and their software",
     "self-test": "a small computation on every NeuronCore or GPU matches the CPU's result",
     "memory-test": "every NeuronCore or GPU reads back what it wrote to its device memory",
-    "collectives": "nccom-test, or nccl-tests if they are installed, is correct over all cores or GPUs of the node",
-    "hardware-errors": "the driver's counters show no errors of devices and cores, and its firmware reports no problem",
+    "collectives": "nccom-test over all cores of the node is correct; on GPUs, nccl-tests, if they are installed",
+    "hardware-errors": "the driver's counters show no errors of devices and cores, and the firmware reports no problem",
     "memlock": "processes may lock all their memory, as EFA needs",
     "nofile": "processes may open enough files",
     "reserved-ports": "the rendezvous port is reserved",

@@ -15,9 +15,11 @@ Mount = Literal["lustre", "efs"]
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """The settings of a node. None of them depends on the number of nodes.
+    """The settings of a node, which do not depend on the number of nodes.
 
     Attributes:
+        logical_neuroncore_config: Physical NeuronCores per logical NeuronCore; None for the default of the type.
+        secondary_interface_type: Type of the interfaces on network cards after the first.
         framework: Framework that the image's parameter promises; None for any.
         mounts: Kinds of file systems that the node mounts.
         recovery: Whether a failed node is replaced.

@@ -35,7 +35,7 @@ def read_pilot_end(text: str) -> PilotEnd:
     """Parse an end.
 
     Raises:
-        UnreadableError: The text has neither form, or is a local time that a clock change skips or repeats.
+        UnreadableError: The text is not a valid end, for example a local time that a clock change skips or repeats.
     """
     after = read_duration(text, _UNITS)
     if after is not None:
@@ -57,7 +57,15 @@ def read_pilot_end(text: str) -> PilotEnd:
 
 
 def hours_to_end(ends: str | None, now: datetime) -> int | None:
-    """Hours from a deployment now to an end of trn:ends, rounded up; None without an end, or if it has passed."""
+    """The hours until the end of a pilot that is first deployed now, rounded up.
+
+    Args:
+        ends: The setting trn:ends.
+        now: The current time.
+
+    Returns:
+        The hours; None without an end, or if the end has passed.
+    """
     if ends is None:
         return None
     left = read_pilot_end(ends).instant(now) - now
@@ -65,14 +73,14 @@ def hours_to_end(ends: str | None, now: datetime) -> int | None:
 
 
 def minute_text(instant: datetime) -> str:
-    """An instant to the minute, such as `2026-12-01T17:00Z`."""
+    """An instant without seconds, such as `2026-12-01T17:00Z`."""
     return utc_text(instant.replace(second=0, microsecond=0))
 
 
 def passed_end(text: str, *, now: datetime) -> Problem | None:
-    """The problem of an end that has passed; None for a duration, which starts at a deployment.
+    """The problem of an end that has passed; otherwise None, as for a duration, which starts at the first deployment.
 
-    This is not a rule of plans: a cluster can still be inspected, extended and destroyed after its end.
+    This is not a rule of plans, because a cluster can still be inspected, extended and destroyed after its end.
     """
     at = read_pilot_end(text).at
     if at is None or at > now:
@@ -107,12 +115,12 @@ def _in_utc(local: datetime) -> datetime:
 
 
 def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: datetime) -> datetime:
-    """The new end, in UTC: `by` after the current end, or after `now` if that has passed.
+    """The new end, in UTC: `by` after the current end, or after `now` if the current end has passed.
 
     Args:
         ends: The current setting.
         by: The extension.
-        deployed: Time of the first deployment; None if the cluster is not deployed, and a duration counts from `now`.
+        deployed: Time of the first deployment; None if the cluster is not deployed. A duration then starts at `now`.
         now: The current time.
     """
     current = read_pilot_end(ends).instant(deployed or now)

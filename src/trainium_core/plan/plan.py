@@ -20,33 +20,43 @@ from trainium_core.setting_schema.setting import section
 class Plan(PlanValues):
     """An immutable, validated description of a cluster, from which everything else is derived.
 
-    Each field is a setting, or a section of settings such as `network`. Raises PlanError with every problem.
+    Each field is a setting, or a section of settings such as `network`.
+
+    Raises:
+        PlanError: Settings are invalid. It has all problems of single values, and of the rules that could be checked.
     """
 
     def __post_init__(self) -> None:
-        given = {key: setting_value(self, key) for key in SETTINGS if key not in _LOADED}
-        malformed = [p for key, value in given.items() if value is not None for p in form_problems(key, value)]
-        problems = malformed + broken_rules(self, {problem.key for problem in malformed})
+        values = {key: setting_value(self, key) for key in SETTINGS if key not in _LOADED}
+        of_values = [p for key, value in values.items() if value is not None for p in form_problems(key, value)]
+        problems = of_values + broken_rules(self, {problem.key for problem in of_values})
         if problems:
             raise PlanError(in_order(problems))
 
     @classmethod
     def of(cls, **values: Any) -> "Plan":
-        """The plan of settings by their keys: of(vpc_id=...) sets network=Network(vpc_id=...).
+        """A plan from settings by their keys: Plan.of(vpc_id=...) is Plan(network=Network(vpc_id=...)).
 
-        Raises PlanError as the constructor does, and KeyError for an unknown key.
+        Raises:
+            PlanError: As the constructor.
+            KeyError: A key is unknown.
         """
         return cls(**constructor_arguments(values))
 
     def but(self, **values: Any) -> "Plan":
-        """A copy of this plan with other settings, by their keys. Raises as of() does."""
+        """A copy of this plan with other values of settings, by their keys. Raises the same errors as of()."""
         return Plan.of(**{key: setting_value(self, key) for key in SETTINGS} | values)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Plan":
-        """The plan of settings without their prefix. Paths are relative to `folder`.
+        """A plan from unparsed settings.
 
-        Raises PlanError with every problem, of single values and between values.
+        Args:
+            settings: Values by key, without the prefix.
+            folder: The folder to which paths in settings are relative.
+
+        Raises:
+            PlanError: A setting is unknown, missing or invalid. Otherwise as the constructor.
         """
         problems = [_unknown_setting(name, value) for name, value in settings.items() if name not in SETTINGS]
         values: dict[str, Any] = {}
@@ -83,7 +93,7 @@ _LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": _script, "catalog
 
 def _unknown_setting(name: str, value: Any) -> Problem:
     close = nearest(name, tuple(SETTINGS))
-    fix = f"write {SETTING_PREFIX}{close}" if close else "remove it, or see `trn settings` for what each setting means"
+    fix = f"write {SETTING_PREFIX}{close}" if close else "remove it, or see `trn settings` for what settings mean"
     allowed = f"a setting of the groups {', '.join(GROUPS)}; `trn settings GROUP` shows them"
     return Problem(key=name, got=value, allowed=allowed, nearest=close, fix=fix)
 

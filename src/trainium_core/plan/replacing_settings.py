@@ -12,9 +12,9 @@ _LONGEST = 64
 
 
 def replacing_settings(plan: Plan) -> Mapping[str, str]:
-    """The settings whose change replaces the nodes, as text by key. Long texts are SHA-256 digests.
+    """The settings whose change replaces the nodes, as text by key. Long texts become SHA-256 digests.
 
-    Defaults are left out, so a package version with another default does not replace nodes.
+    Default values are omitted, so that a package version with another default does not replace nodes.
     """
     return replacing_values(
         {key: setting_value(plan, key) for key, setting in SETTINGS.items() if setting.replaces_nodes}

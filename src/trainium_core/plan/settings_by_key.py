@@ -1,4 +1,4 @@
-"""All settings of a plan by their keys in cdk.json, the source of rules, command line and reference."""
+"""All settings of a plan by their keys in cdk.json, for rules, command line and reference."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -14,12 +14,12 @@ _Owner = str | None
 
 def _fields() -> Iterator[tuple[Setting, _Owner, str]]:
     """Each setting with its owner and its field name."""
-    for known in fields(PlanValues):
-        if METADATA_KEY in known.metadata:
-            yield known.metadata[METADATA_KEY], None, known.name
+    for outer in fields(PlanValues):
+        if METADATA_KEY in outer.metadata:
+            yield outer.metadata[METADATA_KEY], None, outer.name
         else:
-            for inner in fields(_SECTIONS[known.name]):
-                yield inner.metadata[METADATA_KEY], known.name, inner.name
+            for inner in fields(_SECTIONS[outer.name]):
+                yield inner.metadata[METADATA_KEY], outer.name, inner.name
 
 
 _SECTIONS: Mapping[str, Any] = {f.name: f.default_factory for f in fields(PlanValues) if METADATA_KEY not in f.metadata}
@@ -34,7 +34,7 @@ CLUSTER_GROUP = "cluster"
 GROUP_OF: Mapping[str, str] = {
     key: owner.replace("_", "-") if owner else CLUSTER_GROUP for key, (owner, _) in _OWNERS.items()
 }
-"""The group of each setting, which is its section."""
+"""The group of each setting: its section, or CLUSTER_GROUP."""
 
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(GROUP_OF.values()))
 
@@ -58,5 +58,5 @@ def constructor_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Problems in the order of the settings, starting with those of no setting. The order within a setting is kept."""
+    """Sort problems by the order of the settings. Problems without a setting are first."""
     return sorted(problems, key=lambda problem: _POSITIONS.get(problem.key, -1))

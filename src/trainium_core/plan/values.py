@@ -35,7 +35,8 @@ _SPEED = facts()["root_volume_speed"]
 class PlanValues:
     """The settings by section, in the order in which they are shown.
 
-    `setup_script` is the script's text; `catalog` and `prices` are parsed files. The settings themselves are paths.
+    In cdk.json, `setup_script`, `catalog` and `prices` are paths. Here they are the text of the script and the parsed
+    files.
     """
 
     instance_type: str = setting(
@@ -68,14 +69,14 @@ class PlanValues:
         "availability_zone_id",
         Pattern(ZONE_ID, "an Availability Zone ID, such as usw2-az4"),
         default=None,
-        left_out="the first zone of the region that offers the type",
+        default_text="the first zone of the region that offers the type",
         meaning="zone of the nodes, by ID: names differ between accounts",
     )
     ami: str | None = setting(
         "ami",
         Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI ID"),
         default=None,
-        left_out=f"the SSM parameter {_IMAGE['ssm_parameter']}; on types with GPUs "
+        default_text=f"the SSM parameter {_IMAGE['ssm_parameter']}; on types with GPUs "
         f"{facts()['gpu_images']['ssm_parameter']}",
         meaning="machine image of the nodes",
     )
@@ -83,7 +84,8 @@ class PlanValues:
         "ami_parameter",
         Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
         default=None,
-        meaning="SSM parameter that the AMI ID in trn:ami came from; preflight shows when it names a newer image",
+        meaning="SSM parameter from which `trn image pin` read the AMI ID in trn:ami; `trn preflight` reports if it "
+        "names a newer image",
     )
     cluster_name: str = setting(
         "cluster_name",
@@ -92,8 +94,8 @@ class PlanValues:
             "1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last",
         ),
         default=DEFAULT_CLUSTER_NAME,
-        meaning="name of the cluster: the tag trn:cluster on everything, and the beginning of its stacks' names unless "
-        f"it is {DEFAULT_CLUSTER_NAME}. A deployment with the same name changes the same cluster",
+        meaning="name of the cluster: the value of the tag trn:cluster, and the beginning of the stack names of a "
+        f"cluster that is not {DEFAULT_CLUSTER_NAME}. A deployment with the same name changes the same cluster",
     )
     network: Network = field(default_factory=Network)
     root_volume_gib: int = setting(
@@ -114,7 +116,7 @@ class PlanValues:
         "root_volume_initialization",
         WholeNumber(_SPEED["slowest_initialization"], _SPEED["fastest_initialization"]),
         default=None,
-        left_out="no guaranteed rate",
+        default_text="no guaranteed rate",
         meaning="MiB/s at which a new root volume loads the image's blocks; billed per GiB at every launch",
         replaces_nodes=True,
     )
@@ -129,7 +131,7 @@ class PlanValues:
         "logical_neuroncore_config",
         WholeNumber(1),
         default=None,
-        left_out="the type's own default (2 on Trainium2)",
+        default_text="the type's own default (2 on Trainium2)",
         meaning="physical NeuronCores per logical core (LNC)",
         replaces_nodes=True,
     )
@@ -155,7 +157,7 @@ class PlanValues:
         "catalog",
         FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
         default_factory=builtin_catalog,
-        left_out="the built-in catalogue",
+        default_text="the built-in catalogue",
         meaning="additional instance types, or changes to built-in ones",
         repr=False,
     )
@@ -163,7 +165,7 @@ class PlanValues:
         "prices",
         FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
         default_factory=dict[PricedItem, Price],
-        left_out="AWS's prices, or the snapshot",
+        default_text="AWS's prices, or the snapshot",
         meaning="your prices for `trn estimate`, such as negotiated prices or the price of a Capacity Block",
         repr=False,
     )
@@ -171,14 +173,14 @@ class PlanValues:
         "tags",
         TagMap(),
         default_factory=dict[str, str],
-        left_out="none",
+        default_text="none",
         meaning="tags on every resource, in addition to trn:cluster; not on placement groups, whose tags cannot change",
     )
     stacks: tuple[str, ...] = setting(
         "stacks",
         ListOf(Choice(STACKS), f"names, separated by commas: {', '.join(STACKS)}", least=1),
         default=("cluster",),
-        left_out="cluster",
+        default_text="cluster",
         meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
     )
     sagemaker: SageMakerSettings = field(default_factory=SageMakerSettings)
@@ -187,7 +189,7 @@ class PlanValues:
 
     @property
     def stack_names(self) -> Mapping[str, str]:
-        """The cluster's CloudFormation stack names, by their key in trn:stacks."""
+        """The CloudFormation names of the cluster's stacks, by their key in trn:stacks."""
         return stack_names(self.cluster_name)
 
     @property
@@ -197,14 +199,14 @@ class PlanValues:
 
     @property
     def zone_id(self) -> str | None:
-        """The Availability Zone ID of a new subnet; None in an existing VPC if only the subnet determines it."""
+        """The Availability Zone ID of the nodes; None in an existing VPC if trn:availability_zone_id is not set."""
         if self.availability_zone_id or self.network.vpc_id:
             return self.availability_zone_id
         return self.type.zones[self.region][0]
 
     @property
     def needs_clock(self) -> bool:
-        """Whether a clock has to switch the nodes: for an end, a budget, idleness or a Capacity Block."""
+        """Whether a clock function must stop the nodes: for an end, a spent budget, idle nodes or a Capacity Block."""
         pilot = self.pilot
         stops = pilot.ends is not None or pilot.stops_at_budget or pilot.idle_minutes is not None
         return stops or self.capacity == "capacity-block"
@@ -217,8 +219,8 @@ class PlanValues:
     def creates_placement_group(self) -> bool:
         """Whether the plan creates a cluster placement group.
 
-        Never with a Capacity Block, and not with a reservation: instances in a placement group match only reservations
-        created in that group.
+        A plan with a Capacity Block or a reservation does not: instances in a placement group match only reservations
+        that were created in that group.
         """
         return self.uses_efa and self.capacity in ("on-demand", "spot") and self.network.placement_group is None
 
@@ -229,7 +231,7 @@ class PlanValues:
 
     @property
     def neuron_cores_per_node(self) -> int:
-        """Logical NeuronCores per node, each with one torchrun process."""
+        """Logical NeuronCores per node."""
         return self.type.logical_neuron_cores(self.lnc)
 
     @property
@@ -253,5 +255,5 @@ class PlanValues:
 
     @property
     def image_parameter(self) -> str | None:
-        """The SSM parameter of the image, or the source of a pinned image; None if there is none."""
+        """The SSM parameter of the image, or from which a pinned image was read; None without such a parameter."""
         return self.image if self.ami_is_parameter else self.ami_parameter

@@ -21,7 +21,7 @@ LATE_BUDGET = (
 
 
 def merged(warnings: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """One text for each field, without duplicates."""
+    """The warnings of each field as one text, without duplicates."""
     texts: dict[str, dict[str, None]] = {}
     for field, warning in warnings:
         texts.setdefault(field, {})[warning] = None
@@ -40,14 +40,14 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
     """Warnings about an image.
 
     Args:
-        image: Its ID or SSM parameter.
+        image: ID or SSM parameter of the image.
         region: The region of the nodes.
         framework: The framework that the parameter promises, if any.
         kind: The instance type.
     """
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
-            f"{region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment cannot "
+            f"{region} had no /aws/service/neuron parameters when last checked (2026-10-03): if the deployment cannot "
             "fetch the parameter, copy an image there and give its ID"
         )
     supported = pytorch_for(kind)

@@ -29,7 +29,7 @@ ON, OFF = "on", "off"
 
 
 class UnreadableError(ValueError):
-    """A value does not have the form. The message says what to do."""
+    """A value does not have the form of its setting. The message says what to do."""
 
 
 class Form(Protocol):
@@ -42,7 +42,7 @@ class Form(Protocol):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Values to suggest; empty if there are too many to list."""
+        """Values to suggest for a misspelt one; empty if the form has no list of values."""
         ...
 
     def read(self, raw: Any) -> Any:
@@ -191,7 +191,7 @@ _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.1
 
 @dataclass(frozen=True)
 class NetworkBlock:
-    """A private IPv4 network in CIDR notation with a prefix that a VPC accepts and a cluster fits into."""
+    """A private IPv4 network in CIDR notation, with a prefix length in a range."""
 
     longest_prefix: int
     shortest_prefix: int
@@ -254,13 +254,13 @@ class TagMap:
         for key, value in tags.items():
             if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):
                 raise UnreadableError(
-                    f"tag {key!r}: letters, digits, spaces and . : / = + - @ only, key up to 128, value up to 256"
+                    f"tag {key!r}: letters, digits, spaces and _ . : / = + - @ only, key up to 128, value up to 256"
                 )
             if key.casefold().startswith(("aws:", SETTING_NAMESPACE)):
-                raise UnreadableError(f"tag {key!r}: that prefix is reserved")
+                raise UnreadableError(f"tag {key!r}: the prefixes aws: and trn: are reserved")
         # IAM treats Team and team as one key. AWS allows 50 tags, including ours.
         if len({key.casefold() for key in tags}) < len(tags):
-            raise UnreadableError("leave one of the keys out that differ only by case: IAM treats them as one")
+            raise UnreadableError("remove one of the keys that differ only by case: IAM treats them as one")
         if len(tags) > _MAX_TAGS:
             raise UnreadableError(f"give {_MAX_TAGS} tags at most")
         return tags

@@ -27,12 +27,12 @@ class Setting:
     """One setting.
 
     Attributes:
-        key: Its name in cdk.json, without the prefix.
-        form: The form of its value.
-        meaning: What it means, for the reference and for messages.
-        default: Value if it is left out.
-        default_text: What happens if it is left out; None if it is required.
-        replaces_nodes: Whether running nodes cannot adopt another value.
+        key: The name in cdk.json, without the prefix.
+        form: The form of the value.
+        meaning: The meaning of the setting, for the reference and for messages.
+        default: Value if the setting is omitted.
+        default_text: Description of the default; None if the setting is required.
+        replaces_nodes: Whether a deployment with another value replaces the running nodes.
     """
 
     key: str
@@ -52,12 +52,12 @@ def setting(
     *,
     meaning: str,
     default: _Value,
-    left_out: str = ...,
+    default_text: str = ...,
     replaces_nodes: bool = ...,
 ) -> _Value: ...
 @overload
 def setting(
-    key: str, form: Form, *, meaning: str, default_factory: Callable[[], _Value], left_out: str, repr: bool = ...
+    key: str, form: Form, *, meaning: str, default_factory: Callable[[], _Value], default_text: str, repr: bool = ...
 ) -> _Value: ...
 def setting(
     key: str,
@@ -66,19 +66,20 @@ def setting(
     meaning: str,
     default: Any = MISSING,
     default_factory: Any = MISSING,
-    left_out: str | None = None,
+    default_text: str | None = None,
     replaces_nodes: bool = False,
     repr: bool = True,
 ) -> Any:
-    """Declare a field of a section as a setting. Without a default it is required.
+    """Declare a field of a section as a setting. A setting without a default is required.
 
     Args:
         key: The name in cdk.json, without the prefix.
         form: The form of the value.
-        meaning: What the setting means, for the reference and for messages.
-        default: Value if the setting is left out.
-        default_factory: Creates that value, if it is mutable.
-        left_out: What happens if it is left out; {} stands for the default. Default: only the default, or `none`.
+        meaning: The meaning of the setting, for the reference and for messages.
+        default: Value if the setting is omitted.
+        default_factory: Creates the default, instead of `default`, if the default is mutable.
+        default_text: Description of the default, in which `{}` stands for its value. If omitted, the value itself, or
+            `none` for None.
         replaces_nodes: Whether a deployment with another value replaces the running nodes.
         repr: Whether the value is part of the plan's repr.
 
@@ -89,7 +90,7 @@ def setting(
     value: Any = None if default is MISSING else default
     if default_factory is not MISSING:
         value = default_factory()
-    text = (left_out or ("none" if value is None else "{}")).format(as_written(value))
+    text = (default_text or ("none" if value is None else "{}")).format(as_written(value))
     declared = Setting(
         key=key,
         form=form,

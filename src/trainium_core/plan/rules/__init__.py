@@ -1,4 +1,4 @@
-"""Rules between the values of a plan: what AWS would refuse minutes later, or bill for without effect."""
+"""Rules between the values of a plan. They refuse what AWS would refuse later, and settings without effect."""
 
 from collections.abc import Collection, Iterable
 
@@ -29,9 +29,14 @@ _OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES, PCS_RULES)
 
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:
-    """Every violated rule, except rules that read an unusable setting or one that an earlier rule refused.
+    """The problems of all rules that can be checked.
 
-    A violated rule of one engine does not prevent checks of another engine's rules.
+    A rule is not checked if it reads an unusable setting, or a setting that an earlier rule refused. Settings that an
+    engine's rule refused do not prevent the check of another engine's rules.
+
+    Args:
+        values: The values of the plan.
+        unusable: Keys of settings without a valid value.
     """
     refused = set(unusable)
     problems = _broken(_OF_EVERY_PLAN, values, refused)
@@ -41,11 +46,11 @@ def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Pro
 
 
 def _broken(rules: Iterable[Rule], values: PlanValues, refused: set[str]) -> list[Problem]:
-    """Adds the refused settings to `refused`."""
+    """The problems of the rules. Adds the keys of refused settings to `refused`."""
     problems: list[Problem] = []
-    for known in rules:
-        if refused.isdisjoint(known.reads):
-            found = list(known.check(values))
+    for rule in rules:
+        if refused.isdisjoint(rule.reads):
+            found = list(rule.check(values))
             refused |= {problem.key for problem in found}
             problems += found
     return problems

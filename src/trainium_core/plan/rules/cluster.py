@@ -50,7 +50,7 @@ def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="nodes",
             got=plan.nodes,
-            allowed=f"up to {available // per_node}: each takes {per_node} of a subnet's {available} addresses",
+            allowed=f"up to {available // per_node}: each node takes {per_node} of a subnet's {available} addresses",
             fix="ask for fewer nodes" + (f", or make room with {' or '.join(remedies)}" if remedies else ""),
         )
 
@@ -69,7 +69,7 @@ def install_requires_internet(plan: PlanValues) -> Iterator[Problem]:
             key="neuron_software",
             got=plan.node.neuron_software,
             allowed="install only where nodes reach the internet",
-            fix="set trn:egress to nat-gateway, or use a Neuron DLAMI and leave the setting out",
+            fix="set trn:egress to nat-gateway, or use a Neuron DLAMI and remove the setting",
         )
 
 
@@ -114,7 +114,7 @@ def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
             key="node_replacements",
             got=plan.node.replacements,
             allowed="no value with trn:node_recovery=off",
-            fix="remove it: no node is replaced",
+            fix="remove it: without recovery, failed nodes are not replaced",
         )
 
 

@@ -30,7 +30,7 @@ def read_only_cache_has_another_writer(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="cache_access", got="read", allowed="read-write for a new bucket", fix=fix)
     writers = sorted({*plan.stacks} - {"cluster"})
     if writers:
-        why = f"read-write with {', '.join(writers)} in trn:stacks: PyTorch/XLA itself writes there"
+        why = f"read-write with {', '.join(writers)} in trn:stacks: PyTorch/XLA itself writes to the bucket"
         yield Problem(key="cache_access", got="read", allowed=why, fix="deploy these stacks with separate buckets")
     if plan.cache.precompile_instance_type is not None:
         why = "read-write with trn:precompile_instance_type"

@@ -19,7 +19,7 @@ def existing_lustre_requires_mount_name_and_group(plan: PlanValues) -> Iterator[
         ("fsx_lustre_mount_name", f"give LustreConfiguration.MountName of: {describe}"),
         (
             "fsx_lustre_security_group",
-            f"give a security group of its network interfaces, which NetworkInterfaceIds lists in: {describe}",
+            f"give a security group of the network interfaces in NetworkInterfaceIds of: {describe}",
         ),
     ):
         is_set, is_existing = setting_value(plan, key) is not None, isinstance(plan.file_systems.fsx_lustre, str)
@@ -46,7 +46,7 @@ def _requires_existing(plan: PlanValues, file_system: str, key: str) -> Problem:
 
 @rule("fsx_lustre", "efs", "efs_security_group", "vpc_id")
 def existing_file_system_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
-    """An EFS file system without a mount target is not in a VPC yet, and can be mounted in a new one."""
+    """An EFS file system without a mount target is not in a VPC yet, and can be mounted in a new VPC."""
     if plan.network.vpc_id is not None:
         return
     for key, is_in_a_vpc in (
@@ -57,7 +57,7 @@ def existing_file_system_requires_existing_vpc(plan: PlanValues) -> Iterator[Pro
             yield Problem(
                 key=key,
                 got=setting_value(plan, key),
-                allowed="a new file system in a new VPC: the VPC has no route to an existing one",
+                allowed="a new file system in a new VPC, which has no route to an existing file system",
                 fix="set trn:vpc_id and trn:subnet_id to the network of the file system",
             )
 

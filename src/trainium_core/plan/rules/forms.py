@@ -1,4 +1,4 @@
-"""Whether a value has the form of a setting. The caller names the field."""
+"""Problems of values that do not have the form of a setting. The caller names the field."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ _ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
 
 
 def form_problems(setting: str, value: Any, *, field: str | None = None) -> Iterator[Problem]:
-    """The problems of a value from Python code, which must equal what the setting's form parses it to.
+    """The problems of a value from Python code. It must be what the form of the setting parses from its text.
 
     Args:
         setting: Key of the setting.
-        value: The given value.
+        value: The value.
         field: Name of the field in the problem. Default: the setting.
     """
     try:
@@ -33,7 +33,7 @@ def malformed(setting: str, got: Any, fix: str, *, field: str | None = None) -> 
     """The problem of a value that does not have the form of a setting."""
     form = SETTINGS[setting].form
     if setting == "availability_zone_id" and _ZONE_NAME.fullmatch(str(got)):
-        fix = "that is a zone name, which means another zone in every account; give the ID, see `trn types`"
+        fix = "give the ID of the zone, see `trn types`: a zone name can mean different zones in different accounts"
     return Problem(
         key=field or setting, got=got, allowed=form.allowed, nearest=nearest(str(got), form.choices), fix=fix
     )
@@ -45,7 +45,7 @@ def range_problems(setting: str, value: int, unit: str, *, field: str) -> Iterat
     Args:
         setting: Key of the setting.
         value: The number.
-        unit: Its unit, such as minutes.
+        unit: Unit of the number, such as minutes.
         field: Name of the field in the problem.
     """
     form = SETTINGS[setting].form

@@ -1,4 +1,4 @@
-"""Rules for a HyperPod cluster. Those about other settings apply only if trn:stacks includes hyperpod."""
+"""Rules for a HyperPod cluster. Rules about settings of every plan apply only if trn:stacks includes hyperpod."""
 
 from collections.abc import Iterator
 

@@ -19,12 +19,12 @@ def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -
     Args:
         name: The name of the type.
         catalog: The catalogue.
-        field: The name of the type in the problem.
-        catalog_field: The setting or parameter that takes the user's catalogue.
+        field: Name of the field in the problem.
+        catalog_field: Setting or parameter for the user's catalogue.
     """
     if name in catalog:
         return
-    # An equal size is not a match: p5.48xlarge does not mean trn2.48xlarge.
+    # Only types with a similar family are suggested: p5.48xlarge and trn2.48xlarge have only the size in common.
     words = re.split(r"[^a-z0-9]+", name.casefold())
     resembling = [known for known in catalog if any(nearest(word, (known.split(".")[0],)) for word in words)]
     close = nearest(name, resembling)

@@ -21,7 +21,7 @@ def secrets_match_region(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("job_secrets", "egress", "vpc_id")
 def secrets_match_egress(plan: PlanValues) -> Iterator[Problem]:
-    """Nodes must reach the services of the secrets. Not checked in an existing VPC, where that is unknown."""
+    """Nodes must reach the services of the secrets. Not checked in an existing VPC, whose routes are unknown here."""
     egress = plan.network.effective_egress
     if egress not in ("none", "vpc-endpoints"):
         return

@@ -21,14 +21,14 @@ _BASH_SECONDS = 10
 def usage_class_is_supported(
     kind: InstanceType, capacity: CapacityKind, catalog: Catalog, *, field: str
 ) -> Iterator[Problem]:
-    """The type must support the way in which the instances are bought."""
+    """The type must support the kind of capacity."""
     usage_class = "on-demand" if capacity == "reservation" else capacity
     if usage_class not in kind.usage_classes:
         others = ", ".join(name for name, other in catalog.items() if usage_class in other.usage_classes) or "none"
         yield Problem(
             key=field,
             got=capacity,
-            allowed=f"what {kind.name} supports: {', '.join(kind.usage_classes)}",
+            allowed=f"{', '.join(kind.usage_classes)} on {kind.name}",
             fix=f"choose {' or '.join(kind.usage_classes)}, or a type that supports {capacity}: {others}",
         )
 
@@ -45,7 +45,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
 
 
 def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
-    """A Capacity Block must be able to hold the nodes."""
+    """A Capacity Block must be able to contain the nodes."""
     largest = facts()["capacity_blocks"]["instances_per_block"]
     if capacity == "capacity-block" and nodes > largest:
         allowed = f"up to {largest}, the size of the largest Capacity Block"
@@ -53,7 +53,7 @@ def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterato
 
 
 def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
-    """A Capacity Block must not have a placement group."""
+    """Nodes in a Capacity Block must not have a placement group."""
     if capacity == "capacity-block" and group is not None:
         fix = "remove it: a Capacity Block already places its instances close together"
         yield Problem(key=field, got=group, allowed="no value with capacity capacity-block", fix=fix)
@@ -91,7 +91,7 @@ def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
 
 @cache
 def bash_syntax_error(script: str) -> str | None:
-    """The first error of `bash -n`; None if there is none, or no bash."""
+    """The first error of `bash -n`; None without an error, or if bash is missing, cannot run or does not answer."""
     bash = which("bash")
     if bash is None:
         return None

@@ -1,4 +1,4 @@
-"""Rules for Slurm on AWS PCS. Those about other settings apply only if trn:stacks includes pcs."""
+"""Rules for Slurm on AWS PCS. Rules about settings of every plan apply only if trn:stacks includes pcs."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def queues_are_distinct_and_few(plan: PlanValues) -> Iterator[Problem]:
     names = [queue.partition(":")[0] for queue in plan.pcs.queues]
     most = _PCS["quotas"]["queues"]
     if len({name.casefold() for name in names}) < len(names):
-        fix = "give each queue one name"
+        fix = "give each queue its own name"
         yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed="each name once", fix=fix)
     elif len(names) > most:
         allowed = f"up to {most} queues, the default quota of AWS PCS"

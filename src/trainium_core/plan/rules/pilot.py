@@ -41,13 +41,13 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
 
 
 def end_without_sleep(plan: PlanValues, stack: str, *, because: str, idle_fix: str) -> Iterator[Problem]:
-    """A pilot with a stack that cannot sleep must end with its destruction.
+    """The action at the end of a pilot must be `destroy` for a stack that cannot sleep.
 
     Args:
         plan: The plan.
         stack: The key of the stack in trn:stacks.
-        because: Why it cannot sleep.
-        idle_fix: What to do about trn:idle_minutes.
+        because: Why the stack cannot sleep, or why sleep would save nothing.
+        idle_fix: The fix for trn:idle_minutes.
     """
     if stack not in plan.stacks:
         return

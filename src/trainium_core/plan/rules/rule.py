@@ -11,7 +11,12 @@ Check = Callable[[PlanValues], Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A check that runs once the settings that it reads are parsed."""
+    """A rule between settings.
+
+    Attributes:
+        reads: Keys of the settings that the check reads. The check runs only if they all have a valid value.
+        check: Yields the problems of a plan.
+    """
 
     reads: tuple[str, ...]
     check: Check
@@ -31,7 +36,7 @@ def rule_of(rules: list[Rule]) -> Callable[..., Callable[[Check], Check]]:
 
 
 def engine_supports_type(types: Sequence[str], plan: PlanValues, *, stack: str) -> Iterator[Problem]:
-    """The engine of the stack must support the instance type, if trn:stacks includes the stack."""
+    """If trn:stacks includes the stack, its engine must support the instance type."""
     if stack in plan.stacks and plan.instance_type not in types:
         yield Problem(
             key="instance_type",
@@ -43,7 +48,7 @@ def engine_supports_type(types: Sequence[str], plan: PlanValues, *, stack: str) 
 
 
 def resource_in_region(plan: PlanValues, key: str, got: str, *, region: str) -> Iterator[Problem]:
-    """A resource in `region` must be in the plan's region."""
+    """`region`, the region of a resource, must be the plan's region."""
     if region != plan.region:
         yield Problem(
             key=key,

@@ -1,4 +1,4 @@
-"""Rules for SageMaker training jobs. Those about other settings apply only if trn:stacks includes sagemaker."""
+"""Rules for SageMaker training jobs. Rules about settings of every plan apply only if trn:stacks has sagemaker."""
 
 from collections.abc import Iterator
 

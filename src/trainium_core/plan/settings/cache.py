@@ -15,22 +15,22 @@ class Cache:
         "cache_bucket",
         Pattern(BUCKET_NAME, "the name of an existing S3 bucket in the region"),
         default=None,
-        left_out="a new bucket",
+        default_text="a new bucket",
         meaning="existing bucket for the compile cache, such as one that an earlier cluster left",
     )
     access: Literal["read-write", "read"] = setting(
         "cache_access",
         Choice(("read-write", "read")),
         default="read-write",
-        meaning="what nodes may do in the bucket of trn:cache_bucket; a cluster that writes it can run code on all "
-        "clusters that read it",
+        meaning="what nodes may do in the bucket of trn:cache_bucket; a cluster that writes to the bucket can run code "
+        "on all clusters that read from it",
         replaces_nodes=True,
     )
     at_destroy: AtDestroy | None = setting(
         "cache_at_destroy",
         Choice(AT_DESTROY),
         default=None,
-        left_out="destroy",
+        default_text="destroy",
         meaning="what happens to the new cache bucket at destroy",
     )
     expiration_days: int = setting(
@@ -44,9 +44,9 @@ class Cache:
         "precompile_instance_type",
         Choice(tuple(facts()["precompile"]["hosts"])),
         default=None,
-        left_out="none: `trn precompile` is refused",
-        meaning="instance type of the host of `trn precompile`, without Neuron devices; it exists and is billed only "
-        "while it compiles",
+        default_text="none: `trn precompile` is refused",
+        meaning="instance type of the host of `trn precompile`, without Neuron devices; the host is launched for a "
+        "compilation and terminated after it",
     )
 
     @property

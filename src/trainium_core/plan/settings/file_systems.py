@@ -14,12 +14,17 @@ _EXAMPLE = "such as fs-0123456789abcdef0"
 def _lustre_size_or_id(lustre: Any) -> SizeOrId:
     smallest, step = lustre["smallest_gib"], lustre["step_gib"]
     new = f"the GiB of a new file system ({smallest}, or a multiple of {step})"
-    return SizeOrId(smallest, step, f"fs-{HEX_ID}", f"{new}, or the ID of one, {_EXAMPLE}")
+    return SizeOrId(smallest, step, f"fs-{HEX_ID}", f"{new}, or the ID of a file system, {_EXAMPLE}")
 
 
 @section
 class FileSystems:
-    """`fsx_lustre`: GiB of a new file system, or the ID of an existing one. `efs`: NEW_EFS or an ID."""
+    """The file systems.
+
+    Attributes:
+        fsx_lustre: GiB of a new file system, or the ID of an existing file system.
+        efs: NEW_EFS, or the ID of an existing file system.
+    """
 
     fsx_lustre: int | str | None = setting(
         "fsx_lustre",
@@ -31,14 +36,14 @@ class FileSystems:
         "fsx_lustre_mount_name",
         Pattern("[A-Za-z0-9_-]{1,8}", "the mount name of the file system, as FSx shows it"),
         default=None,
-        left_out="that of the new file system",
+        default_text="that of the new file system",
         meaning="mount name of an existing FSx for Lustre file system",
     )
     fsx_lustre_security_group: str | None = setting(
         "fsx_lustre_security_group",
         resource_id("sg", "a security group of the file system"),
         default=None,
-        left_out="that of the new file system",
+        default_text="that of the new file system",
         meaning="security group of an existing FSx for Lustre file system; rules for the nodes are added and later "
         "removed",
     )
@@ -52,7 +57,7 @@ class FileSystems:
         "efs_security_group",
         resource_id("sg", "a security group of the mount target in the nodes' zone"),
         default=None,
-        left_out="that of a new mount target",
+        default_text="that of a new mount target",
         meaning="security group of a mount target of an existing EFS file system; rules for the nodes are added and "
         "later removed",
     )

@@ -1,4 +1,4 @@
-"""HyperPodStack: its orchestrator, and how its nodes are bought and checked."""
+"""HyperPodStack: the orchestrator, and how nodes are bought and checked."""
 
 from typing import Literal, get_args
 
@@ -14,7 +14,7 @@ _CONTROLLER_TYPES: tuple[str, ...] = tuple(facts()["hyperpod"]["controller_types
 
 @section
 class HyperPodSettings:
-    """`eks_cluster` and `training_plan` are ARNs, `eks_security_group` is an ID."""
+    """Settings of HyperPodStack. `eks_cluster` and `training_plan` are ARNs, `eks_security_group` is an ID."""
 
     orchestrator: Orchestrator = setting(
         "hyperpod_orchestrator",
@@ -44,7 +44,7 @@ class HyperPodSettings:
         "hyperpod_training_plan",
         regional_arn("sagemaker", "training-plan/.+", "the ARN of a SageMaker training plan"),
         default=None,
-        left_out="none: on demand",
+        default_text="none: on demand",
         meaning="training plan for the HyperPod nodes, bought for hyperpod-cluster",
     )
     deep_health_checks: bool = setting(

@@ -23,21 +23,21 @@ class Network:
         "vpc_id",
         resource_id("vpc", "a VPC"),
         default=None,
-        left_out="a new VPC",
+        default_text="a new VPC",
         meaning="existing VPC for the nodes",
     )
     subnet_id: str | None = setting(
         "subnet_id",
         resource_id("subnet", "a subnet"),
         default=None,
-        left_out="a new private subnet",
+        default_text="a new private subnet",
         meaning="subnet of the existing VPC, in a zone that offers the type",
     )
     route_table_id: str | None = setting(
         "route_table_id",
         resource_id("rtb", "a route table"),
         default=None,
-        left_out="none: the subnet must already reach S3",
+        default_text="none: the subnet must already reach S3",
         meaning="route table of the existing subnet; an S3 gateway endpoint is added to it",
     )
     vpc_cidr: str = setting(
@@ -50,29 +50,29 @@ class Network:
         "egress",
         Choice(EGRESS),
         default=None,
-        left_out=f"{DEFAULT_EGRESS} (sessions and S3 only, no internet)",
-        meaning="what nodes in the new VPC can reach; none: S3 only, without sessions",
+        default_text=f"{DEFAULT_EGRESS} (Systems Manager with its sessions, and S3; no internet)",
+        meaning="what nodes in the new VPC can reach; with none, only S3, so there are no sessions",
     )
     dns_servers: tuple[str, ...] = setting(
         "dns_servers",
         ListOf(Address(), f"up to {_MOST_SERVERS} IPv4 addresses, such as 10.0.0.2,10.0.1.2", most=_MOST_SERVERS),
         default=(),
-        left_out="Amazon's resolver, which security groups do not filter",
+        default_text="Amazon's resolver, which security groups do not filter",
         meaning="DNS resolvers of the existing VPC, from its DHCP options; nodes may reach them on port 53",
     )
     secondary_interface_type: CardInterfaceType = setting(
         "secondary_interface_type",
         Choice(CARD_INTERFACE_TYPES),
         default="efa",
-        meaning="interface on network cards after the first; efa-only uses no IP address",
+        meaning="type of the interfaces on network cards after the first; efa-only uses no IP address",
         replaces_nodes=True,
     )
     placement_group: str | None = setting(
         "placement_group",
         Pattern(r"[\x21-\x7e ]{1,255}", "the name of an existing cluster placement group"),
         default=None,
-        left_out="a new one for EFA types on demand or spot, none with capacity-block or reservation",
-        meaning="existing placement group, such as the one of a reservation",
+        default_text="a new group for types with EFA on demand or spot, otherwise none",
+        meaning="existing placement group, such as the group of a reservation",
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The setup of a node, its time limit, and what happens to a failed node."""
+"""The setup of a node, the time limit of a deployment, and what happens to a failed node."""
 
 from typing import Literal, get_args
 
@@ -27,24 +27,24 @@ class Node:
         "neuron_software",
         Choice(NEURON_SOFTWARE),
         default="image",
-        left_out="{} (a Neuron DLAMI has everything; nothing is downloaded)",
-        meaning="source of driver, runtime and tools; install is for a bare Ubuntu 24.04 or Amazon Linux 2023, "
-        "and not for types with GPUs",
+        default_text="{} (a Neuron DLAMI has everything; nothing is downloaded)",
+        meaning="source of driver, runtime and tools; install is for images of Ubuntu 24.04 or Amazon Linux 2023 "
+        "without Neuron software, and not for types with GPUs",
         replaces_nodes=True,
     )
     suppress_checks: tuple[str, ...] = setting(
         "suppress_checks",
         ListOf(Choice(tuple(NODE_CHECKS)), f"names, separated by commas: {', '.join(NODE_CHECKS)}"),
         default=(),
-        left_out="none",
+        default_text="none",
         meaning="node checks that run and are shown, but do not fail the node",
     )
     verification: Verification = setting(
         "verification",
         Choice(VERIFICATION),
         default="enforce",
-        meaning="observe: only missing devices, missing cores and wrong numbers fail a node; other failures are "
-        "warnings",
+        meaning="whether every failed check fails a node (enforce), or only missing devices, missing cores and wrong "
+        "results; other failures are then warnings (observe)",
     )
     recovery: bool = setting(
         "node_recovery",
@@ -56,8 +56,8 @@ class Node:
         "node_replacements",
         WholeNumber(0, 100),
         default=2,
-        meaning="number of failed nodes to replace within 24 hours; the next failed node fails the deployment and is "
-        "not replaced",
+        meaning="maximum number of failed nodes that are replaced in any 24 hours; a further failed node is not "
+        "replaced, and fails a deployment",
     )
     internode_ssh: bool = setting(
         "internode_ssh",
@@ -70,6 +70,7 @@ class Node:
         "node_generation",
         WholeNumber(1),
         default=1,
-        meaning="a new number replaces all nodes at the next deployment, with the newest image, node program and tags",
+        meaning="another number replaces all nodes in the next deployment, with the current image, node program "
+        "and tags",
         replaces_nodes=True,
     )

@@ -1,4 +1,4 @@
-"""PcsStack: the Slurm version, the queues, how many nodes stay, the login node and the image."""
+"""PcsStack: the Slurm version, the queues, the minimum number of nodes, the login node and the image."""
 
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, ListOf, Pattern, Switch, WholeNumber
@@ -24,7 +24,8 @@ class PcsSettings:
         "pcs_accounting",
         Switch(),
         default=False,
-        meaning="whether Slurm keeps records of jobs (sacct) and fair shares; AWS bills accounting separately",
+        meaning="whether Slurm records jobs (sacct) and supports fair-share priorities; AWS bills accounting "
+        "separately",
     )
     min_nodes: int = setting(
         "pcs_min_nodes",
@@ -36,13 +37,13 @@ class PcsSettings:
         "pcs_idle_minutes",
         WholeNumber(1, 10080),
         default=10,
-        meaning="minutes after which Slurm ends a node without a job, down to trn:pcs_min_nodes",
+        meaning="minutes without a job after which a node is terminated, down to trn:pcs_min_nodes nodes",
     )
     queues: tuple[str, ...] = setting(
         "pcs_queues",
         ListOf(Pattern(_QUEUE, _QUEUE_FORM), f"a list, or a text separated by commas, of: {_QUEUE_FORM}", least=1),
         default=("trn",),
-        left_out="one queue, trn",
+        default_text="one queue, trn",
         meaning="Slurm queues, the default queue first; jobs in a queue with a higher priority start first",
     )
     login: bool = setting(
@@ -61,7 +62,7 @@ class PcsSettings:
         "pcs_ami",
         resource_id("ami", "an image"),
         default=None,
-        left_out="EC2 Image Builder adds the PCS agent and Slurm to the image of trn:ami",
+        default_text="EC2 Image Builder adds the PCS agent and Slurm to the image of trn:ami",
         meaning="image with Neuron software, the PCS agent and Slurm, for all nodes of PcsStack",
         replaces_nodes=True,
     )
@@ -69,5 +70,5 @@ class PcsSettings:
         "pcs_interruptible",
         Switch(),
         default=False,
-        meaning="whether trn:reservation_id is an interruptible Capacity Reservation, with trn:capacity=reservation",
+        meaning="whether the reservation in trn:reservation_id is interruptible; only with trn:capacity=reservation",
     )

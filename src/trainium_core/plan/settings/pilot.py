@@ -1,4 +1,4 @@
-"""A pilot's end and budget: when it ends, what happens then, who is notified, and what it may cost."""
+"""The end and the budget of a pilot: when it ends, what happens then, who is notified, and what it may cost."""
 
 from typing import Literal, get_args
 
@@ -16,34 +16,34 @@ _IDLE = facts()["pilot"]
 
 @section
 class Pilot:
-    """`ends` is text for read_pilot_end()."""
+    """The end and the budget. `ends` is text for read_pilot_end()."""
 
     ends: str | None = setting(
         "ends",
         EndForm(),
         default=None,
-        left_out="none: the nodes run and are billed until you stop them",
+        default_text="none: the nodes run and are billed until you stop them",
         meaning="when the pilot ends: a date and time, or a duration from the first deployment",
     )
     ends_action: EndsAction | None = setting(
         "ends_action",
         Choice(ENDS_ACTIONS),
         default=None,
-        left_out="sleep (no nodes; cache and file systems stay); HyperPodStack, which cannot sleep, is destroyed",
+        default_text="sleep (no nodes; cache and file systems stay); HyperPodStack, which cannot sleep, is destroyed",
         meaning="what happens at the end: sleep, or destroy as with cdk destroy; HyperPodStack accepts only destroy",
     )
     warning_hours: int = setting(
         "warning_hours",
         WholeNumber(1, 336),
         default=24,
-        left_out="{}; if the pilot is shorter than twice this time, half of the pilot",
+        default_text="{}; if the pilot is shorter than twice this time, half of the pilot",
         meaning="hours before the end at which SNS sends a warning",
     )
     notify_email: str | None = setting(
         "notify_email",
         email_address(),
         default=None,
-        left_out="none: subscribe to the topic in the stack's outputs",
+        default_text="none: subscribe to the topic in the stack's outputs",
         meaning="e-mail address for warnings about end and budget; its owner must confirm the subscription",
     )
     budget_usd: int | None = setting(
@@ -56,21 +56,22 @@ class Pilot:
         "budget_action",
         Choice(BUDGET_ACTIONS),
         default="notify",
-        left_out="{} (at 80 % and 100 % spent, and 100 % forecast)",
-        meaning="what happens when the budget is spent: a message only, or no nodes until you raise it",
+        default_text="{} (at 80 % and 100 % of the budget spent, and at 100 % forecast)",
+        meaning="what happens when the budget is spent: notify sends a message; stop also stops the nodes until you "
+        "raise the budget",
     )
 
     idle_minutes: int | None = setting(
         "idle_minutes",
         WholeNumber(_IDLE["shortest_idle_minutes"], _IDLE["longest_idle_minutes"]),
         default=None,
-        left_out="none: unused nodes keep running",
-        meaning="minutes without a job and without a process that uses a Neuron device, after which the nodes end; "
-        "`trn wake` restores them",
+        default_text="none: unused nodes keep running",
+        meaning="minutes without a job and without a process that uses a Neuron device or GPU, after which the nodes "
+        "are terminated; `trn wake` launches new nodes",
     )
 
     def action_at_end(self, *, can_sleep: bool) -> EndsAction:
-        """`sleep` or `destroy`, for a stack that can sleep or cannot."""
+        """The configured action; by default `sleep`, or `destroy` for a stack that cannot sleep."""
         return self.ends_action or ("sleep" if can_sleep else "destroy")
 
     @property

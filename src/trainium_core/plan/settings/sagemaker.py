@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack: network, image, data and files of training jobs, and their limits."""
+"""SageMakerTrainingStack: network, image, data, encryption and limits of training jobs."""
 
 from trainium_core.setting_schema.forms import Choice, Pattern, Switch, WholeNumber
 from trainium_core.setting_schema.setting import (
@@ -16,21 +16,21 @@ _IMAGE = r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/[a-z0-9._/-]+(:[A-Za-
 
 @section
 class SageMakerSettings:
-    """`vpc`: whether jobs run in a VPC. `data` is an S3 URL, `kms_key` an ARN."""
+    """Settings of SageMakerTrainingStack. `image` is a URI, `data` an S3 URL, `kms_key` an ARN."""
 
     vpc: bool = setting(
         "sagemaker_vpc",
         Switch(),
         default=False,
-        left_out="{} (SageMaker's own network, with internet)",
-        meaning="whether training jobs run in a VPC: the one of trn:vpc_id, else a new one",
+        default_text="{} (SageMaker's own network, with internet)",
+        meaning="whether training jobs run in a VPC: trn:vpc_id, else a new VPC",
     )
     image: str | None = setting(
         "sagemaker_image",
         Pattern(_IMAGE, "the URI of an image in ECR, with a tag or a digest"),
         default=None,
-        left_out="AWS's latest image for PyTorch on Neuron",
-        meaning="container image that training jobs use instead of AWS's",
+        default_text="AWS's latest image for PyTorch on Neuron",
+        meaning="container image of training jobs",
     )
     data: str | None = setting(
         "sagemaker_data",
@@ -48,22 +48,23 @@ class SageMakerSettings:
         "sagemaker_capacity_retries",
         WholeNumber(0, 20),
         default=5,
-        meaning="retries of the state machine when capacity or quota is missing, after 5, 10, 20 ... minutes",
+        meaning="number of retries of the state machine without capacity or quota, after 5, 10, 20 ... minutes",
     )
     report_email: str | None = setting(
         "sagemaker_report_email",
         email_address(),
         default=None,
-        left_out="none: subscribe to the topic in the stack's outputs",
-        meaning="e-mail address for the end of each run and every failed job; its owner must confirm the subscription",
+        default_text="none: subscribe to the topic in the stack's outputs",
+        meaning="e-mail address for messages about each ended run and each failed job; its owner must confirm the "
+        "subscription",
     )
     kms_key: str | None = setting(
         "sagemaker_kms_key",
         regional_arn("kms", "key/[A-Za-z0-9-]+", "the ARN of a KMS key"),
         default=None,
-        left_out="none: encryption with S3-managed keys",
-        meaning="KMS key for source, checkpoints, output and a new compile cache; its policy must let the account "
-        "use it",
+        default_text="none: encryption with S3-managed keys",
+        meaning="KMS key for source, checkpoints, output and a new compile cache; the key policy must allow the "
+        "account to use the key",
     )
     output_at_destroy: AtDestroy = setting(
         "sagemaker_output_at_destroy",
