@@ -21,6 +21,7 @@ from trainium_core.costs.estimate import dollars
 from trainium_core.evidence.bench_file import bench_jobs, read_bench_file
 from trainium_core.evidence.pilot import DONE, INTERRUPTED_CODE, Outside, Pilot, PilotEnd, PilotState, Result, StepEnd
 from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, Step, read_pilot_file, steps_of
+from trainium_core.jobs.request import job_request, read_job_file
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 
@@ -175,9 +176,17 @@ def _replace(file: Path, text: str) -> None:
 
 
 def _read(file: Path) -> PilotFile:
-    """Also the file of `trn bench`, whose mistakes would otherwise be found while clusters are billed."""
+    """The pilot in the file. Validates its job files and its file of `trn bench` too, before clusters are billed.
+
+    Raises:
+        CliError: The file, or that of `trn bench`, has mistakes.
+        JobError: A job file has mistakes.
+    """
     with mistakes_listed(file):
         spec = read_pilot_file(file.read_text(encoding="utf-8"), file.absolute().parent)
+    for name in (spec.job, spec.observe):
+        if name is not None:
+            job_request(read_job_file(file.parent / name))
     if spec.bench is not None:
         bench = file.parent / spec.bench
         with mistakes_listed(bench):

@@ -17,13 +17,16 @@ job = "job.toml"
 budget_usd = 100
 hours = 3
 """
+JOB = """name = "fit"
+command = "true"
+"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, TRAINIUM)
-    (tmp_path / "job.toml").write_text('command = "true"')
+    (tmp_path / "job.toml").write_text(JOB)
     (tmp_path / "pilot.toml").write_text(FILE)
     return tmp_path
 
@@ -89,7 +92,7 @@ def test_failed_look_stops_before_money_is_spent(monkeypatch: pytest.MonkeyPatch
 def test_changed_job_needs_another_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps_run(monkeypatch)
     run("pilot", "pilot.toml", "--yes")
-    (folder / "job.toml").write_text('command = "false"')
+    (folder / "job.toml").write_text(JOB.replace("true", "false"))
     refused = run("pilot", "pilot.toml", "--yes")
     assert refused.exit_code == ExitCode.BAD_INPUT
     assert "changed since" in refused.stderr
@@ -145,3 +148,17 @@ def test_mistake_in_the_bench_file_is_found_before_a_deployment(folder: Path, mo
     refused = run("pilot", "pilot.toml", "--yes")
     assert (refused.exit_code, calls) == (ExitCode.BAD_INPUT, [])
     assert "bench.toml has " in refused.stderr
+
+
+@pytest.mark.parametrize("key", ["job", "observe"])
+def test_mistake_in_a_job_file_is_found_before_a_deployment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    calls = steps_run(monkeypatch)
+    (folder / "wrong.toml").write_text(f"{JOB}retries = -1")
+    named = 'observe = "wrong.toml"\ncode = "job.toml"\n' if key == "observe" else ""
+    text = FILE.replace('job = "job.toml"', 'job = "wrong.toml"') if key == "job" else FILE
+    (folder / "pilot.toml").write_text(f"{text}{named}")
+    refused = run("pilot", "pilot.toml", "--yes")
+    assert (refused.exit_code, calls) == (ExitCode.BAD_INPUT, [])
+    assert "retries" in refused.stderr
