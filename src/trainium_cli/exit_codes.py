@@ -9,7 +9,10 @@ from trainium_cli.terminal import echo
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every `trn` command. `trn local -- COMMAND` returns the exit code of COMMAND."""
+    """Exit codes of the `trn` commands.
+
+    `trn local -- COMMAND` returns the exit code of COMMAND instead, and `trn shell` that of the session.
+    """
 
     OK = 0
     NOT_READY = 1

@@ -1,1 +1,1 @@
-"""`make reference`: the generated parts of docs/, written between markers in their pages."""
+"""`make reference`: writes the generated parts of docs/ between markers in their pages."""

@@ -1,4 +1,4 @@
-"""python -m tools.reference: renew every generated part of docs/."""
+"""`python -m tools.reference`: renews every generated part of docs/."""
 
 from tools.reference.regions import PAGES, renewed
 
@@ -9,7 +9,7 @@ def main() -> None:
         if (new := renewed(text)) != text:
             page.write_text(new)
             print(f"  renewed {page.name}")
-    print("make reference: the reference follows the code")
+    print("make reference: the generated parts are up to date")
 
 
 if __name__ == "__main__":

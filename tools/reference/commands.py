@@ -1,4 +1,4 @@
-"""Every `trn` command with its help and options, and the exit codes of all commands."""
+"""Every visible `trn` command with its help and options, and the exit codes."""
 
 import inspect
 from collections.abc import Iterator
@@ -22,6 +22,8 @@ def _sections(group: click.Group, context: click.Context) -> Iterator[str]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
+        if command.hidden:
+            continue
         inner = click.Context(command, info_name=name, parent=context)
         yield _section(command, inner)
         if isinstance(command, click.Group):

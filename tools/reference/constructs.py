@@ -23,7 +23,7 @@ def _section(name: str) -> str:
 
 
 def _parameters(construct: Any) -> Iterator[tuple[str, str]]:
-    """Each parameter with its description from the docstring of the constructor or the class."""
+    """Each parameter that the docstring of the constructor or of the class describes, with its description."""
     signature = inspect.signature(construct.__init__).parameters
     names = [name for name in signature if name not in _GIVEN_BY_EVERY_CONSTRUCT]
     described = dict(_described(f"{inspect.getdoc(construct)}\n\n{inspect.getdoc(construct.__init__) or ''}"))

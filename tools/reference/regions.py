@@ -39,7 +39,7 @@ REGIONS: Mapping[str, Callable[[], str]] = {
     "assess-rules": assess_rules,
     "assess-libraries": assess_libraries,
 }
-"""The function that writes each part, by its name."""
+"""The function that generates each part, by the name of the part."""
 
 _REGION = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
 
@@ -50,7 +50,7 @@ def regions_of(page: str) -> list[str]:
 
 
 def renewed(page: str) -> str:
-    """The page with all parts regenerated. Raises KeyError for an unknown marker."""
+    """The page with all parts regenerated. Raises KeyError for a part without a function in REGIONS."""
     return _REGION.sub(lambda match: _region(match[1]), page)
 
 

@@ -51,7 +51,7 @@ def node_checks() -> str:
 
 
 def _finds_out(check: Callable[..., Any]) -> str:
-    """The first sentence of the module of a check; each subject has one module."""
+    """The first line of the docstring of the check's module."""
     return text((inspect.getdoc(inspect.getmodule(check)) or "").partition("\n")[0])
 
 

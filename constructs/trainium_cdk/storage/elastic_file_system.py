@@ -50,7 +50,8 @@ class ElasticFileSystem(NodeFileSystem):
     ) -> None:
         """
         Args:
-            vpc, subnet: Those of the nodes and the mount target.
+            vpc: VPC of the nodes.
+            subnet: Subnet of the nodes and of the mount target.
             file_system_id: An existing file system, without a mount target in another VPC or in the subnet's zone.
                 Default: a new one.
             removal_policy: RETAIN keeps a new file system when the stack is deleted, without its mount target. Default:
