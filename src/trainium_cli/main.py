@@ -49,7 +49,7 @@ _SUMMARIES = {
     "pilot": ("evidence", "Run a pilot from the assessment of the code to the final audit."),
     "tco": ("evidence", "Show what twelve months of a workload cost."),
     "report": ("evidence", "Write the report of a pilot, with its decision."),
-    "handoff": ("evidence", "Check what a pilot hands over."),
+    "handoff": ("evidence", "Hand a trained model over to another service."),
     "cost": ("money", "Show past, current and expected costs of the cluster."),
     "audit": ("cluster", "Show what is left of the cluster, and its cost."),
     "support": ("setup", "Write an archive for a support request."),

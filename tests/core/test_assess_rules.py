@@ -1,4 +1,4 @@
-"""Each rule finds its bad example and nothing in its good one, and has a source and a date."""
+"""Each rule matches its bad example and not its good one, and has a source and a date."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_library_is_found_as_import_and_as_requirement(rule: Rule, tmp_path: Pat
 
 
 @pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.id)
-def test_rule_has_reason_remedy_place_and_source(rule: Rule) -> None:
+def test_rule_has_reason_fix_effort_and_source(rule: Rule) -> None:
     assert all((rule.why, rule.fix, rule.source))
     assert rule.date.year >= 2026
     assert rule.effort in ("S", "M", "L")

@@ -142,7 +142,7 @@ def test_unreadable_file_is_named(name: str, content: bytes, says: str, tmp_path
     found = assess([tmp_path])
     assert [says in str(problem) for problem in found.unreadable] == [True]
     assert [finding.rule for finding in found.findings] == ["C04"]
-    assert "1 file not read" in found.verdict("native")
+    assert "1 file not fully read" in found.verdict("native")
 
 
 def test_deep_expression_is_read_or_named(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_any_parts_can_be_stacked(rows: dict[str, dict[str, float]]) -> None:
         (float("nan"), "not a number"),
     ],
 )
-def test_number_has_four_significant_digits(value: float, text: str) -> None:
+def test_number_is_rounded_for_the_reader(value: float, text: str) -> None:
     assert number(value) == text
 
 

@@ -1,4 +1,4 @@
-"""The file of `trn bench`, and the record of a side from what its runs measured."""
+"""The file of `trn bench`, and the record of a side from the measurements of its runs."""
 
 import struct
 from dataclasses import replace
@@ -72,7 +72,7 @@ def run_of(spec: BenchFile, seconds: float, seed: int = 1, tokens: str = "tokens
 
 
 def record_of(spec: BenchFile, runs: list[MeasuredRun], side: int = 0, **more: Any) -> Record:
-    given: dict[str, Any] = {"hardware": HARDWARE, "prices": PRICES, "of_side": "trainium", **more}
+    arguments: dict[str, Any] = {"hardware": HARDWARE, "prices": PRICES, "of_side": "trainium", **more}
     return side_record(
         spec,
         spec.sides[side],
@@ -81,7 +81,7 @@ def record_of(spec: BenchFile, runs: list[MeasuredRun], side: int = 0, **more: A
         command="x",
         made="2026-11-24T12:00:00Z",
         tool=Tool(version="1"),
-        **given,
+        **arguments,
     )
 
 
@@ -104,7 +104,7 @@ def test_record_has_rates_costs_and_gates_with_intervals(spec: BenchFile) -> Non
     assert record.inputs == (spec.source,)
     assert (
         record.workload.warmup
-        == "the first step, and each until no graph was compiled or loaded for all steps that count"
+        == "the first step, and all steps up to the last compiled or loaded graph before the counted steps"
     )
     run = record.runs[0]
     assert (run.steps, run.tokens, run.seed, run.phases["step"], run.phases["data"]) == (2, 16, 1, 1.0, None)
@@ -306,7 +306,7 @@ def test_loss_curves_are_compared_by_seed_and_step() -> None:
     assert loss_fidelity(curves, {1: [(2, 1.0)]}, "gpu", 0.001)[0].state == "not met"
     assert loss_fidelity(curves, {3: [(1, 1.0)]}, "gpu", 0.01)[0].state == "not measured"
     _, warnings = loss_fidelity(curves, curves, "gpu", 0.01)
-    assert "was it compared with itself?" in warnings[0]
+    assert "was the reference compared with itself?" in warnings[0]
 
 
 def npy(path: Path, values: list[float], form: str = "<f4") -> Path:

@@ -1,4 +1,4 @@
-"""Results of other tools, on files that these tools wrote."""
+"""Results of other tools, read from files that these tools wrote."""
 
 import json
 from contextlib import suppress
@@ -36,7 +36,7 @@ def test_guidellm_has_rates_and_percentiles_in_seconds() -> None:
     assert found.warnings == ()
     first = found.metrics["time_to_first_token_seconds_p99"]
     assert (first.value, first.n) == (raw["time_to_first_token_ms"]["successful"]["percentiles"]["p99"] / 1000, 400)
-    assert first.why_null == "the file has no samples to compute an interval of"
+    assert first.why_null == "the file has no samples to compute an interval from"
     assert found.metrics["requests_per_second"].value == raw["requests_per_second"]["successful"]["mean"]
     assert 0.005 < (found.metrics["inter_token_seconds_p50"].value or 0) < 0.02
 
@@ -77,7 +77,7 @@ def test_vllm_bench_has_intervals_where_the_file_has_samples() -> None:
     first = found.metrics["time_to_first_token_seconds_p99"]
     assert (first.n, first.level, first.value) == (400, 0.95, pytest.approx(0.1738, abs=1e-3))
     assert found.metrics["request_seconds_p50"].low is not None
-    assert found.metrics["inter_token_seconds_p99"].why_null == "the file has no samples to compute an interval of"
+    assert found.metrics["inter_token_seconds_p99"].why_null == "the file has no samples to compute an interval from"
     raw = json.loads(text_of("vllm_bench.json"))
     failed = {**raw, "errors": ["timeout"] * 100 + [""] * 300, "completed": 300, "failed": 100}
     found = read_results(json.dumps(failed))
@@ -130,7 +130,7 @@ def test_file_of_no_known_tool_is_refused(text: str) -> None:
         read_results(text)
 
 
-def test_sweep_of_guidellm_is_refused_with_what_to_do() -> None:
+def test_sweep_of_guidellm_is_refused_with_a_fix() -> None:
     benchmarks = json.loads(text_of("guidellm.json"))["benchmarks"] * 2
     with pytest.raises(ImportFileError, match="run guidellm with one rate for each file"):
         read_results(changed("guidellm.json", "benchmarks", value=benchmarks))
@@ -159,7 +159,7 @@ def keys_of(value: Any) -> list[Any]:
     st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=3), st.lists, max_leaves=3),
     st.data(),
 )
-def test_value_of_another_type_never_raises_anything_else(name: str, value: Any, data: st.DataObject) -> None:
+def test_value_of_any_type_is_read_or_refused(name: str, value: Any, data: st.DataObject) -> None:
     raw: Any = json.loads(text_of(name))
     place: Any = raw
     while True:

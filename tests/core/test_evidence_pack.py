@@ -1,4 +1,4 @@
-"""An evidence pack: whatever is changed in it is found and named."""
+"""An evidence pack: each change is found, and the changed file is named."""
 
 import json
 from dataclasses import replace
@@ -43,10 +43,10 @@ def test_changed_byte_is_found_and_named(name: str, data: st.DataObject) -> None
 
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_truncated_file_is_found_and_named(name: str, data: st.DataObject) -> None:
-    kept = data.draw(st.integers(0, len(PACK[name]) - 2))
-    said = [problem for problem in problems({**PACK, name: PACK[name][:kept]}) if problem.startswith(name)]
-    assert said
-    assert name == REPORT or "truncated" in said[0]
+    length = data.draw(st.integers(0, len(PACK[name]) - 2))
+    found = [problem for problem in problems({**PACK, name: PACK[name][:length]}) if problem.startswith(name)]
+    assert found
+    assert name == REPORT or "truncated" in found[0]
 
 
 @pytest.mark.parametrize("name", NAMES)

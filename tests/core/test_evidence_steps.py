@@ -19,7 +19,7 @@ def test_steps_are_read_with_seconds_tokens_and_loss() -> None:
     [first, second] = steps_of(
         lines("hello", "TRN step=10 loss=2.5 tokens=80 seconds=4", "x TRN step=12 tokens=many seconds=nan")
     )
-    assert (first.number, first.steps, first.seconds, first.tokens, first.loss, first.warms) == (
+    assert (first.number, first.steps, first.seconds, first.tokens, first.loss, first.is_warmup) == (
         10,
         1,
         4,
@@ -27,13 +27,13 @@ def test_steps_are_read_with_seconds_tokens_and_loss() -> None:
         2.5,
         True,
     )
-    assert (second.steps, second.seconds, second.tokens, second.loss, second.warms) == (2, None, None, None, False)
+    assert (second.steps, second.seconds, second.tokens, second.loss, second.is_warmup) == (2, None, None, None, False)
 
 
 def test_only_the_last_attempt_counts() -> None:
     found = steps_of([*lines("TRN step=1", "TRN step=2"), *lines("TRN step=2", "TRN step=3", attempt=2)])
     assert numbers(found) == [2, 3]
-    assert found[0].warms
+    assert found[0].is_warmup
 
 
 def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> None:

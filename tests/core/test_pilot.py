@@ -1,4 +1,4 @@
-"""The sequence of a pilot, with commands that only end: whatever happens, nothing stays billed."""
+"""The sequence of a pilot, with fake commands: a cluster stays billed only if its deletion fails, and is named."""
 
 import json
 from collections.abc import Callable
@@ -33,11 +33,20 @@ NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
 class KilledError(BaseException):
-    """The process is gone: nothing after it runs."""
+    """The process is killed: it runs no more commands."""
 
 
 class World:
-    """Commands that take an hour each if billed, and what they leave. running: the sides whose cluster exists."""
+    """Fake commands, and their effects.
+
+    Attributes:
+        running: The sides whose cluster exists.
+        jobs: The jobs that were started, the newest first.
+        stored: The stored state of the pilot.
+        limits: The time limit of each step.
+        asked: How often confirmation was requested.
+        minutes: The duration of a command by its name; others take no time.
+    """
 
     def __init__(self, ends: Callable[[str, int], int] = lambda _key, _times: 0, hourly: float = 40) -> None:
         self.now, self.calls, self.running, self.jobs = NOON, list[str](), set[str](), list[dict[str, str]]()
@@ -104,7 +113,7 @@ def test_every_step_runs_once_in_order() -> None:
     assert world.calls == [*KEYS, "report"]
 
 
-def test_money_is_spent_only_after_everything_that_costs_nothing() -> None:
+def test_declined_confirmation_runs_only_free_steps() -> None:
     world = World()
     world.agrees = False
     end = world.pilot()
@@ -150,7 +159,7 @@ def test_failure_of_any_step_leaves_nothing_billed(wanted: PilotFile, key: str, 
     if name in BILLED:
         assert end.result != "complete"
         assert world.calls.index(f"{side or 'gpu'} destroy") > world.calls.index(key)
-    # Run again until it is complete: a step that failed is repeated, with a separate cluster.
+    # Run again until it is complete: a step that failed is repeated, with a new cluster.
     for _ in range(5):
         if world.pilot(wanted).result == "complete":
             break
@@ -301,7 +310,7 @@ REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'
             ],
         ),
         (REQUIRED.replace("= 5", "= 0"), ["budget_usd is 0"]),
-        (REQUIRED + 'observe = "plan.json"', ["observe is compared with the findings in the code; name the code too"]),
+        (REQUIRED + 'observe = "plan.json"', ["observe requires code: the counters of the job"]),
         ("plan =", ["is not TOML"]),
     ],
 )

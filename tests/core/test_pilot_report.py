@@ -1,4 +1,4 @@
-"""The report of a pilot: what decides, what never decides, and that nothing in a record becomes markup."""
+"""The report of a pilot: its decision, its contents, and that no text of a record becomes markup."""
 
 import json
 import re
@@ -385,10 +385,10 @@ def test_incomplete_record_of_twelve_months_is_shown(names: set[str]) -> None:
     assert "Twelve months" in page(evidence(record))
 
 
-def test_lab_side_of_a_trainium_id_stays_the_labs() -> None:
+def test_lab_record_with_side_trainium_is_not_read() -> None:
     record: Mapping[str, Any] = json.loads(record_text(LAB_RECORD))
     forged = json.dumps({**record, "side": TRAINIUM}).encode()
-    assert "only the lab's begins with lab:" in evidence(forged_json=forged).not_read["forged.json"]
+    assert "only types of the lab begin with lab:" in evidence(forged_json=forged).not_read["forged.json"]
 
 
 def test_contract_of_the_guide_is_read() -> None:

@@ -1,6 +1,4 @@
-"""Twelve-month costs: amounts follow from drivers, unknown values stay unknown, and a missing measurement gives no
-amount.
-"""
+"""Twelve-month costs: amounts follow from drivers, and amounts that depend on an unknown driver are unknown."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -48,8 +46,8 @@ def computed(text: str, *records: Record, estimates: tuple[Estimate | None, ...]
 
 
 def amounts(found: Tco, at: int = 0) -> Mapping[str, float | None]:
-    one = found.sides[at]
-    return {line.name: one.amount(line, one.values) for line in one.lines}
+    cost = found.sides[at]
+    return {line.name: cost.amount(line, cost.values) for line in cost.lines}
 
 
 def test_amounts_follow_from_work_throughput_and_price() -> None:
@@ -92,15 +90,15 @@ def test_missing_measurement_leaves_dependent_amounts_unknown() -> None:
 OPTIONAL = ("idle_share", "compilations", "engineering_days", "day_usd")
 
 
-@given(left_out=st.sets(st.sampled_from(OPTIONAL), min_size=1))
-def test_unstated_number_is_unknown_and_never_zero(left_out: set[str]) -> None:
+@given(omitted=st.sets(st.sampled_from(OPTIONAL), min_size=1))
+def test_unstated_number_is_unknown_and_never_zero(omitted: set[str]) -> None:
     text = "\n".join(
-        line for line in stated(side("trn")).splitlines() if not line.startswith(tuple(f"{key} =" for key in left_out))
+        line for line in stated(side("trn")).splitlines() if not line.startswith(tuple(f"{key} =" for key in omitted))
     )
-    one = computed(text, TRN).sides[0]
-    assert one.total(one.values) is None
-    reasons = " ".join(one.why_unknown(line) for line in one.lines)
-    assert all(f"{key} is not stated" in reasons for key in left_out)
+    cost = computed(text, TRN).sides[0]
+    assert cost.total(cost.values) is None
+    reasons = " ".join(cost.why_unknown(line) for line in cost.lines)
+    assert all(f"{key} is not stated" in reasons for key in omitted)
 
 
 @given(work=st.floats(1e3, 1e15), rate=st.floats(1e-2, 1e9), price=st.floats(0, 1e4), other=st.floats(0, 1e4))
@@ -108,8 +106,8 @@ def test_total_is_the_sum_and_every_record_can_be_read(work: float, rate: float,
     measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
     gpu = replace(GPU_SIDE, runs=TRN.runs)
     found = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
-    one = found.sides[0]
-    assert one.total(one.values) == pytest.approx(sum(amount or 0 for amount in amounts(found).values()))
+    cost = found.sides[0]
+    assert cost.total(cost.values) == pytest.approx(sum(amount or 0 for amount in amounts(found).values()))
     for record in tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=()):
         assert read_record(record_text(record)) == record
     for swing in found.swings:
@@ -203,6 +201,7 @@ def test_work_beyond_a_year_requires_several_clusters() -> None:
         ("value = 0.2, low = 0.1", "value = 0.2, low = 0.3", "not in this order"),
         ("value = 0.2, low = 0.1, high = 0.5", "value = 1.0", "must be less than 1"),
         ("value = 36000000.0, low", "value = 0, low", "must be more than 0"),
+        (f"day_usd = {{ value = 800, {SOURCED} }}", "day_usd = {}", "day_usd has no value"),
         ("value = 10, ", "value = -1, ", "must be a number of 0 or more"),
         ("value = 10, ", "value = nan, ", "must be a number of 0 or more"),
         ("idle_share", "idle_shares", "nearest: idle_share"),

@@ -38,12 +38,12 @@ from trainium_core.evidence.record import LAB, TRAINIUM
     "--fail-on",
     type=click.Choice(FAIL_ON),
     default="stops",
-    help="Lowest severity that sets exit code 1. Default: stops.",
+    help="Lowest severity that sets exit code 1; never: what was found does not affect it. Default: stops.",
 )
 @click.option(
     "--observed",
     metavar="JOB",
-    help="Compare with the counters of this job of the cluster, which was started with --observe. Reads them from AWS.",
+    help="Compare with the counters of this job, which must have been started with `trn run --observe`. Reads AWS.",
 )
 @context_options
 @pass_invocation
@@ -53,13 +53,13 @@ def assess(
     """Show what keeps code from running on Trainium.
 
     Reads Python, notebooks, requirements and lock files, Dockerfiles, shell scripts and CUDA sources. Nothing is run,
-    imported or sent. With --observed the list ends with what was predicted and seen, predicted and not seen, and seen
-    and not predicted.
+    imported or sent. With --observed, the output also compares the findings with a job: predicted and seen, predicted
+    and not seen, seen and not predicted.
 
-    A comment such as `# trn: ignore[C03] runs on GPUs too` on the line ignores a finding; it needs a reason.
+    A comment such as `# trn: ignore[C03] runs on GPUs too` on the line ignores a finding. The reason is required.
 
-    Exit code 0: no finding of the severity of --fail-on. 1: at least one, or a file that could not be read. 2: nothing
-    could be read.
+    Exit code 0: no finding has at least the severity of --fail-on. 1: at least one has, a file could not be read, or
+    the job does not exist. 2: nothing could be read, or the job has no counters. 3: AWS did not answer.
     """
     if observed and shape in ("sarif", "html"):
         raise click.UsageError("--observed requires --format text or json")
@@ -92,7 +92,8 @@ def _compared(
 ) -> tuple[Comparison, str, str]:
     """The comparison with a job, the job, and its side.
 
-    Raises CliError for a job that was not observed, and what reading jobs raises.
+    Raises:
+        CliError: The job does not exist or has no counters.
     """
     engines = read_engines(invocation, None, None)
     _, state = engines.known(job, every_node=True)

@@ -1,4 +1,4 @@
-"""An assessment as text: verdicts first, then kinds of findings, then their places."""
+"""An assessment as text: verdicts first, then rules with findings, then the places of the findings."""
 
 from collections.abc import Iterator, Sequence
 
@@ -81,7 +81,7 @@ def _show_rest(assessment: Assessment) -> None:
         ("Not read:", [str(problem) for problem in assessment.unreadable]),
         ("Ignored by comments:", ignored),
         ("Comments:", [str(comment) for comment in assessment.comments]),
-        ("Not detectable by reading; compile and run a few steps to find it:", CANNOT_SEE),
+        ("Not detectable by reading; found by compiling and running a few steps:", CANNOT_SEE),
     ):
         if rows:
             say(f"\n{title}")

@@ -28,7 +28,11 @@ _FOLDER = Path("gpu-baseline")
 @click.command()
 @plan_options
 @click.option(
-    "--type", "chosen", metavar="TYPE", shell_complete=complete_type, help="GPU type. Default: the preferred one."
+    "--type",
+    "chosen",
+    metavar="TYPE",
+    shell_complete=complete_type,
+    help="GPU type. Default: the most preferred type that the region offers.",
 )
 @click.option(
     "--output",
@@ -41,8 +45,8 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     """Show the GPU plan to compare a Trainium plan with.
 
     Proposes a GPU type that the region offers, says why, and derives the settings of a second cluster with the same
-    network, end, budget and job permissions. All other commands work with this cluster too. Nothing changes on AWS, and
-    an existing file is never overwritten.
+    network, end, budget and job permissions. To use other commands with this cluster, pass its cdk.json with --file.
+    Nothing changes on AWS, and an existing file is never overwritten.
 
     Exit code 0: shown or written. 1: no GPU type fits the plan. 2: a plan or an option is invalid.
     """
@@ -50,7 +54,7 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     file = invocation.cdk_json or Path(_FILE)
     stated = settings_given(invocation.cdk_json, invocation.overrides)
     if output is not None and not file.exists():
-        raise click.UsageError(f"--output needs a {_FILE} to derive from: run in its folder, or give --file")
+        raise click.UsageError(f"--output needs the {_FILE} of the Trainium cluster: run in its folder, or pass --file")
     try:
         found = baseline_of(plan, stated, file.parent, chosen=chosen)
     except BaselineError as error:
@@ -125,9 +129,9 @@ def _steps(where: str) -> Sequence[str]:
 
 
 def _app_of(app: str, folder: Path, output: Path) -> str:
-    """The app of `folder`, a command or a folder of templates, as the CDK CLI finds it from `output`.
+    """The value of `app` for a cdk.json in `output` that uses the app of `folder`: a command, or a folder of templates.
 
-    The CDK CLI names the folder of templates relative to `output`, where it looks for them.
+    The command runs in `folder`. The CDK CLI sets CDK_OUTDIR relative to `output`, so it is made absolute.
     """
     if (folder / app).is_dir():
         return str(folder / app)
@@ -136,7 +140,7 @@ def _app_of(app: str, folder: Path, output: Path) -> str:
 
 
 def _write(found: Baseline, file: Path, output: Path) -> Path:
-    """Write the cdk.json of the GPU cluster: that of the Trainium cluster with other settings, for the same app."""
+    """Write the cdk.json of the GPU cluster: a copy of the Trainium cluster's, with other settings."""
     target = output / _FILE
     if target.exists():
         raise click.UsageError(f"{target} exists: name another folder, or remove it")

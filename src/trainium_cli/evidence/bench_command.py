@@ -1,4 +1,4 @@
-"""`trn bench`: run the same workload on each side, several times, and write what was measured."""
+"""`trn bench`: runs the same workload on each side, several times, and writes the measurements."""
 
 import json
 import subprocess
@@ -60,15 +60,17 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
     """Measure the same workload on each side, and write a record of each.
 
     FILE.toml names a job file per side, the seeds of the runs, and gates, which are limits of metrics. The gates are
-    fixed before the first run: each record contains the file's SHA-256. Each side runs one job per seed. Results of
-    finished runs are kept: if the command is interrupted, run it again to continue.
+    fixed before the first run: each record contains the file's SHA-256. Each side runs one job per seed. If the command
+    is interrupted, run it again: jobs that have succeeded are not repeated.
 
-    A side with `recovery = true` runs one more job, of which a node is terminated, after confirmation.
+    With `recovery = true`, a side runs one more job, and one of its nodes is terminated, after confirmation.
 
-    The warm-up ends when graphs are no longer compiled or loaded. A ratio of two sides is shown only if their workloads
-    are comparable. Numbers from the embedded AWS and the lab are labelled as lab numbers.
+    The warm-up ends when graphs are no longer compiled or loaded. A ratio of two sides has a value only if their
+    workloads are comparable. Numbers from the embedded AWS and the lab are labelled as lab numbers.
 
-    Exit code 0: every gate is met. 1: a gate is not met, or a job failed. 3: a gate was not measured.
+    Exit code 0: the first side meets every gate and every limit of fidelity. 1: it misses one, a job failed, or a
+    result is missing. 2: a file has mistakes or was changed after the first run. 3: one was not measured, or the state
+    of a job is unknown.
     """
     spec, requests = _read(file)
     sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
@@ -100,7 +102,11 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
 
 
 def _recover(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> ExitCode:
-    """OK if the recovery was measured. Otherwise the record has a warning: the runs are not lost with it."""
+    """Measure the recovery. An error becomes a warning of the record, so that the runs are not lost.
+
+    Returns:
+        OK, or the exit code of the error.
+    """
     try:
         measure_recovery(side, spec, journal, yes=yes)
     except CliError as error:
@@ -117,7 +123,12 @@ def _read(file: Path) -> tuple[BenchFile, Mapping[str, JobRequest]]:
 
 
 def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> Side:
-    """Raises JobError for a side whose nodes cannot be terminated, and what reading a plan raises."""
+    """The side with its plan and engine.
+
+    Raises:
+        JobError: `recovery` is true, and the engine has no nodes that can be terminated.
+        PlanError: The plan of the side is not valid.
+    """
     own = replace(invocation, cdk_json=side.plan) if side.plan else invocation
     plan, engine = read_engine(own, request.on, None)
     check_keys(engine, {"recovery": side.recovery}, {"recovery": f"sides.{side.name}.recovery"})
@@ -125,7 +136,7 @@ def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> Side:
 
 
 def _confirm_losses(sides: Sequence[Side]) -> None:
-    """Raises click.Abort if the user declines."""
+    """Ask whether nodes may be terminated. Raises click.Abort if the user declines."""
     clusters = " and of ".join(side.plan.cluster_name for side in sides if side.config.recovery)
     if clusters:
         text = f"After the runs, a node of {clusters} is terminated while one more job runs. Continue?"
@@ -187,7 +198,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
 
 
 def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
-    """The price of all nodes for an hour: as paid, and the on-demand list price of the instances alone."""
+    """The price of all nodes per hour: as paid, and the on-demand list price of the instances alone."""
     if of_side == LAB:
         return SidePrices(paid=None, list=None, source="", date="", why_unknown=_NO_PRICE_OF_LAB)
     plan, state = side.plan, side.states[-1]
@@ -198,14 +209,14 @@ def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
     return SidePrices(
         paid=None if paid.unknown else float(paid.usd),
         list=None if listed is None or listed.usd is None else float(listed.usd) * state.job.nodes,
-        source="trn estimate: the job's machines with all that is billed by the hour; list: the instances alone",
+        source="trn estimate: the job's nodes and everything else billed by the hour; list: the instances alone",
         date=f"{now:%Y-%m-%d}",
-        why_unknown="trn estimate has no price for it",
+        why_unknown="trn estimate has no price for the job's nodes",
     )
 
 
 def _software(side: Side) -> Software:
-    """Outside of git, the commit and whether files differ from it are None."""
+    """The software of a side. Outside of a Git repository, git_commit and git_dirty are None."""
     folder = side.config.job.parent
     try:
         commit = _git_output(folder, "rev-parse", "HEAD")
@@ -225,6 +236,7 @@ def _git_output(folder: Path, *arguments: str) -> str:
 
 
 def _exit_code(records: Sequence[Record]) -> ExitCode:
+    """The exit code by the gates and the fidelity of the first side."""
     states = {check.state for record in records[:1] for check in (*record.gates, *record.fidelity)}
     if NOT_MET in states:
         return ExitCode.NOT_READY

@@ -1,4 +1,4 @@
-"""The runs of `trn bench`: their jobs, and what these measured."""
+"""The runs of `trn bench`: starts and follows their jobs, and collects the measurements."""
 
 import json
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Side:
 
     @property
     def of_side(self) -> str:
-        """trainium, gpu, cpu, or lab, as the record has it."""
+        """The kind of hardware in the record: TRAINIUM, GPU, CPU or LAB."""
         if not self.invocation.reaches_aws(self.plan.region):
             return LAB
         return GPU if self.plan.type.is_gpu else TRAINIUM if self.plan.type.neuron_devices else CPU
@@ -54,9 +54,13 @@ class Side:
 
 @dataclass
 class Journal:
-    """The job of each seed, so that an interrupted command continues. Also proves that the gates came first.
+    """Stores the job of each run, so that an interrupted command can continue.
+
+    It also stores the digest of the file with the gates, which must not change after the first run.
 
     Attributes:
+        digest: The digest of the file.
+        jobs: The job ID of each run.
         lost: The time when a node of a job was terminated, by the job's ID.
     """
 
@@ -67,7 +71,11 @@ class Journal:
 
     @classmethod
     def open(cls, output: Path, spec: BenchFile, file: Path) -> "Journal":
-        """Raises CliError for a journal of another file."""
+        """Read the journal in the output folder, or create it.
+
+        Raises:
+            CliError: The journal is not valid, or the file was changed after the first run.
+        """
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{spec.name}.runs"
         journal = cls(path, spec.source.sha256, {}, {})
@@ -94,15 +102,15 @@ class Journal:
 
 
 @dataclass
-class _Loss:
-    """Terminates the last node of a job in its first attempt, when half of its steps are done."""
+class _NodeLoss:
+    """Terminates the last node of a job in its first attempt, when half of the warm-up and counted steps are done."""
 
     side: Side
     spec: BenchFile
     journal: Journal
 
     def after_line(self, job_id: str, line: LogLine) -> None:
-        """Raises CliError if the node is not terminated."""
+        """Terminate the node if it is time. Raises CliError if EC2 refuses."""
         if job_id in self.journal.lost or line.attempt > 1:
             return
         steps = steps_of([line])
@@ -125,10 +133,10 @@ class _Loss:
 
 
 def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: Path, *, yes: bool) -> None:
-    """Measure one run: the job of an earlier call that succeeded, else a new one.
+    """Measure one run: with the job of an earlier call, unless it failed or was restarted; else with a new job.
 
     Raises:
-        CliError: The job fails, or lacks a result.
+        CliError: The job fails, its state is unknown, or a result is missing.
     """
     key = f"{side.config.name} {seed}"
     state = _earlier(side, journal.jobs.get(key))
@@ -154,7 +162,9 @@ def _earlier(side: Side, job_id: str | None) -> JobState | None:
     return state if state.is_over else _followed(side, job_id)
 
 
-def _started(side: Side, seed: int, journal: Journal, key: str, *, yes: bool, loss: _Loss | None = None) -> JobState:
+def _started(
+    side: Side, seed: int, journal: Journal, key: str, *, yes: bool, loss: _NodeLoss | None = None
+) -> JobState:
     request = job_request(seeded(read_job_file(side.config.job), seed))
     with asking(side.invocation, side.plan, "Packing the source ..."):
         job = side.engine.prepare(request, packed_source(request), datetime.now(UTC))
@@ -166,10 +176,10 @@ def _started(side: Side, seed: int, journal: Journal, key: str, *, yes: bool, lo
 
 
 def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> None:
-    """Measure one more job, of which a node is terminated.
+    """Measure one more job, and terminate one of its nodes.
 
     Raises:
-        CliError: The job fails, or loses no node.
+        CliError: The job fails, its state is unknown, or the node is not terminated.
     """
     key = f"{side.config.name} recovery"
     job_id = journal.jobs.get(key)
@@ -178,9 +188,9 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
         with asking(side.invocation, side.plan, "Asking AWS for the job that lost a node ..."):
             state = side.engine.state(job_id, every_node=True)
     if state is None or (state.is_over and not _has_recovered(state, journal)):
-        state = _started(side, spec.seeds[-1], journal, key, yes=yes, loss=_Loss(side, spec, journal))
+        state = _started(side, spec.seeds[-1], journal, key, yes=yes, loss=_NodeLoss(side, spec, journal))
     elif not state.is_over:
-        state = _followed(side, state.job.id, _Loss(side, spec, journal))
+        state = _followed(side, state.job.id, _NodeLoss(side, spec, journal))
     if not _has_recovered(state, journal):
         message = f"{state.job.id} did not lose the node that was to be terminated: run the command again to repeat it."
         raise CliError(message, ExitCode.NOT_READY)
@@ -193,8 +203,8 @@ def _has_recovered(state: JobState, journal: Journal) -> bool:
     return state.job.id in journal.lost and len(state.attempts) > 1 and bool(state.outcome and state.outcome.is_success)
 
 
-def _followed(side: Side, job_id: str, loss: _Loss | None = None) -> JobState:
-    """Raises CliError for a job that fails, or whose end is unknown."""
+def _followed(side: Side, job_id: str, loss: _NodeLoss | None = None) -> JobState:
+    """The state of a job after its end. Raises CliError if the job fails, or its state is unknown."""
 
     def after_line(line: LogLine) -> None:
         if loss is not None:
@@ -220,7 +230,8 @@ def _lines(engine: JobEngine, state: JobState) -> list[LogLine]:
 def _results(side: Side, state: JobState, place: Path) -> Sequence[Imported]:
     """The results of other tools in the outputs of the job. With several files, metrics begin with the file's name.
 
-    Raises CliError for a file that is missing or unknown.
+    Raises:
+        CliError: A file is missing, or is not a result of a known tool.
     """
     results: list[Imported] = []
     for name in side.config.results:

@@ -1,4 +1,4 @@
-"""Mistakes in the files that users write for a pilot: all of them at once, and one exit code."""
+"""Reports all mistakes in a file that a user writes for a pilot at once, with exit code 2."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,10 +10,10 @@ from trainium_core.evidence.toml_file import TomlFileError
 
 @contextmanager
 def mistakes_listed(file: Path) -> Generator[None]:
-    """Report the mistakes that are found while a file is read.
+    """Turn the errors of reading a file into one message.
 
     Raises:
-        CliError: The file has mistakes.
+        CliError: The file is not UTF-8, or has mistakes.
     """
     try:
         yield

@@ -75,9 +75,9 @@ def _account(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
 
 @click.group(cls=CommandGroup)
 def handoff() -> None:
-    """Check what a pilot hands over.
+    """Hand a trained model over to another service.
 
-    `bedrock` checks a checkpoint, and has Amazon Bedrock import it.
+    `bedrock` checks a checkpoint, and with --go imports it into Amazon Bedrock.
     """
 
 
@@ -127,14 +127,14 @@ def bedrock(
 ) -> ExitCode:
     """Check a checkpoint against the requirements of Bedrock's model import.
 
-    Reads the files in DIR, or in S3: configuration, and the headers of the weights. Shows the policies of the role that
-    the import needs, and the commands of the AWS CLI that start it. Without --go, nothing is imported.
+    Reads the configuration and the headers of the weights in DIR, or in S3. Shows the policies of the role that the
+    import needs, and the commands of the AWS CLI that start it. Without --go, nothing is imported.
 
     --go starts the import in the region of the plan. The model gets the tag trn:cluster, so that `trn audit` and
-    `trn destroy` list it. They keep it: delete it yourself.
+    `trn destroy` list it. They do not delete it: delete it yourself.
 
-    Exit code 0: nothing found, or the import was started. 1: the import does not support it. 3: no source says whether
-    it does.
+    Exit code 0: every check passed, or the import was started. 1: a check failed, or Bedrock refused the import. 3: no
+    source says whether imports support the checkpoint, or S3 did not answer.
     """
     plan = _import_plan(invocation, checkpoint, region, role, name, yes=yes) if go else None
     region = plan.region if plan else region or _DEFAULT_REGION
@@ -145,7 +145,7 @@ def bedrock(
     else:
         found = check_checkpoint(CheckpointFolder(checkpoint), region)
     uri = f"s3://{location[0]}/{location[1]}"
-    statuses = {one.status for one in found}
+    statuses = {finding.status for finding in found}
     started = None
     if not invocation.as_json:
         _show(found)
@@ -156,7 +156,7 @@ def bedrock(
     trust, policy = trust_policy(account, region), role_policy(*location, account)
     if invocation.as_json:
         source = {"source": import_facts()["source"], "date": str(import_facts()["date"])}
-        findings = [asdict(one) for one in found]
+        findings = [asdict(finding) for finding in found]
         job = None if started is None else asdict(started)
         print_json({"findings": findings, "trust_policy": trust, "role_policy": policy, "job": job, **source})
     elif started is not None:
@@ -179,7 +179,12 @@ def _import_plan(
     *,
     yes: bool,
 ) -> Plan:
-    """The plan of an import. Raises click.UsageError for options that do not start one, and PlanError."""
+    """The plan of an import.
+
+    Raises:
+        click.UsageError: Options are missing, or contradict each other.
+        PlanError: The plan is not valid.
+    """
     if isinstance(checkpoint, Path):
         raise click.UsageError("--go needs a checkpoint in S3: upload it, and give s3://BUCKET/PREFIX")
     missing = [option for option, value in (("--role", role), ("--name", name)) if value is None]
@@ -189,12 +194,14 @@ def _import_plan(
         raise click.UsageError("--json does not prompt: pass --yes as well")
     plan = invocation.plan()
     if region not in (None, plan.region):
-        raise click.UsageError(f"--region {region}: with --go it is that of the plan, {plan.region}")
+        raise click.UsageError(
+            f"--region {region} is not the region of the plan, {plan.region}; leave it out with --go"
+        )
     return plan
 
 
 def _start(bedrock: AwsModelImport, plan: Plan, name: str, role: str, uri: str) -> ImportJob:
-    """Raises CliError if Bedrock does not start it."""
+    """Start the import. Raises CliError if Bedrock refuses it."""
     job_name = f"{name}-{datetime.now(UTC):%Y%m%d%H%M%S}"[-_LONGEST_JOB_NAME:].lstrip("-_").replace("_", "-")
     try:
         arn = bedrock.start(name=name, job_name=job_name, role=role, location=uri, cluster=plan.cluster_name)
@@ -209,7 +216,7 @@ def _start(bedrock: AwsModelImport, plan: Plan, name: str, role: str, uri: str) 
 
 def _show(found: Sequence[CheckpointFinding]) -> None:
     out = console()
-    rows = [(one.check, one.status, one.message) for one in found]
+    rows = [(finding.check, finding.status, finding.message) for finding in found]
     out.print(table(["Check", "Status", "Found"], rows, wrapping=["Found"]))
     say(f"\n{import_facts()['source']}, read {import_facts()['date']}.")
 

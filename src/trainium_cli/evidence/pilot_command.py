@@ -1,4 +1,4 @@
-"""`trn pilot`: from a repository to evidence, with the existing commands as steps."""
+"""`trn pilot`: runs other commands of `trn` as the steps of a pilot."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ _STATE = "pilot.json"
 _CODE = "from trainium_cli.start import main; main()"
 _ENDING_SECONDS = 120
 _OVER = (ExitCode.OK, ExitCode.NOT_READY, ExitCode.RESULTS_LOST)
-"""Exit codes of following a job that is over."""
+"""Exit codes of `trn logs --follow` if the job is over."""
 _EXIT_CODES: dict[Result, ExitCode] = {
     "complete": ExitCode.OK,
     "stopped": ExitCode.NOT_READY,
@@ -48,17 +48,17 @@ _INTERRUPTED = "Interrupted. A cluster of the pilot may be billed: `trn pilot` c
 def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
     """Run a pilot from the assessment of the code to the final audit.
 
-    FILE.toml names the plan, the job, a budget and the hours that each cluster may take, and optionally the code to
-    assess, a job to observe and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess, plan, estimate
-    and preflight, which cost nothing; then deploy, run or bench, destroy and audit. Clusters that run a job are billed
-    one after the other; those of `trn bench` at the same time.
+    FILE.toml names the plan, a job or a file of `trn bench`, a budget and the hours for each cluster, and optionally
+    the code to assess, a job to observe and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess,
+    plan, estimate and preflight, which cost nothing; then deploy, run or bench, destroy and audit; then report.
+    Clusters that run a job are billed one after the other; with `trn bench`, at the same time.
 
-    Asks once before money is spent. A cluster ends when its hours or the budget are used up, when a step fails, and on
-    Ctrl-C. If the command itself is killed, run it again: it continues at the step where it stopped. Until then
-    trn:ends limits the cost; a plan without it gets the hours of the file.
+    Asks once before money is spent. A cluster is destroyed after its job, when its hours or the budget are used up,
+    when a step fails, and on Ctrl-C. If the command itself is killed, run it again: it continues at the step where it
+    stopped. Until then trn:ends limits the cost; a plan without it gets the hours of the file.
 
-    Exit code 0: every step passed. 1: stopped, declined, or something is left. 3: a price or a result is unknown. 130:
-    interrupted.
+    Exit code 0: complete, and no cluster is billed. 1: stopped or declined. 2: a file or a plan has mistakes. 3: a
+    price or the result of a step is unknown. 130: interrupted.
     """
     spec = _read(file)
     folder = file.absolute().parent
@@ -82,7 +82,7 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
 
 
 class PilotCommands:
-    """Runs commands of `trn` in the folder of the pilot's file, and stores its state."""
+    """Runs commands of `trn` in the folder of the pilot's file, and stores the state of the pilot."""
 
     def __init__(
         self, pilot: PilotFile, state: PilotState, folder: Path, options: dict[str, tuple[str, ...]], *, yes: bool
@@ -114,13 +114,13 @@ class PilotCommands:
         return StepEnd(exit_code=process.returncode, output=output or "")
 
     def _grace(self, side: str) -> tuple[str, ...]:
-        """No notice before the end if the job is over: it has nothing to save."""
+        """The options that skip the notice to jobs if the job is over: it has nothing to save."""
         followed = self._state.steps.get(f"{side} follow", {}).get("exit_code")
         measured = self._state.steps.get("bench", {}).get("state") == DONE
         return ("--grace", "0") if measured or followed in _OVER else ()
 
     def save(self, state: PilotState, step: Step | None, output: str) -> None:
-        """Replaces files as a whole, so that a kill leaves the one before, as a command without output does."""
+        """Replace each file as a whole: a killed process leaves the earlier file, as does a step without output."""
         place = self._folder / self._pilot.folder
         if step is not None and step.writes and output:
             _replace(place / step.writes, output)
@@ -152,7 +152,14 @@ def _usd(amount: float) -> str:
 
 
 def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """The arguments of `trn`. lists: several arguments for a placeholder, by its name."""
+    """The arguments of `trn`.
+
+    Args:
+        pilot: The pilot.
+        step: The step.
+        job: ID of the step's job.
+        lists: The arguments that replace a placeholder, by its name.
+    """
     values = {
         "code": pilot.code or "",
         "fail_on": pilot.fail_on,
@@ -176,10 +183,10 @@ def _replace(file: Path, text: str) -> None:
 
 
 def _read(file: Path) -> PilotFile:
-    """The pilot in the file. Validates its job files and its file of `trn bench` too, before clusters are billed.
+    """Read the pilot's file. Also checks its job files and its file of `trn bench`, before anything is billed.
 
     Raises:
-        CliError: The file, or that of `trn bench`, has mistakes.
+        CliError: The pilot's file or the file of `trn bench` has mistakes.
         JobError: A job file has mistakes.
     """
     with mistakes_listed(file):
@@ -195,15 +202,22 @@ def _read(file: Path) -> PilotFile:
 
 
 def _options(pilot: PilotFile, side: str, folder: Path) -> tuple[str, ...]:
-    """The options that name the cluster of a side. Raises CliError for a plan of the other kind, and PlanError."""
+    """The options that name the cluster of a side.
+
+    Raises:
+        CliError: The instance type does not fit the side, or both sides have the same cluster.
+        PlanError: The plan is not valid.
+    """
     plan = _plan(pilot, side, folder)
     if plan.type.is_gpu != (side == GPU):
-        raise CliError(f"The plan of the {side} side has {plan.instance_type}.", ExitCode.BAD_INPUT)
+        kind = "not a GPU type" if side == GPU else "a GPU type"
+        raise CliError(f"The plan of the {side} side has {plan.instance_type}, which is {kind}.", ExitCode.BAD_INPUT)
     if side == GPU:
         other = next(_plan(pilot, side, folder) for side in pilot.sides if side != GPU)
         if (plan.cluster_name, plan.region) == (other.cluster_name, other.region):
             raise CliError(
-                f"Both sides are the cluster {plan.cluster_name}: name them differently.", ExitCode.BAD_INPUT
+                f"Both sides have the cluster {plan.cluster_name}: set different trn:cluster_name.",
+                ExitCode.BAD_INPUT,
             )
     named = ("--file", pilot.sides[side])
     if plan.pilot.ends is not None:
@@ -216,7 +230,7 @@ def _plan(pilot: PilotFile, side: str, folder: Path) -> Plan:
 
 
 def digest_of(pilot: PilotFile, file: Path) -> str:
-    """Of the pilot's file, its plans, and its job and bench files."""
+    """The digest of the pilot's file, and of the plans, job files and bench file that it names."""
     digest = sha256()
     named = (*pilot.sides.values(), pilot.job, pilot.bench, pilot.observe)
     for path in (file, *(file.parent / name for name in named if name)):
@@ -225,7 +239,11 @@ def digest_of(pilot: PilotFile, file: Path) -> str:
 
 
 def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
-    """The state of an earlier run. Raises CliError if it is not of these files."""
+    """The state of an earlier run, if any.
+
+    Raises:
+        CliError: The state is not valid, or the files have changed since.
+    """
     stored = file.absolute().parent / pilot.folder / _STATE
     if not stored.exists():
         return None
@@ -236,7 +254,7 @@ def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
     if state.digest != digest_of(pilot, file):
         billed = [side for side in pilot.sides if state.is_billed(side)]
         first = f"run `trn destroy` for {' and '.join(billed)}, then " if billed else ""
-        message = f"{file}, a plan or the job changed since {stored} was written: {first}name another folder in {file}."
+        message = f"{file}, a plan or a job changed since {stored} was written: {first}name another folder in {file}."
         raise CliError(message, ExitCode.BAD_INPUT)
     return state
 

@@ -1,4 +1,4 @@
-"""`trn report`: the report of a pilot as one page, evidence packs and their verification."""
+"""`trn report`: writes the report of a pilot as one page, and writes and verifies evidence packs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -35,7 +35,9 @@ _STYLES = {GO: "bold green", NO: "bold red"}
     "--compare", type=_FOLDER, metavar="DIR", help="Compare with the records of another pilot in this folder."
 )
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page to write. Default: report.html."
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page to write. Default: report.html; with --pack, only the page in the pack.",
 )
 @click.option(
     "--pack",
@@ -43,7 +45,7 @@ _STYLES = {GO: "bold green", NO: "bold red"}
     metavar="FOLDER",
     help="Write a new folder with the page, copies of all files, a manifest of their digests and an in-toto statement.",
 )
-@click.option("--verify", is_flag=True, help="Verify that the files of a pack, DIR, are unchanged.")
+@click.option("--verify", is_flag=True, help="Verify that the pack in DIR is complete and unchanged.")
 @json_option
 @pass_invocation
 def report(
@@ -56,10 +58,12 @@ def report(
 ) -> ExitCode:
     """Write the report of a pilot, with its decision.
 
-    Reads the records of this package, the JSON of `trn assess` and contract.toml, and writes one HTML page without
-    scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are listed.
+    Reads the records of `trn bench` and `trn tco`, the JSON of `trn assess` and contract.toml, and writes one HTML page
+    without scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are
+    listed.
 
-    Exit code 0: go, or the pack is unchanged. 1: no, or the pack was changed. 3: not yet, something is not measured.
+    Exit code 0: go, or the pack is complete and unchanged. 1: no, or it is not. 2: a file is a link or too large, or
+    the pack exists. 3: not yet: something is not measured, or a file contradicts another or cannot be read.
     """
     if verify:
         if compare or output or pack or len(folders) > 1:
@@ -82,9 +86,10 @@ def report(
 
 
 def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
-    """Every file below the folders. With several folders, paths begin with the name of theirs.
+    """Every file below the folders. With several folders, each path begins with the name of its folder.
 
-    Raises CliError for links, and for a file that is too large to be a record.
+    Raises:
+        CliError: A file is a link or not a regular file, or is larger than _LARGEST_MIB.
     """
     contents = dict[str, bytes]()
     names = [folder.resolve().name for folder in folders]
@@ -108,7 +113,14 @@ def _page(arranged: PilotReport, made: datetime, manifest_digest: str | None) ->
 
 
 def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
-    """Write the pack and return the message about it. Raises CliError if the folder exists."""
+    """Write the pack.
+
+    Returns:
+        The folder, and the digest of the statement, as a text.
+
+    Raises:
+        CliError: The folder exists.
+    """
     files = {f"{EVIDENCE_FOLDER}{path}": content for path, content in arranged.evidence.files.items()}
     manifest = manifest_of(files)
     files |= {MANIFEST: manifest, REPORT: _page(arranged, made, digest(manifest)).encode()}

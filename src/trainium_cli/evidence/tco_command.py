@@ -45,10 +45,11 @@ def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) 
     """Show what twelve months of a workload cost.
 
     FILE.toml names the bench record of one or two sides, the work of twelve months, and numbers with source and date.
-    If it names a plan, the lines of `trn estimate` are added. Amounts without a measured throughput are unknown, never
-    assumed. With two comparable sides it shows the saving, and after how many hours the port pays off.
+    If a side names a plan, the lines of `trn estimate` are added. Amounts without a measured throughput are unknown,
+    never assumed. With two comparable sides, the output has the saving, and after how many hours the port pays off.
 
-    Exit code 0: the total of the first side is known. 2: a file has mistakes or contradicts another. 3: it is unknown.
+    Exit code 0: the total of the first side is known. 2: a file has mistakes or contradicts another. 3: the total is
+    unknown.
     """
     costs, inputs = _computed(file, offline=offline)
     made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

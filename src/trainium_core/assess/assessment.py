@@ -36,7 +36,7 @@ from trainium_core.assess.sources import (
 )
 
 SMALL_BYTES = 2_000_000
-"""Code bases up to this size are read in this process, which is faster than starting others."""
+"""A code base up to this size is read in this process: starting others would take longer."""
 
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
@@ -57,7 +57,7 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
         progress: Called after each file.
 
     Raises:
-        OSError: A path cannot be listed.
+        OSError: A path does not exist, or a folder cannot be listed.
     """
     files = list(dict.fromkeys(file for path in paths for file in files_of(path)))
     project = project_of(files)
@@ -78,7 +78,7 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
 
 
 def project_of(files: Sequence[Path]) -> ProjectFiles:
-    """The modules of the files, for questions of one module about another."""
+    """The Python modules among the files, in which a module looks up what it imports."""
     return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_whole)
 
 
@@ -106,7 +106,7 @@ _project: ProjectFiles | None = None
 def _begin(project: ProjectFiles) -> None:
     global _project
     gc.set_threshold(100_000)  # Syntax trees have many objects and no cycles: this saves a tenth of the time.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C, and this process ends with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C. This process ends with the parent.
     Thread(target=_end_with_parent, daemon=True).start()
     _project = project
 
@@ -126,7 +126,7 @@ def _assess_in_process(file: Path) -> FileFindings:
 
 def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
     """The findings in one file."""
-    return project.ahead.pop(path, None) or _FileReader(path, project).read(whole=False)
+    return project.read_early.pop(path, None) or _FileReader(path, project).read(whole=False)
 
 
 class _FileReader:
@@ -137,7 +137,11 @@ class _FileReader:
         self._findings = FileFindings()
 
     def read(self, *, whole: bool) -> FileFindings:
-        """Read the file. whole: also if no rule can match, because another module refers to it."""
+        """Read the file.
+
+        Args:
+            whole: Whether to resolve names even if no rule can match, because another module imports this one.
+        """
         path, findings = self._path, self._findings
         kind = kind_of(path) or "python"
         try:
@@ -277,7 +281,7 @@ class _FileReader:
         )
 
     def _finish(self, comments: Mapping[int, tuple[Sequence[str], str]]) -> None:
-        """Keep one finding per rule and line, without covered ones, and mark those that comments ignore."""
+        """Keep one finding per rule and line, drop covered findings, and mark findings that comments ignore."""
         by_line = dict[tuple[int, int], dict[str, Finding]]()
         for finding in sorted(self._findings.findings):
             by_line.setdefault((finding.cell, finding.line), {}).setdefault(finding.rule, finding)
@@ -347,7 +351,7 @@ def _characters(line: str, offset: int) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """Its lines as Python counts them."""
+    """The lines of a text as Python counts them."""
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).split("\n")
 
 

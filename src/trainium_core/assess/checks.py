@@ -1,7 +1,7 @@
 """Checks of rules that depend on the structure of code: each function returns whether a place matches.
 
-All get the reader, which has the current place in the module and the file's text, then the call or the node, and the
-values in it.
+The arguments of each are the resolver, which has the file's text and the current place in it, the call or the node,
+and, for a node, the values of its operands.
 """
 
 import ast
@@ -159,7 +159,7 @@ def _calls_in(node: ast.For | ast.While) -> Iterator[str]:
 
 
 def unmarked_xla_loop(reader: Resolver, node: ast.For | ast.While) -> bool:
-    """A training loop for PyTorch/XLA that never ends a graph."""
+    """A training loop for PyTorch/XLA without a call that ends the graph of a step."""
     if re.search(r"mark_step|optimizer_step|DeviceLoader|torch_xla\.(sync|step)", reader.text):
         return False
     return any(name.endswith(".backward") for name in _calls_in(node))

@@ -40,7 +40,7 @@ class Expressions:
         }  # fmt: skip
 
     def read_function(self, function: Function, arguments: Sequence[str]) -> str:
-        """The value that the function returns. Reads its body if it was not read yet."""
+        """The value that the function returns. Reads the function if it was not read yet."""
         raise NotImplementedError
 
     def block(self, body: Sequence[ast.stmt]) -> None:
@@ -48,7 +48,7 @@ class Expressions:
         raise NotImplementedError
 
     def is_module_class(self, path: str) -> bool:
-        """Whether it is torch's Module or a subclass."""
+        """Whether a class is torch.nn.Module or derives from it."""
         if path in kinds.MODULE_CLASSES or (path.startswith("torch.nn.") and path.count(".") > 1):
             return True
         own = self.classes.get(path)
@@ -310,5 +310,5 @@ def element_of(value: str, node: ast.expr) -> str:
 
 
 def ends_with(node: ast.expr, name: str) -> bool:
-    """Whether it is a name, or an attribute of that name."""
+    """Whether an expression is this name, or an attribute with this name."""
     return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)

@@ -11,20 +11,22 @@ CANNOT_SEE = (
     "whether code is on the path of training: preprocessing on the CPU is found as well",
     "results: whether the numbers stay the same",
 )
-"""Problems that reading alone does not find; compiling and running a few steps does."""
+"""Problems that are only found by compiling the code and running a few steps."""
 
 EFFORT = {"S": "up to an hour", "M": "up to a day", "L": "more than a day"}
-"""The meaning of the letters of an effort: an estimate for one place, by the authors of the rules."""
+"""The meaning of each effort: an estimate for one place, by the authors of the rules."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Finding:
-    """One place. Lines and columns count from 1, columns in characters; the end is after the last character.
+    """A place that a rule matches. Lines and columns count from 1, columns in characters; the end is after the match.
 
     Attributes:
-        cell: The cell of a notebook, from 1; lines then count within the cell. 0: not in a notebook.
-        code: The line.
-        reason: Why a comment ignores it; empty if none does.
+        cell: The code cell of a notebook, from 1 (other cells are not counted); lines then count within the cell.
+            0: not in a notebook.
+        rule: ID of the rule.
+        code: The start of the line, at most 200 characters.
+        reason: The reason in the comment that ignores the finding; empty if no comment does.
     """
 
     path: str
@@ -45,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Problem:
-    """A part that could not be read, or a comment that ignores nothing."""
+    """A file or notebook cell that could not be read, or a comment that ignores nothing. Line 0 is unknown."""
 
     path: str
     line: int = 0
@@ -60,7 +62,10 @@ class FileFindings:
     """The findings in one file.
 
     Attributes:
-        unknown: The first place of each library without a rule.
+        unreadable: The file, or its cells, that could not be read.
+        comments: Comments that ignore nothing.
+        unknown: The first place of each library without a rule, by its name.
+        lines: The number of lines that were read.
     """
 
     findings: list[Finding] = field(default_factory=list[Finding])
@@ -75,7 +80,11 @@ class Assessment:
     """The findings in all files.
 
     Attributes:
-        unknown: The first place of each library without a rule.
+        files: The number of files that were read, at least in part.
+        lines: The number of lines that were read.
+        unreadable: Files and notebook cells that could not be read.
+        comments: Comments that ignore nothing.
+        unknown: The first place of each library without a rule, by its name.
     """
 
     files: int
@@ -126,7 +135,8 @@ class Assessment:
     def _gaps(self) -> str:
         gaps = list[str]()
         if self.unreadable:
-            gaps.append(_counted(len(self.unreadable), "file not read", "files not read"))
+            files = {problem.path for problem in self.unreadable}
+            gaps.append(_counted(len(files), "file not fully read", "files not fully read"))
         if self.unknown:
             gaps.append(_counted(len(self.unknown), "library unknown", "libraries unknown"))
         return f"; {', '.join(gaps)}" if gaps else ""

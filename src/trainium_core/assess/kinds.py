@@ -1,8 +1,8 @@
 """The value of an expression as far as its text determines it: a qualified name, an instance of one, or a kind of
 value.
 
-A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linear()` the result of calling it, and a
-kind such as TENSOR is in angle brackets.
+A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linear()` is an instance of that class, and
+`<tensor>` is a kind of value.
 """
 
 import tomllib
@@ -23,11 +23,11 @@ INTS = "<ints>"
 SELF = "<self>"
 
 TENSORS = frozenset((TENSOR, INT_TENSOR, BOOL_TENSOR))
-"""Tensors on a device, or on an unknown one."""
+"""Tensors that are not known to be on the host."""
 
 HOST_TENSORS = frozenset((HOST_TENSOR, HOST_INTS))
 ARRAYS = frozenset((ARRAY, *HOST_TENSORS))
-"""Values on the host."""
+"""Arrays, and tensors on the host."""
 
 GUARD = "torch.cuda.is_available()"
 """The value of a condition that is true on CUDA only."""
@@ -42,7 +42,7 @@ NAMES: Mapping[str, frozenset[str]] = {
 
 ARRAY_LIBRARIES, MODULE_CLASSES = NAMES["array_libraries"], NAMES["module_classes"]
 MAKERS = frozenset(f"torch.{name}" for name in NAMES["made_on_default_device"] | NAMES["made_on_host"])
-"""Functions that create a tensor, on the CPU unless they get a device."""
+"""Functions that create a tensor: on the host, unless they get a device or the code sets a default device."""
 
 _INTEGER_TYPES = frozenset(
     f"torch.{name}"
@@ -50,11 +50,11 @@ _INTEGER_TYPES = frozenset(
 )
 
 UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": HOST_TENSOR, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
-"""Results of methods of any object. A tensor on the CPU counts as an array."""
+"""The results of methods, by name, if the object is unknown."""
 
 
 def is_host(value: str) -> bool:
-    """Whether it is certainly not a tensor or module: an array, a Python value, or a result of another library."""
+    """Whether a value is on the host: an array, a tensor on the host, a Python value, or from an array library."""
     return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
 
 
@@ -79,7 +79,7 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
         return on_host(kind)
     if method in NAMES["host_methods"]:
         return PYTHON
-    if method in ("items", "keys", "values", "get", "pop"):  # It is a dictionary.
+    if method in ("items", "keys", "values", "get", "pop"):  # Methods of a dictionary: the kind is wrong.
         return UNKNOWN
     if method == "item":
         return INT if kind in (INT_TENSOR, BOOL_TENSOR) else PYTHON
@@ -89,7 +89,7 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
 
 
 def on_host(kind: str) -> str:
-    """The value of a tensor that was created without a device."""
+    """The kind of a tensor once it is on the host; other values are returned unchanged."""
     return HOST_INTS if kind in (INT_TENSOR, BOOL_TENSOR) else HOST_TENSOR if kind in TENSORS else kind
 
 
@@ -105,11 +105,11 @@ def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
     if dtype:
         return _by_type((dtype,)) or TENSOR
     if name in ("tensor", "as_tensor", "full", "scalar_tensor"):
-        given = arguments[-1] if name == "full" and arguments else arguments[0] if arguments else UNKNOWN
-        return INT_TENSOR if given in (INT, INTS) else given if given in TENSORS else TENSOR
+        content = arguments[-1] if name == "full" and arguments else arguments[0] if arguments else UNKNOWN
+        return INT_TENSOR if content in (INT, INTS) else content if content in TENSORS else TENSOR
     if name == "arange":
-        return INT_TENSOR if arguments and all(given == INT for given in arguments) else TENSOR
-    first = next((given for given in arguments if given in TENSORS), TENSOR)
+        return INT_TENSOR if arguments and all(argument == INT for argument in arguments) else TENSOR
+    first = next((argument for argument in arguments if argument in TENSORS), TENSOR)
     return _by_name(name, first) or (first if name in ("cat", "stack", "where", "clamp", "zeros_like") else TENSOR)
 
 
@@ -140,10 +140,10 @@ def combined(left: str, right: str, *, divides: bool = False) -> str:
     """The result of an arithmetic operation on two values."""
     both = (left, right)
     if left in TENSORS or right in TENSORS:
-        whole = all(value in (INT_TENSOR, BOOL_TENSOR, INT) for value in both)
-        if whole and left == right == BOOL_TENSOR:
+        are_integers = all(value in (INT_TENSOR, BOOL_TENSOR, INT) for value in both)
+        if are_integers and left == right == BOOL_TENSOR:
             return BOOL_TENSOR
-        return INT_TENSOR if whole and not divides else TENSOR
+        return INT_TENSOR if are_integers and not divides else TENSOR
     if ARRAYS.intersection(both):
         return HOST_TENSOR if HOST_TENSORS.intersection(both) else ARRAY
     if left == right == INT:

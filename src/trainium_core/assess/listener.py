@@ -20,9 +20,11 @@ class CallSite:
     """A call.
 
     Attributes:
-        path: The called name; unknown if it cannot be resolved.
-        receiver: The value whose method is called.
-        method: The name of the method.
+        path: The called name; UNKNOWN if it cannot be resolved.
+        receiver: The value whose method is called; UNKNOWN if the function is not an attribute.
+        method: The name of the method; empty if the function is not an attribute.
+        arguments: The values of the positional arguments.
+        keywords: The values of the keyword arguments, by name. `**` stands for a mapping that is unpacked.
     """
 
     node: ast.Call
@@ -34,7 +36,7 @@ class CallSite:
 
 
 class Listener(Protocol):
-    """Gets the contents of a module. `reader` has the current place."""
+    """Receives the contents of a module while a `Resolver` reads it."""
 
     def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None: ...
 
@@ -57,11 +59,11 @@ class Project(Protocol):
     """The other modules of the code base."""
 
     def result_of(self, path: str) -> str:
-        """The result of a call of a function or class of the project; unknown for others."""
+        """The result of a call of a function or class of the project; UNKNOWN for other names."""
         ...
 
     def is_module_class(self, path: str) -> bool:
-        """Whether it is a class of the project that derives from torch.nn.Module."""
+        """Whether a name is a class of the project that derives from torch.nn.Module."""
         ...
 
 
@@ -83,7 +85,13 @@ class Class:
 
 @dataclass
 class Function:
-    """A function or method of the module, and its result once it was read."""
+    """A function or method of the module.
+
+    Attributes:
+        scopes: The scopes that it can see.
+        owner: The class in which it is defined.
+        result: The value that it returns; UNKNOWN until it is read.
+    """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scopes: list[Scope]
@@ -94,7 +102,7 @@ class Function:
 
 
 def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
-    """Whether the code continues if an import in it fails."""
+    """Whether the code continues if an import in the `try` block fails."""
     continuing = (handler for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise))
     caught = (ast.unparse(handler.type) if handler.type else "Exception" for handler in continuing)
     return any(re.search(r"ImportError|ModuleNotFoundError|Exception", name) for name in caught)
@@ -108,10 +116,12 @@ class Place:
         loops: The number of enclosing loops or per-step functions.
         guarded: The number of enclosing conditions that are true on CUDA only.
         tests: All enclosing conditions.
-        sets_up: Whether it is in __init__.
-        moved: The number of enclosing calls that move their argument to a device.
+        function: The name of the enclosing function, if any.
+        sets_up: Whether the code runs before the forward pass: in a method of `SET_UP`, or called by one.
+        moved: The number of enclosing calls that move their object to a device.
         compared: The number of enclosing comparisons.
-        optional: The number of conditions, or handlers of a failed import, on which this depends.
+        optional: The number of enclosing conditions, and of `try` blocks that handle a failed import.
+        owner: The enclosing class, if any.
     """
 
     loops: int = 0
@@ -126,11 +136,11 @@ class Place:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether this runs only every few steps, by a condition with a remainder."""
+        """Whether the code runs only every few steps, because a condition has a remainder (`%`)."""
         nodes = (node for test in self.tests for node in ast.walk(test))
         return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in nodes)
 
     @property
     def in_forward(self) -> bool:
-        """Whether this is in the forward pass of a torch module."""
+        """Whether the code may be in the forward pass: in a method of a torch module that does not set it up."""
         return self.owner is not None and self.owner.is_module and bool(self.function) and not self.sets_up

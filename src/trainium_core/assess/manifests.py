@@ -1,4 +1,4 @@
-"""The libraries that a code base requires: requirements, pyproject, lock files, conda environments, pip commands."""
+"""The libraries that a code base requires, from requirements, project and lock files, and from pip commands."""
 
 import configparser
 import json
@@ -22,7 +22,7 @@ class Requirement:
     Attributes:
         line: Line of the name, from 1.
         column: Column of the name, from 1.
-        is_direct: Whether the project itself names it; not in a lock file.
+        is_direct: Whether the project itself names the library; False in a lock file.
     """
 
     name: str
@@ -32,10 +32,14 @@ class Requirement:
 
 
 def requirements(text: str, kind: str) -> Iterator[Requirement]:
-    """The libraries that a file of some kind names.
+    """The libraries that a file names.
+
+    Args:
+        text: The content of the file.
+        kind: Its kind, from `kind_of`. Only files of requirements have libraries.
 
     Raises:
-        UnreadableError: The file is not of this kind.
+        UnreadableError: The content is not valid for this kind.
     """
     if kind == "requirements":
         for number, line in enumerate(text.splitlines(), 1):
@@ -56,7 +60,7 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
 
 
 def installed_by(line: str) -> Iterator[tuple[str, int]]:
-    """The libraries in a pip or conda command in a line of shell, with their columns from 0."""
+    """The libraries that a pip, uv or conda command in a line of shell installs, with their columns from 0."""
     command = _PIP.search(line)
     if not command:
         return
@@ -111,12 +115,12 @@ def _of_document(text: str) -> Iterator[str]:
     lists = [project.get("dependencies"), _table(document, "build-system").get("requires")]
     lists += _table(project, "optional-dependencies").values()
     lists += _table(document, "dependency-groups").values()
-    for one in lists:
-        if isinstance(one, list):
-            texts = [each for each in cast("list[object]", one) if isinstance(each, str)]
+    for dependencies in lists:
+        if isinstance(dependencies, list):
+            texts = [each for each in cast("list[object]", dependencies) if isinstance(each, str)]
             yield from filter(None, map(_of_line, texts))
     poetry = _table(tool, "poetry")
-    groups = [_table(one, "dependencies") for one in _tables(_table(poetry, "group"))]
+    groups = [_table(group, "dependencies") for group in _tables(_table(poetry, "group"))]
     for table in (
         _table(poetry, "dependencies"),
         _table(poetry, "dev-dependencies"),
@@ -137,8 +141,8 @@ def _of_lock(text: str) -> Iterator[str]:
             yield from _table(document, section)
         return
     packages = _toml(text).get("package")
-    for one in cast("list[object]", packages) if isinstance(packages, list) else []:
-        name = _table({"row": one}, "row").get("name")
+    for package in cast("list[object]", packages) if isinstance(packages, list) else []:
+        name = _table({"row": package}, "row").get("name")
         if isinstance(name, str):
             yield name
 

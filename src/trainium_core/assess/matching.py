@@ -65,7 +65,7 @@ def index() -> Index:
 
 @cache
 def _any_string() -> re.Pattern[str]:
-    """An expression for every string that a rule matches."""
+    """A regular expression for every string that a rule matches."""
     return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in index().strings))
 
 
@@ -78,11 +78,10 @@ def _roots() -> frozenset[str]:
 @cache
 def _words() -> Sequence[str]:
     """Words of which a Python file contains at least one if a rule can match."""
-    found = {"torch", "cuda", "nccl", "nvidia", "flash_attention", *_roots()}
-    made = index()
-    found |= {name.partition(".")[0] for name in made.imports} | set(made.keywords) - {"padding", "precision"}
-    found |= {name.rstrip("*_") for name, _ in made.environment}
-    return sorted(found - {"os"})
+    words = {"torch", "cuda", "nccl", "nvidia", "flash_attention", *_roots()}
+    words |= {name.partition(".")[0] for name in index().imports} | set(index().keywords) - {"padding", "precision"}
+    words |= {name.rstrip("*_") for name, _ in index().environment}
+    return sorted(words - {"os"})
 
 
 def may_match(text: str) -> bool:
@@ -115,11 +114,11 @@ _ENVIRONMENT_CALLS = frozenset(
 
 
 _OF_MODULES = ("cuda", "half", "double")
-"""Methods that every module has, including those of the project."""
+"""Methods that every torch module has, also a module that the project defines."""
 
 
 class Matcher:
-    """Listens to the reader of a module, and reports what matches a rule."""
+    """Listens to the resolver of a module, and reports what matches a rule."""
 
     def __init__(self, text: str, report: Report) -> None:
         self.text = text
@@ -215,7 +214,7 @@ class Matcher:
                     self._report(row, node)
 
     def _may_be_tensor(self, site: CallSite) -> bool:
-        """Whether a method may be one of a tensor or a module, because its object is not known to be another."""
+        """Whether the object of a method call may be a tensor or a torch module."""
         receiver, owner = site.receiver, self.reader.place.owner
         if receiver in kinds.HOST_TENSORS:
             return site.method in _OF_MODULES
@@ -283,7 +282,7 @@ def _text(node: ast.expr, value: str) -> str:
 
 
 def text_rules(line: str, kind: str) -> Sequence[tuple[Rule, int, int]]:
-    """The rules that match a line of a file of some kind, with the position in the line."""
+    """The rules that match a line of a file of this kind, with the start and the end of the match in the line."""
     found = list[tuple[Rule, int, int]]()
     for pattern, (rule, match) in index().texts:
         if kind in match.within and (at := pattern.search(line)):

@@ -13,7 +13,7 @@ from trainium_core.facts import DATA
 from trainium_wire.job_progress import Observed
 
 RECOMPILED_AFTER = 2
-"""A first graph, and one more for the first step, do not count as recompilation."""
+"""This many graphs do not count as recompilation: one before the first step and one for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Event:
     """An event that a job counted.
 
     Attributes:
-        rules: The rules that predict it; empty if none does.
+        rules: The rules that predict the event, if any.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""The modules of a code base: the file of each name, and the results of its functions."""
+"""The modules of a code base, and the results of their functions."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,25 +10,31 @@ from trainium_core.assess.resolver import Resolver
 
 
 class Summary:
-    """The results of a module's functions, and which of its classes are modules of torch."""
+    """A module that was read.
 
-    def __init__(self, reader: Resolver) -> None:
-        self.results = {path: function.result for path, function in reader.functions.items()}
-        self.classes = {path: cls.is_module for path, cls in reader.classes.items()}
-        self.names = dict(reader.globals)
+    Attributes:
+        results: The results of its functions.
+        classes: Its classes, and whether each derives from torch.nn.Module.
+        names: The values of its global names.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.results = {path: function.result for path, function in resolver.functions.items()}
+        self.classes = {path: cls.is_module for path, cls in resolver.classes.items()}
+        self.names = dict(resolver.globals)
 
 
 class ProjectFiles:
     """The Python files of a code base, by every name that they can be imported by.
 
     Attributes:
-        ahead: The findings in files that were read early because another file imports them.
+        read_early: The findings in files that were read early because another file imports them.
         roots: First parts of all names that a file can be imported by.
     """
 
     def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], FileFindings]) -> None:
         self._read = read
-        self.ahead = dict[Path, FileFindings]()
+        self.read_early = dict[Path, FileFindings]()
         self._root = Path(os.path.commonpath([file.absolute().parent for file in files])) if files else Path()
         self._files = dict[str, Path]()
         self._ambiguous = set[str]()
@@ -81,15 +87,15 @@ class ProjectFiles:
         return None, ""
 
     def summary(self, module: str) -> Summary | None:
-        """The summary of a module of the project; None for another, an ambiguous one, or one that is being read."""
+        """The summary of a module; None if it is not in the project, its name is ambiguous, or it is being read."""
         if module in self._ambiguous or module not in self._files:
             return None
         file = self._files[module]
         if file not in self._summaries:
             self._summaries[file] = None
-            self.ahead[file] = self._read(file, self)
+            self.read_early[file] = self._read(file, self)
         return self._summaries[file]
 
-    def remember(self, file: Path, reader: Resolver) -> None:
+    def remember(self, file: Path, resolver: Resolver) -> None:
         """Store the results of reading a file, for the modules that import it."""
-        self._summaries[file] = Summary(reader)
+        self._summaries[file] = Summary(resolver)

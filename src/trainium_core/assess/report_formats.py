@@ -24,7 +24,7 @@ LEVELS = {
 
 def as_json(assessment: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
     """The document of --format json, for the shown stacks."""
-    used = {one.rule for one in (*assessment.counted(shown), *assessment.ignored)}
+    used = {finding.rule for finding in (*assessment.counted(shown), *assessment.ignored)}
     return {
         "schema": JSON_SCHEMA,
         "version": version,
@@ -32,11 +32,11 @@ def as_json(assessment: Assessment, shown: Sequence[str], version: str) -> Mappi
         "lines": assessment.lines,
         "stacks": {key: _stack(assessment, key) for key in shown},
         "rules": {name: _rule(rules()[name]) for name in sorted(used)},
-        "findings": [_finding(one) for one in assessment.counted(shown)],
-        "ignored": [{**_finding(one), "reason": one.reason} for one in assessment.ignored],
+        "findings": [_finding(finding) for finding in assessment.counted(shown)],
+        "ignored": [{**_finding(finding), "reason": finding.reason} for finding in assessment.ignored],
         "unknown_libraries": dict(assessment.unknown),
-        "not_read": [_problem(one) for one in assessment.unreadable],
-        "comments": [_problem(one) for one in assessment.comments],
+        "not_read": [_problem(problem) for problem in assessment.unreadable],
+        "comments": [_problem(problem) for problem in assessment.comments],
         "cannot_see": CANNOT_SEE,
     }
 
@@ -62,25 +62,27 @@ def _problem(problem: Problem) -> Mapping[str, Any]:
     return asdict(problem) | {"line": problem.line or None}
 
 
-def as_sarif(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
+def as_sarif(assessment: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
     """The document of --format sarif: one run, with ignored findings as suppressed results."""
-    results = sorted((*found.counted(shown), *(one for one in found.ignored if _worst(one, shown) > Severity.none)))
-    used = list(dict.fromkeys(one.rule for one in results))
+    ignored = [finding for finding in assessment.ignored if _worst(finding, shown) > Severity.none]
+    results = sorted((*assessment.counted(shown), *ignored))
+    used = list(dict.fromkeys(finding.rule for finding in results))
     driver = {
         "name": "trn assess",
         "version": version,
         "rules": [_sarif_rule(rules()[name], shown) for name in used],
     }
     invocation = {
-        "executionSuccessful": not found.unreadable,
-        "toolExecutionNotifications": [_notification(one) for one in found.unreadable],
+        "executionSuccessful": not assessment.unreadable,
+        "toolExecutionNotifications": [_notification(problem) for problem in assessment.unreadable],
     }
+    verdicts = {key: assessment.verdict(key) for key in shown}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
-        "results": [_result(one, used.index(one.rule), shown) for one in results],
-        "properties": {"verdict": {key: found.verdict(key) for key in shown}, "unknownLibraries": list(found.unknown)},
+        "results": [_result(finding, used.index(finding.rule), shown) for finding in results],
+        "properties": {"verdict": verdicts, "unknownLibraries": list(assessment.unknown)},
     }
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 

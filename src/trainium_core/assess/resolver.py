@@ -1,7 +1,7 @@
-"""Reads a Python module in order and resolves its names: import aliases, assignments, `self.x`, functions, numpy.
+"""Reads a Python module in order and resolves its names: import aliases, assignments, `self.x`, functions.
 
-It reports what it reads to a `Listener`. A function is read once: at its first call, with the arguments of that call,
-or at the end.
+It reports what it reads to a `Listener`. A function is read once: `__init__` after its class, another function at its
+first call, with the arguments of that call, or after the module.
 """
 
 import ast
@@ -57,7 +57,7 @@ class Resolver(Expressions):
             self.read_function(function, ())
 
     def _unread(self) -> Iterable[Function]:
-        """Functions that were not read yet, including those found meanwhile: __init__ first, then uncalled ones."""
+        """Functions that were not read yet, also those defined in them: __init__, then per-step and uncalled ones."""
         while True:
             waiting = [function for function in self.functions.values() if not function.is_read]
             if not waiting:
@@ -118,13 +118,13 @@ class Resolver(Expressions):
             self.value(expression)
         is_method = self.place.owner is not None and not self.place.function
         seen = self.scopes[:-1] if is_method else self.scopes  # A method does not see the names of its class.
-        one = Function(node, list(seen), self.place.owner, is_method)
+        function = Function(node, list(seen), self.place.owner, is_method)
         path = f"{self.place.owner.path if self.place.owner else self.module}.{node.name}"
         if self.place.function:
             path = f"{path}@{node.lineno}"
         if path in self.functions:
             path = f"{path}@{node.lineno}:{node.col_offset}"
-        self.functions[path] = one
+        self.functions[path] = function
         self.scopes[-1][node.name] = path
 
     _asyncfunctiondef = _functiondef
@@ -251,7 +251,7 @@ class Resolver(Expressions):
     # Functions.
 
     def read_function(self, function: Function, arguments: Sequence[str]) -> str:
-        """The value that the function returns. Reads its body if it was not read yet."""
+        """The value that the function returns. Reads the function if it was not read yet."""
         if function.is_read or self._depth > DEEPEST_CALLS:
             return function.result
         function.is_read = True
@@ -300,7 +300,7 @@ class Resolver(Expressions):
         return scope
 
     def _annotated(self, annotation: ast.expr | None) -> str:
-        """The kind that an annotation promises, if any."""
+        """The kind of value that an annotation declares; UNKNOWN without one."""
         if annotation is None:
             return UNKNOWN
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):

@@ -40,15 +40,17 @@ _MEANING = {
 }
 
 FAIL_ON = (*(severity.name for severity in sorted(Severity, reverse=True)[:-1]), "never")
-"""The least severities at which `trn assess` fails."""
+"""The values of --fail-on: the lowest severity at which `trn assess` fails, or `never`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """A condition on an argument of a call: its literal, or the name that it resolves to, fits the expression.
+    """A condition on an argument of a call.
 
     Attributes:
-        position: Its index if it is passed by position; None for a keyword-only argument.
+        name: The argument's name.
+        fits: A regular expression for its whole literal, or for the name that it resolves to.
+        position: Its index among the positional arguments; None if it is matched only as a keyword.
     """
 
     name: str
@@ -58,28 +60,30 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What a rule matches. Each list contains alternatives; a name that ends in `.*` includes all names below it.
+    """What a rule matches. The items of a list are alternatives, except in `arguments`.
 
     Attributes:
-        names: Names that are used, called or not.
-        calls: Names that are called.
+        names: Names that are used, called or not. A name that ends in `.*` includes all names below it.
+        calls: Names that are called. `.*` has the same meaning.
         methods: Methods of a tensor, a module, or a value of unknown kind.
-        imports: Modules, or names imported from them.
-        strings: An expression for a whole string.
-        keywords: Arguments of any call, and expressions for their values.
-        environment: Variables that are read or set.
-        text: An expression for lines of files of the kinds `within`.
-        files: Names of files.
-        check: A function of `checks.py`.
+        imports: Modules or names that are imported; names below them are included.
+        strings: A regular expression for a whole string.
+        keywords: Keyword arguments of any call, each with a regular expression for its whole value.
+        environment: Environment variables that are read, set or removed; may contain wildcards.
+        text: A regular expression for a part of a line.
+        within: The kinds of files in whose lines `text` is searched.
+        files: Names of files; may contain wildcards.
+        check: The name of a function of `checks.py`, or `lfs_pointer`.
         arguments: Conditions on arguments of the call, all of which must hold.
-        absent: Arguments that the call lacks.
-        fewer_arguments: The call has fewer positional arguments.
-        on_device: The first argument is not known to be on the host.
+        fewer_arguments: The call has fewer positional arguments than this number; 0: no condition.
+        absent: Keyword arguments; the call has none of them.
+        on_device: The first argument, if any, is not known to be on the host.
         place: Required place in the code: `loop`, `forward`, `comparison`, `value` (outside of a comparison),
-            `optional` (under a condition, or a failed import is handled), or `required`.
-        unguarded: Not below `torch.cuda.is_available()`.
-        with_text: An expression that the file must contain.
-        unless_text: An expression that the file must not contain.
+            `optional` (under a condition, or where a failed import is handled), or `required` (not `optional`).
+        unguarded: Not inside an `if` statement whose condition is true on CUDA only, such as
+            `torch.cuda.is_available()`.
+        with_text: A regular expression for a text that the file must contain.
+        unless_text: A regular expression for a text that the file must not contain.
     """
 
     names: Sequence[str] = ()
@@ -108,12 +112,17 @@ class Rule:
     """What a rule matches, and what a finding means.
 
     Attributes:
-        severity: By stack.
-        effort: S, M or L.
+        kind: The theme of the rule, such as `cuda` or `libraries`.
+        severity: The severity by stack.
+        why: Why the code does not run on Trainium, or runs slowly.
+        fix: How to change the code.
+        effort: S, M or L; see `EFFORT`.
+        source: The evidence, as of `date`, at `url`.
         doubt: Why the severity may be wrong.
         covers: Rules whose findings on the same line are not reported.
-        bad: An example with a finding.
-        good: An example without one.
+        matches: Alternatives.
+        bad: An example with a finding of this rule.
+        good: An example without a finding of this rule.
         example_file: Name of the file with the example.
     """
 
@@ -144,7 +153,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """One of PyTorch's stacks on Trainium, and the end of its support."""
+    """One of PyTorch's stacks on Trainium, and how long it is supported."""
 
     key: str
     title: str
@@ -156,10 +165,12 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Libraries:
-    """The rule of each library, by the names of its modules and distributions.
+    """The rules of libraries.
 
     Attributes:
-        optional: By rule, the rule of an optional import of the same library.
+        by_module: The rule by the name of the imported module.
+        by_distribution: The rule by the normalized name of the distribution.
+        optional: The rule for optional imports of a library, by the rule of the library.
         neutral: Names of distributions without device code.
     """
 
@@ -177,13 +188,13 @@ def stacks() -> Mapping[str, Stack]:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """Every rule by its id, including those of libraries."""
-    found = list[Rule]()
+    """Every rule by its ID, including the rules of libraries."""
+    code_rules = list[Rule]()
     sources = tomllib.loads((FOLDER / "sources.toml").read_text(encoding="utf-8"))
     for file in sorted((FOLDER / "rules").glob("*.toml")):
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-        found += [_rule(row, kind=document["kind"], sources=sources) for row in document["rule"]]
-    return {rule.id: rule for rule in (*found, *libraries().optional, *libraries().optional.values())}
+        code_rules += [_rule(row, kind=document["kind"], sources=sources) for row in document["rule"]]
+    return {rule.id: rule for rule in (*code_rules, *libraries().optional, *libraries().optional.values())}
 
 
 def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> Rule:
@@ -231,10 +242,10 @@ def _optional(rule: Rule) -> Rule:
         id=rule.id + OPTIONAL_SUFFIX,
         title=f"{rule.title}, imported under a condition or where a failed import is handled",
         severity={stack: min(severity, Severity.look) for stack, severity in rule.severity.items()},
-        doubt="reading does not show whether the code works without it",
+        doubt="reading does not show whether the code works without the library",
     )
 
 
 def normalised(distribution: str) -> str:
-    """The name of a distribution as PyPI compares it."""
+    """The name of a distribution, normalized as on PyPI."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -27,7 +27,7 @@ _LARGEST_POINTER = 1024
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a file; empty for one that is not read."""
+    """The kind of a file by its name; empty if files with this name are not read."""
     for kind, patterns in FILES["kinds"].items():
         for pattern in patterns:
             name = f"{path.parent.name}/{path.name}" if "/" in pattern else path.name
@@ -37,7 +37,7 @@ def kind_of(path: Path) -> str:
 
 
 def files_of(start: Path) -> Iterator[Path]:
-    """The files of a path that are read, in order. A file that is named directly is read whatever its name.
+    """The files to read at a path, in order. If the path is a file, it is read whatever its name.
 
     Raises:
         OSError: The path does not exist, or a folder cannot be listed.
@@ -62,7 +62,7 @@ def files_of(start: Path) -> Iterator[Path]:
 
 
 class UnreadableError(Exception):
-    """A file, or a cell of a notebook, that could not be read; the message says why, without its name."""
+    """A file, or a cell of a notebook, that could not be read. The message is the reason, without the file's name."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ def read_bytes(path: Path) -> bytes:
     """The content of a file.
 
     Raises:
-        UnreadableError: It cannot be read, or is too large.
+        UnreadableError: The file cannot be read, or is too large.
     """
     try:
         size = path.stat().st_size
@@ -85,7 +85,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Whether it is a git-lfs pointer of a file that was not fetched."""
+    """Whether a file is a Git LFS pointer: its content was not fetched."""
     return path.stat().st_size <= _LARGEST_POINTER and path.read_bytes().startswith(_LFS)
 
 
@@ -93,7 +93,7 @@ def decoded(content: bytes) -> str:
     """The text of a file, by its coding comment.
 
     Raises:
-        UnreadableError: It is not text.
+        UnreadableError: The content is not text in this encoding, or contains NUL.
     """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
@@ -107,12 +107,12 @@ def decoded(content: bytes) -> str:
 
 @dataclass
 class PythonSource:
-    """Code to read at once.
+    """The code of a Python file, or of all code cells of a notebook.
 
     Attributes:
-        cells: Of a notebook, the first line of each code cell, with its number from 1.
-        shell_lines: Of a notebook, the shell commands with their lines.
-        unreadable: Of a notebook, why a cell cannot be read, and the line.
+        cells: Of a notebook, the first line of each code cell, and the cell's number, from 1.
+        shell_lines: Of a notebook, the lines with shell commands and magics, each with its number.
+        unreadable: Of a notebook, why a cell cannot be read, and the line in the cell.
     """
 
     text: str
@@ -122,7 +122,7 @@ class PythonSource:
     unreadable: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
     def place(self, line: int) -> tuple[int, int]:
-        """The cell, 0 outside of notebooks, and the line in it."""
+        """The cell and the line in it; cell 0 outside of notebooks."""
         cell_start = max((cell for cell in self.cells if cell[0] <= line), default=None)
         return (cell_start[1], line - cell_start[0] + 1) if cell_start else (0, line)
 
@@ -131,7 +131,7 @@ def python_source(content: bytes) -> PythonSource:
     """A file of Python code.
 
     Raises:
-        UnreadableError: It cannot be parsed.
+        UnreadableError: The content is not text, or cannot be parsed.
     """
     text = decoded(content)
     return PythonSource(text, parsed(text))
@@ -141,7 +141,7 @@ def parsed(text: str) -> ast.Module:
     """The syntax tree of a text.
 
     Raises:
-        UnreadableError: It cannot be parsed.
+        UnreadableError: The text cannot be parsed.
     """
     try:
         with warnings.catch_warnings():
@@ -186,7 +186,7 @@ def _cell_text(source: object) -> str:
 
 
 def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """The lines of a cell without IPython's own, and which of those are shell commands."""
+    """The lines of a cell, those of IPython replaced, and the indices and texts of shell commands and magics."""
     lines = source.split("\n")
     if source.startswith("%%"):
         is_shell = re.match(r"%%(bash|sh|script)", source)

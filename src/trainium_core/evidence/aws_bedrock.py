@@ -32,7 +32,7 @@ class CheckpointInS3(AwsService):
             }
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """One request for the wanted bytes."""
+        """Read the bytes with one request."""
         part = {} if length is None else {"Range": f"bytes={start}-{start + length - 1}"}
         with read_errors("s3:GetObject"):
             return self.client("s3").get_object(Bucket=self._bucket, Key=f"{self._prefix}{name}", **part)["Body"].read()
@@ -43,7 +43,12 @@ FAILED = "Failed"
 
 @dataclass(frozen=True, kw_only=True)
 class ImportJob:
-    """A model import job. status: InProgress, Completed or Failed. failure: Bedrock's message."""
+    """A model import job.
+
+    Attributes:
+        status: InProgress, Completed or Failed; "unknown" if it could not be read.
+        failure: Bedrock's message, if the job failed.
+    """
 
     arn: str
     status: str
@@ -54,9 +59,13 @@ class AwsModelImport(AwsService):
     """Starts and reads model import jobs."""
 
     def start(self, *, name: str, job_name: str, role: str, location: str, cluster: str) -> str:
-        """The ARN of the job. Raises RequestRefusedError.
+        """Start a job. Only the model gets the cluster's tag: the job itself is not billed.
 
-        Only the model gets the cluster's tag: a job that has ended is history, and not billed.
+        Returns:
+            The ARN of the job.
+
+        Raises:
+            RequestRefusedError: Bedrock did not start it.
         """
         with write_errors("bedrock:CreateModelImportJob"):
             answer = self.client("bedrock").create_model_import_job(
@@ -69,7 +78,11 @@ class AwsModelImport(AwsService):
             return answer["jobArn"]
 
     def job(self, arn: str) -> ImportJob:
-        """Raises UnavailableError."""
+        """The state of a job.
+
+        Raises:
+            UnavailableError: It could not be read.
+        """
         with read_errors("bedrock:GetModelImportJob"):
             found = self.client("bedrock").get_model_import_job(jobIdentifier=arn)
             return ImportJob(arn=arn, status=found["status"], failure=found.get("failureMessage", ""))

@@ -13,8 +13,8 @@ from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import GROUP_OF
 from trainium_core.problems import nearest
 
-_ENGINE_GROUPS = {*CONSTRUCT_IDS, "cache"} - {"cluster"}
-"""Groups of settings that a GPU plan lacks: the cluster stack deploys it, and it does not precompile."""
+_OTHER_STACKS = {*CONSTRUCT_IDS} - {"cluster"}
+"""Groups of settings for stacks that a GPU plan does not use."""
 
 _OF_TRAINIUM = {
     "ami": "the image is for Neuron devices",
@@ -26,7 +26,7 @@ _OF_TRAINIUM = {
     "neuron_software": "the GPU image has its driver",
     "suppress_checks": "GPU nodes have other checks",
     "placement_group": "the group is for the Trainium cluster",
-    "node_generation": "it counts the nodes of the Trainium cluster",
+    "node_generation": "it counts the replacements of the Trainium cluster's nodes",
     "stacks": "only the cluster stack supports GPU types",
 }
 """Omitted settings of a GPU plan, with the reason."""
@@ -37,7 +37,7 @@ _LONGEST_NAME = 32
 
 
 class BaselineError(Exception):
-    """No GPU plan fits the plan."""
+    """There is no GPU plan to compare with. The message is the reason, a sentence without a period."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +47,10 @@ class Baseline:
     Attributes:
         plan: The GPU plan.
         settings: Its settings as in cdk.json, without their prefix.
-        why: The reason for this type.
-        skipped: Types with higher preference, with the reason against each.
-        left_out: Omitted settings of the Trainium plan, with the reason.
-        notes: What to check before its deployment.
+        why: The reason for its instance type.
+        skipped: Preferred types that were not chosen, each with the reason.
+        left_out: Omitted settings of the Trainium plan, each with the reason.
+        notes: What to check before the deployment.
     """
 
     plan: Plan
@@ -73,19 +73,20 @@ def baseline(plan: Plan, stated: Mapping[str, Any], folder: Path, *, chosen: str
     Args:
         plan: The Trainium plan.
         stated: Its settings as in cdk.json, without their prefix.
-        folder: The folder that its paths are relative to.
-        chosen: The GPU type. Default: the preferred one that the region offers.
+        folder: The folder that paths in the settings are relative to.
+        chosen: The GPU type. Default: the most preferred type that the region offers.
 
     Raises:
         BaselineError: The plan already has GPUs, no type fits, or `chosen` does not.
         PlanError: The settings of the Trainium plan are invalid for the GPU type.
     """
     if plan.type.is_gpu:
-        raise BaselineError(f"{plan.instance_type} has GPUs: give the Trainium plan to compare with")
+        raise BaselineError(f"{plan.instance_type} has GPUs: name the plan of the Trainium cluster")
     name, why, skipped = _given_type(plan, chosen) if chosen else _preferred_type(plan)
     kind = plan.catalog[name]
     left_out = {key: why_not for key, why_not in _OF_TRAINIUM.items() if key in stated}
-    left_out |= {key: "it is for other stacks" for key in stated if GROUP_OF.get(key) in _ENGINE_GROUPS}
+    left_out |= {key: "it is for other stacks" for key in stated if GROUP_OF.get(key) in _OTHER_STACKS}
+    left_out |= {key: "a GPU cluster has no compile cache" for key in stated if GROUP_OF.get(key) == "cache"}
     settings = {key: value for key, value in stated.items() if key not in left_out}
     settings |= {key: str((folder / str(settings[key])).resolve()) for key in _FILES if key in settings}
     settings |= {"instance_type": name, "cluster_name": _name(plan.cluster_name)}

@@ -26,7 +26,7 @@ class CheckpointFinding:
     """The result of a check.
 
     Attributes:
-        status: "pass"; "fail": the import does not support it; "look": no source says whether it does.
+        status: "pass"; "fail": imports do not support the checkpoint; "look": no source says whether they do.
     """
 
     check: str
@@ -35,10 +35,10 @@ class CheckpointFinding:
 
 
 class Checkpoint(Protocol):
-    """The files of a checkpoint, without folders below it.
+    """The files of a checkpoint. Files in subfolders are not part of it.
 
     Attributes:
-        sizes: Bytes by name.
+        sizes: The size of each file in bytes, by its name.
     """
 
     sizes: Mapping[str, int]
@@ -114,7 +114,7 @@ def trust_policy(account: str, region: str) -> Mapping[str, Any]:
 def role_policy(bucket: str, prefix: str, account: str) -> Mapping[str, Any]:
     """The permissions of the role: list the bucket and read the checkpoint.
 
-    It is not documented which prefix an import lists, so the list is not limited to one.
+    AWS does not document which prefix an import lists, so s3:ListBucket is not limited to a prefix.
     """
     owner = {"StringEquals": {"aws:ResourceAccount": account}}
     statements = [
@@ -196,7 +196,7 @@ def _versions(config: Mapping[str, Any] | None) -> Iterator[CheckpointFinding]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The version as numbers; what follows a letter is left out."""
+    """The numeric parts of a version before the first part that is not a number."""
     parts = list[int]()
     for part in text.split("."):
         if not part.isdecimal():
@@ -235,7 +235,7 @@ def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[Check
     if extra:
         yield _failed("weights", f"{INDEX} does not name {', '.join(extra[:4])}")
     if not missing and not extra:
-        yield _passed("weights", f"{len(weights)} files, as in the index")
+        yield _passed("weights", f"{len(weights)} files, all named in the index")
 
 
 def _tensors(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:
@@ -256,7 +256,7 @@ def _tensors(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[Che
 
 
 def _dtypes(checkpoint: Checkpoint, name: str, size: int) -> set[str] | None:
-    """The types of the tensors in a file; None if it is not a whole safetensors file."""
+    """The types of the tensors in a file; None if it is not a complete safetensors file."""
     start = checkpoint.read(name, 0, _HEADER_LENGTH) if size >= _HEADER_LENGTH else b""
     length = struct.unpack("<Q", start)[0] if len(start) == _HEADER_LENGTH else 0
     fits = 0 < length <= min(_LARGEST_HEADER, size - _HEADER_LENGTH)
@@ -292,7 +292,7 @@ def _tokenizer(checkpoint: Checkpoint) -> Iterator[CheckpointFinding]:
 
 
 def _json_of(checkpoint: Checkpoint, name: str) -> Mapping[str, Any] | None:
-    """The object in a file; None if there is none."""
+    """The JSON object in a file; None if the file is missing or has none."""
     if name not in checkpoint.sizes:
         return None
     try:

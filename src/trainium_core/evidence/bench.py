@@ -1,4 +1,4 @@
-"""The record of a side, from what its runs measured; the ratios of two sides."""
+"""The record of a side, from the measurements of its runs; the ratios of two sides."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,8 +42,10 @@ class MeasuredRun:
     """One run.
 
     Attributes:
-        samples: Seconds per step.
-        rates: Work per second by metric, also as measured by other tools.
+        samples: Seconds of each counted step; empty if a progress line reports several steps.
+        rates: Work per second by metric, also metrics of other tools.
+        imported: The results of other tools.
+        why_no_rates: Why rates are missing; empty if none is.
     """
 
     run: Run
@@ -55,7 +57,12 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveredJob:
-    """A job that lost a node in its first attempt. gone_at: when the node was terminated."""
+    """A job that lost a node in its first attempt.
+
+    Attributes:
+        state: The state of the job after its end.
+        gone_at: When the node was terminated.
+    """
 
     state: JobState
     gone_at: datetime
@@ -63,7 +70,12 @@ class RecoveredJob:
 
 @dataclass(frozen=True, kw_only=True)
 class SidePrices:
-    """US dollars per hour of all nodes. None: unknown, for the reason in why_unknown."""
+    """The price of all nodes in US dollars per hour. None: unknown, for the reason in why_unknown.
+
+    Attributes:
+        paid: With everything else that is billed by the hour.
+        list: The on-demand list price of the instances alone.
+    """
 
     paid: float | None
     list: float | None
@@ -75,7 +87,7 @@ class SidePrices:
 def measured_run(
     state: JobState, steps: Sequence[Step], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
 ) -> MeasuredRun:
-    """The measurements of a job that has ended."""
+    """The measurements of a job. If they do not count, the run has the reason in `excluded`."""
     if state.outcome is None or not state.outcome.is_success:
         reason = state.outcome.reason if state.outcome else "it has not ended"
         return MeasuredRun(run=_run(state, (), seed, f"the job did not succeed: {reason}"))
@@ -171,7 +183,7 @@ def side_record(
         file: The file of `trn bench`.
         side: The side in it.
         runs: Its runs, also those that do not count.
-        of_side: The hardware: TRAINIUM, GPU, CPU or LAB.
+        of_side: The kind of hardware: TRAINIUM, GPU, CPU or LAB.
         hardware: The machines.
         software: The versions on them.
         prices: Their prices.
@@ -234,7 +246,7 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
 
 
 def _cost_names(rate: str) -> tuple[str, str]:
-    """The names of what a million tokens cost, as paid and by list price, at a rate of tokens."""
+    """The names of the metrics of cost, as paid and by list price, that belong to a rate of tokens."""
     if rate == TOKENS_PER_SECOND:
         return USD_PAID, USD_LIST
     prefix = f"{rate.removesuffix(_OUTPUT_TOKENS)}usd_per_million_output_tokens"
@@ -257,7 +269,7 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
 
 
 def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
-    """The duration of the first restart of a job that lost a node, in all and by part."""
+    """The duration of the first restart of a job that lost a node, in total and by part."""
     restart = next(iter(restarts_of(job.state)), None) if job else None
     if job is None or restart is None:
         yield "recovery_seconds", unknown("s", "no job that lost a node was measured")
@@ -268,7 +280,7 @@ def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
     known = [seconds for seconds in parts.values() if seconds is not None]
     durations = {
         "recovery_seconds": sum(known) if len(known) == len(parts) else None,
-        # Work after the loss is not lost with the node, but part of its detection.
+        # The time from the loss of the node to its detection is part of recovery_detected_seconds.
         "recovery_lost_seconds": None if restart.lost is None else max(0.0, restart.lost - (detected or 0)),
         **{f"recovery_{part}_seconds": seconds for part, seconds in parts.items()},
     }
@@ -281,7 +293,7 @@ def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
 
 
 def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
-    """The mean of the runs' values, of each metric that other tools measured."""
+    """The mean over the runs of each metric that other tools measured."""
     by_run = [{name: metric for result in run.imported for name, metric in result.metrics.items()} for run in runs]
     for name in dict.fromkeys(name for metrics in by_run for name in metrics):
         metrics = [found[name] for found in by_run if name in found]

@@ -34,10 +34,13 @@ class BenchSide:
 
     Attributes:
         job: The job file.
-        plan: The cdk.json of its cluster. None: that of the command.
-        used: How many accelerators the job uses. None: all of its nodes if torchrun starts it.
-        results: Files in the outputs of each job that other tools wrote.
-        recovery: Whether one more job runs, of which a node is terminated.
+        plan: The cdk.json of the side's cluster. None: the plan of the command.
+        tuned: Whether the batch was tuned for this side. None: not stated.
+        parallelism: How the model is distributed.
+        used: How many accelerators the job uses. None: all accelerators of its nodes if torchrun starts the job, else
+            unknown.
+        results: Files of other tools in the outputs of each job.
+        recovery: Whether one more job runs, and one of its nodes is terminated.
     """
 
     name: str
@@ -55,7 +58,7 @@ class FidelityFile:
     """The comparison with a reference.
 
     Attributes:
-        reference: The side whose loss curves are the reference.
+        reference: The side whose loss curves are the reference. None: losses are not compared.
         loss_limit: The largest relative difference of a loss.
         logits: File in the outputs of each job, in NumPy's format .npy.
         fp32, bf16: The same logits of the reference in both precisions.
@@ -72,13 +75,14 @@ class FidelityFile:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchFile:
-    """The file.
+    """The content of the file.
 
     Attributes:
         steps: How many steps of each run are counted.
-        warmup_steps: How many are warm-up at least.
+        warmup_steps: The minimum number of warm-up steps.
+        seeds: One seed for each run of a side.
         gates: Limits by metric.
-        source: The file itself.
+        source: Name, digest and size of the file.
     """
 
     name: str
@@ -131,7 +135,7 @@ class _Reading(TomlReader):
         self.only(document, _KEYS, "")
         name = self.text(document, "name", "", required=True) or ""
         if name and not _NAME.fullmatch(name):
-            self.problems.append(f"name is {name!r}; use up to 40 small letters, digits and hyphens")
+            self.problems.append(f"name is {name!r}; use up to 40 lowercase letters, digits and hyphens")
         seeds = self.value(
             {"seeds": list(range(1, FEWEST_RUNS + 1)), **document},
             "seeds",
@@ -141,7 +145,7 @@ class _Reading(TomlReader):
         )
         sides = self.table(document, "sides", "")
         if not sides:
-            self.problems.append("sides: has no tables; it needs one, or two to compare")
+            self.problems.append("sides has no tables; it needs one, or several to compare")
         gates = self.table(document, "gates", "")
         for metric, limit in gates.items():
             if not isinstance(limit, str) or not _LIMIT.fullmatch(limit):
@@ -172,7 +176,9 @@ class _Reading(TomlReader):
         place = f"sides.{name}."
         self.only(table, _SIDE_KEYS, place)
         if not _NAME.fullmatch(name):
-            self.problems.append(f"sides.{name}: use small letters, digits and hyphens for the name of a side")
+            self.problems.append(
+                f"sides.{name}: use up to 40 lowercase letters, digits and hyphens for the name of a side"
+            )
         results = self.value(
             table, "results", place, lambda value: _is_list_of(str, value), "a list of paths in the job's outputs"
         )
@@ -236,10 +242,10 @@ def _is_list_of(kind: type[Any], value: Any) -> bool:
 
 
 def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
-    """The request of each side, by its name, for the seed 0.
+    """The job request of each side, with the seed 0, by the name of the side.
 
     Raises:
-        TomlFileError: Jobs cannot be measured.
+        TomlFileError: A job has an option that slows it, or no retries although it is to lose a node.
         JobError: A job file has a mistake.
     """
     requests = {side.name: job_request(seeded(read_job_file(side.job), 0)) for side in file.sides}
@@ -260,17 +266,18 @@ def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
 
 
 def seeded(job_file: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The keys of a job file with the seed in the place of {seed}, in arguments, command and environment."""
+    """A copy of a job file in which the seed replaces {seed} in arguments, command and environment."""
 
-    def put(value: Any) -> Any:
+    def replaced(value: Any) -> Any:
         if isinstance(value, str):
             return value.replace(SEED, str(seed))
         if isinstance(value, list | tuple):
-            return [put(item) for item in cast("Sequence[Any]", value)]
+            return [replaced(item) for item in cast("Sequence[Any]", value)]
         if isinstance(value, dict):
-            return {name: put(item) for name, item in cast("dict[str, Any]", value).items()}
+            return {name: replaced(item) for name, item in cast("dict[str, Any]", value).items()}
         return value
 
     return {
-        key: put(value) if key in ("arguments", "command", "environment") else value for key, value in job_file.items()
+        key: replaced(value) if key in ("arguments", "command", "environment") else value
+        for key, value in job_file.items()
     }

@@ -13,8 +13,9 @@ from trainium_core.evidence.numbers import number
 WIDTH = 400.0
 _LEFT, _RIGHT = 40.0, 10.0
 _ROW = 44.0
+"""Height of a row."""
 _LABEL = 21.0
-"""Height of a row, and of the label in it."""
+"""Height of the label in a row."""
 _PLOT_HEIGHT = 190.0
 _CHARACTER = 6.7  # Estimated width of a character at the size of labels.
 _MAX_POINTS = 240
@@ -52,7 +53,13 @@ class Dot:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """Points of a line. Lines with the same label share a place in the legend; detail: distinguishes them."""
+    """A line of a chart.
+
+    Attributes:
+        label: The entry in the legend. Lines with the same label share it.
+        detail: A text that distinguishes lines with the same label.
+        series: The number of its colour.
+    """
 
     label: str
     detail: str = ""
@@ -193,7 +200,7 @@ class _Scale:
 
 
 def _drawable(value: float) -> float:
-    """The value, or one whose differences from all others are finite."""
+    """The value, limited so that differences between values are finite; 0 for NaN."""
     return 0.0 if isnan(value) else min(max(value, -_LARGEST), _LARGEST)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from trainium_core.evidence.record import COMPARABLE, LAB, NOT_COMPARABLE, Comparability, Record
 
 _STATED = ("model", "dataset_sha256", "seq", "global_batch", "steps", "warmup")
-"""Fields of a workload that both sides must state."""
+"""Fields of a workload that both sides must state and that must be equal."""
 _EQUAL = ("name", "config_sha256", "tokenizer_sha256", "optimizer")
-"""Fields that must be equal, and may be absent on both sides. Command and parallelism differ between stacks."""
+"""Fields that must be equal, or absent on both sides. Command and parallelism are not compared."""
 
 _PRECISIONS = {
     "bf16": "16 bits",
@@ -23,8 +23,8 @@ def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
     """Compare the conditions of two records.
 
     Args:
-        a: The record that is compared.
-        b: The other record.
+        a: A record.
+        b: The record that it is compared with.
         of_cost: Whether the purchase option is a condition.
     """
     equal, different = list[str](), list[str]()

@@ -15,7 +15,7 @@ class Judgement:
     """The state of a gate, or of a comparison with a reference.
 
     Attributes:
-        aside: Why it does not decide; empty if it does.
+        aside: Why the judgement does not affect the decision; empty if it does.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Decision:
     Attributes:
         verdict: GO, NO or NOT_YET.
         reasons: Sentences without a period.
-        judgements: Those of all records, the oldest first.
+        judgements: The judgements of all records, the oldest record first.
     """
 
     verdict: str
@@ -48,7 +48,12 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A step of the pilot. state: MET, NOT_MET or NOT_MEASURED."""
+    """A step of the pilot.
+
+    Attributes:
+        state: MET, NOT_MET or NOT_MEASURED.
+        text: The evidence, or what is missing.
+    """
 
     title: str
     state: str
@@ -60,9 +65,11 @@ class Step:
 
 
 def decide(evidence: Evidence) -> Decision:
-    """GO if Trainium meets every gate and tolerance, at least one of both exists, and every file could be read.
+    """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
-    If several records have a gate, the newest one decides. Numbers of the lab and of other sides never decide.
+    GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, every
+    file could be read, and no files contradict each other. If several records have a gate, the newest record decides.
+    Numbers of the lab and of other sides never decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]
@@ -127,7 +134,7 @@ def _missing(deciding: Sequence[Judgement]) -> Iterator[str]:
 
 
 def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Gates of Trainium whose limit differs between records."""
+    """Gates and tolerances of Trainium whose limit differs between the oldest and the newest record."""
     by_gate = dict[tuple[str, str, bool], list[Judgement]]()
     for judgement in judgements:
         if judgement.record.side == TRAINIUM:

@@ -24,7 +24,11 @@ class FidelityError(ValueError):
 def loss_fidelity(
     curves: Mapping[int, Curve], references: Mapping[int, Curve], reference: str, limit: float
 ) -> tuple[Fidelity, tuple[str, ...]]:
-    """Compare loss curves by seed. Returns the result and warnings."""
+    """Compare loss curves by seed, at the steps that both have.
+
+    Returns:
+        The comparison, and warnings about it.
+    """
     shared = [
         (ours, theirs)
         for seed, curve in curves.items()
@@ -34,15 +38,15 @@ def loss_fidelity(
     if not shared:
         return _result(LOSS_CURVES, reference, None, limit), ()
     value = max(abs(ours - theirs) / max(abs(theirs), 1e-12) for ours, theirs in shared)
-    same = ("the losses equal those of the reference in every digit: was it compared with itself?",)
+    same = ("the losses equal those of the reference in every digit: was the reference compared with itself?",)
     return _result(LOSS_CURVES, reference, value, limit), () if value else same
 
 
 def logits_fidelity(logits: Path, fp32: Path, bf16: Path, limit: float) -> Fidelity:
-    """The norm of the error against fp32, divided by that of bf16 on the reference.
+    """The norm of the error against fp32, divided by the norm of the error of bf16 on the reference.
 
     Raises:
-        FidelityError: A file cannot be read, or the files cannot be compared.
+        FidelityError: A file is not a .npy file of float32 or float64, or the files cannot be compared.
     """
     numbers, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))
     if not len(numbers) == len(exact) == len(rounded):

@@ -41,7 +41,7 @@ class Figure:
 
     @property
     def ratio(self) -> str:
-        """The value without its unit; "none" for the reason in `basis`."""
+        """The value without its unit, or "none" if it is unknown; `basis` then has the reason."""
         return "none" if self.metric.value is None else number(self.metric.value)
 
     @property
@@ -53,7 +53,7 @@ class Figure:
 
     @property
     def basis(self) -> str:
-        """The source of the number, or why there is none."""
+        """The source of the number, or why it is unknown."""
         metric = self.metric
         if metric.value is None:
             return metric.why_null or ""

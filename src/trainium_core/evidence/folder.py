@@ -24,7 +24,7 @@ class Kind:
     """A rule of `trn assess` with findings.
 
     Attributes:
-        severity: By stack.
+        severity: The severity by stack.
         places: The number of findings.
     """
 
@@ -42,7 +42,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack of an assessment."""
+    """A stack of an assessment. `worst` is the highest severity of its findings."""
 
     key: str
     title: str
@@ -70,8 +70,8 @@ class AssessedCode:
     """The document of `trn assess --format json`.
 
     Attributes:
-        not_read: The number of files that could not be read.
-        observed: None without --observed.
+        not_read: The number of files and notebook cells that could not be read.
+        observed: The observed job; None if the assessment was made without --observed.
     """
 
     path: str
@@ -99,9 +99,11 @@ class Evidence:
     """The files of a pilot by path, and their contents.
 
     Attributes:
-        records: By path, the oldest first. Copies of the same record count once.
-        not_read: Why a possible record was not read, by path.
-        foreign: JSON of other schemas, by path.
+        records: Records by path, the oldest first, each once.
+        assessed: Assessments of code.
+        answers: Answers by the key of the question.
+        not_read: Why a file that should be a record, an assessment or contract.toml was not read, by path.
+        foreign: Why a JSON file is not evidence, by path.
         contradictions: Files that do not belong together, one sentence each without a period.
     """
 
@@ -150,7 +152,7 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
 
 
 class _ForeignError(RecordError):
-    """JSON that is not of this package."""
+    """A JSON file that this package did not write."""
 
 
 def _document(path: str, content: bytes) -> Record | AssessedCode | None:
@@ -169,7 +171,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
     try:
         return _assessed(path, document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"not a whole document of {ASSESS_SCHEMA}: {error!r}") from error
+        raise RecordError(f"not a complete document of {ASSESS_SCHEMA}: {error!r}") from error
 
 
 def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
@@ -222,7 +224,7 @@ def _observed(document: Mapping[str, Any]) -> ObservedJob:
 
 
 def _answers(content: bytes) -> Mapping[str, Answer]:
-    """Raises RecordError."""
+    """The answers in contract.toml. Raises RecordError."""
     try:
         tables = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -237,7 +239,7 @@ def _answers(content: bytes) -> Mapping[str, Answer]:
 
 
 def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequence[str]]:
-    """Each record once, the oldest first; and the records that have the ID of another."""
+    """Each record once, the oldest first, and a problem for each record that has the ID of another."""
     kept, problems = dict[str, Record](), list[str]()
     for path, record in sorted(records.items(), key=lambda item: (item[1].made, item[0])):
         if record in kept.values():
@@ -250,7 +252,7 @@ def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequ
 
 
 def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -> Iterator[str]:
-    """Inputs of records whose name is among the files, but only with different content."""
+    """A problem for each input of a record if the files with its name all have other contents."""
     digests = dict[str, set[str]]()
     for path, content in files.items():
         digests.setdefault(PurePosixPath(path).name, set()).add(sha256(content).hexdigest())

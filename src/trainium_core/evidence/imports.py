@@ -1,7 +1,7 @@
-"""Reads results of other tools, which it recognises by their content, into metrics with the origin "imported".
+"""Reads result files of other tools, recognised by their content, into metrics with the origin "imported".
 
-Values are converted to seconds and tokens per second. A percentile keeps the name of the tool's own value; it
-has an interval only if the file contains the samples. Too few samples make it null, as in our own measurements.
+Times are converted to seconds. A percentile has an interval only if the file contains the samples, and is null if there
+are too few of them, as in our own measurements.
 """
 
 import json
@@ -35,8 +35,8 @@ class Imported:
     """The contents of a result file of another tool.
 
     Attributes:
-        tool: Its name, with its version if the file has it.
-        metrics: By name.
+        tool: The name of the tool, with its version if the file has it.
+        metrics: Metrics by name.
         warnings: What a reader has to know about the numbers, such as failed requests.
     """
 
@@ -45,7 +45,7 @@ class Imported:
     warnings: tuple[str, ...] = ()
 
     def with_prefix(self, prefix: str) -> "Imported":
-        """The same result, with names of metrics that begin with the prefix."""
+        """The same result, with the prefix and a period before each name of a metric."""
         return replace(self, metrics={f"{prefix}.{name}": metric for name, metric in self.metrics.items()})
 
 
@@ -82,13 +82,13 @@ def _imported(tool: str, value: float, unit: str, **more: Any) -> Metric:
 def _percentiles(
     name: str, values: Mapping[float, float | None], n: int, tool: str, unit: str, scale: float
 ) -> Iterator[tuple[str, Metric]]:
-    """The percentiles that the tool has computed; null where there are too few samples for an upper bound."""
+    """The percentiles that the tool has computed; null if there are too few samples for an interval."""
     for quantile, value in values.items():
         key = f"{name}_p{100 * quantile:g}"
         if n < fewest_samples(quantile):
             yield key, unknown(unit, too_few(n, quantile), n=n)
         elif value is not None:
-            why = "the file has no samples to compute an interval of"
+            why = "the file has no samples to compute an interval from"
             yield key, _imported(tool, value * scale, unit, n=n, why_null=why)
 
 

@@ -6,7 +6,7 @@ _LEAST, _THOUSAND, _BILLION = 1e-4, 1e3, 1e9
 
 
 def number(value: float) -> str:
-    """Four significant digits: 0.02346, 12.5, 52,000, 1.5e12."""
+    """Four significant digits, or a whole number from 1,000: 0.02346, 12.5, 52,123, 1.5e12."""
     if not isfinite(value):
         return "not a number"
     if value == 0:

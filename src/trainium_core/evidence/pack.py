@@ -1,7 +1,7 @@
 """An evidence pack: files of a pilot with its report, a manifest of their digests, and an in-toto statement.
 
-The digests detect changes to the pack. Without a signature, a reader needs the digest of the statement from another
-source to rely on them.
+The digests detect changes to the pack. The pack is not signed: to rely on the digests, a reader needs the digest of the
+statement from another source.
 """
 
 import json
@@ -23,13 +23,13 @@ def digest(content: bytes) -> str:
 
 
 def manifest_of(files: Mapping[str, bytes]) -> bytes:
-    """The manifest of the evidence, by paths in the pack."""
+    """The manifest of the evidence: SHA-256 and size of each file, by its path in the pack."""
     rows = {path: {"sha256": digest(content), "bytes": len(content)} for path, content in sorted(files.items())}
     return _json({"schema": MANIFEST_SCHEMA, "files": rows})
 
 
 def statement_of(files: Mapping[str, bytes], *, made: str, version: str, decision: str) -> bytes:
-    """The in-toto statement over every other file of the pack."""
+    """The in-toto statement with the digests of all other files of the pack."""
     return _json(
         {
             "_type": STATEMENT_TYPE,
@@ -43,7 +43,7 @@ def statement_of(files: Mapping[str, bytes], *, made: str, version: str, decisio
 
 
 def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
-    """All problems of the files of a pack: one sentence each, which names the file and has no period."""
+    """All problems of the files of a pack. Each is a sentence without a period that names the file."""
     missing = [name for name in _OURS if name not in files]
     yield from (f"{name} is missing" for name in missing)
     manifest, statement = _manifest(files.get(MANIFEST, b"")), _statement(files.get(STATEMENT, b""))
@@ -104,7 +104,7 @@ def _statement(content: bytes) -> Mapping[str, str] | None:
     if document.get("_type") != STATEMENT_TYPE or document.get("predicateType") != PREDICATE_TYPE:
         return None
     try:
-        return {str(one["name"]): str(one["digest"]["sha256"]) for one in document["subject"]}
+        return {str(subject["name"]): str(subject["digest"]["sha256"]) for subject in document["subject"]}
     except (KeyError, TypeError):
         return None
 

@@ -1,4 +1,7 @@
-"""Runs the steps of a pilot: free checks first, then billed clusters after confirmation. Always ends the clusters."""
+"""Runs the steps of a pilot: free checks first, then, after confirmation, billed clusters, which it deletes at the end.
+
+It also deletes them if a step fails, if the time or the budget is used up, and on Ctrl-C.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +16,7 @@ SCHEMA = "trainium-pilot-state/1"
 DONE, FAILED, BEGUN = "done", "failed", "begun"
 UNKNOWN_CODE, INTERRUPTED_CODE = 3, 130
 END_HOURS = 0.5
-"""Reserved in the budget for the end of a cluster."""
+"""Hours whose cost is reserved in the budget for deleting a cluster."""
 
 _HOUR = 3600
 Result = Literal["complete", "stopped", "unknown", "declined", "interrupted"]
@@ -24,8 +27,8 @@ class StepEnd:
     """How a command ended.
 
     Attributes:
-        output: Its standard output, if it was captured.
-        late: Whether it exceeded its time limit.
+        output: The standard output of the command, if it was captured.
+        late: Whether the command exceeded its time limit.
     """
 
     exit_code: int
@@ -38,9 +41,9 @@ class PilotState:
     """The stored state of a pilot.
 
     Attributes:
-        digest: Of the pilot's file, its plans and its job.
-        steps: State, times and exit code by the key of a step.
-        billed: Begin and end of each time that a cluster was billed, by side.
+        digest: The digest of the pilot's file and of the plans, job files and bench file that it names.
+        steps: State, times and exit code of each step, by its key.
+        billed: Begin and end of each period in which a cluster was billed, by side.
         hourly: Known price of each cluster per hour, in US dollars.
         jobs: Job IDs by the name of the job: its side, or "observed".
     """
@@ -91,14 +94,14 @@ def _time(text: str) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """The effects of a pilot. KeyboardInterrupt and the exit code 130 of a step end what is billed.
+    """The effects of a pilot. After KeyboardInterrupt, or exit code 130 of a step, the pilot deletes its clusters.
 
     Attributes:
-        run: Runs a step with a limit in seconds, or without one, given the job of its side.
-        save: Stores the state, and the output of a step if there is one.
-        confirm: Asks whether money may be spent, once.
+        run: Runs a step. Arguments: the step, the ID of its job (may be empty), and a time limit in seconds or None.
+        save: Stores the state and, if a step is given, its output.
+        confirm: Returns whether money may be spent. Called before the deployment of each group of sides.
         say: Shows a line.
-        now: The time.
+        now: Returns the time.
     """
 
     run: Callable[[Step, str, float | None], StepEnd]
@@ -137,7 +140,7 @@ class Pilot:
         self._steps = steps_of(pilot)
 
     def run(self) -> PilotEnd:
-        """Run the steps that are left. Clusters that were billed end, unless the process is killed."""
+        """Run the steps that are not done. Billed clusters are deleted also after a failure or Ctrl-C."""
         stop: _StopError | None = None
         try:
             self._look()
@@ -171,15 +174,19 @@ class Pilot:
             raise _StopError("stopped", why)
 
     def _run_group(self, sides: Sequence[str]) -> None:
-        """Deploy clusters, run their job or bench, and end them. Raises _StopError after their end if a step failed.
+        """Deploy clusters, run their jobs or bench, and delete them.
 
-        sides: those that are billed at the same time.
+        Args:
+            sides: The sides that are billed at the same time.
+
+        Raises:
+            _StopError: A step failed. The clusters were deleted, or may still be billed.
         """
         steps = self._of("billed", "evidence", "end", sides=sides)
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
             return
         if not any(map(self._state.is_billed, sides)):
-            # The clusters ended early, or were never deployed: start again.
+            # The clusters were deleted before their steps were done, or never deployed: start again.
             for step in steps:
                 self._state.steps.pop(step.key, None)
                 self._state.jobs.pop(step.job, None)
@@ -193,7 +200,7 @@ class Pilot:
         is_ending = any(step.key in self._state.steps for step in self._of("end", sides=sides))
         try:
             if is_ending and not all(map(self._state.is_done, billed)):
-                raise _StopError("stopped", f"the {' and the '.join(sides)} side had ended early")
+                raise _StopError("stopped", f"the deletion of the {' and the '.join(sides)} side had begun early")
             for step in billed:
                 if not self._state.is_done(step):
                     self._require(step, self._seconds_left(sides))
@@ -202,11 +209,11 @@ class Pilot:
         except KeyboardInterrupt:
             stop = _StopError("interrupted", "interrupted")
         if stop:
-            self._outside.say(f"{stop.why}: ending what is billed.")
+            self._outside.say(f"{stop.why}: deleting what is billed.")
         self._end_group(sides, stop)
 
     def _end_group(self, sides: Sequence[str], stop: _StopError | None) -> None:
-        """Store the results, and end the clusters. Raises `stop`, or _StopError if a cluster may still be billed."""
+        """Store the results, and delete the clusters. Raises `stop`, or _StopError if a cluster may still be billed."""
         try:
             for step in self._of("evidence", sides=sides):
                 if stop and stop.result == "interrupted":
@@ -228,7 +235,7 @@ class Pilot:
             raise stop
 
     def _seconds_left(self, sides: Sequence[str]) -> float:
-        """Until the clusters have to end, by the hours and the budget. Raises _StopError if that is now."""
+        """The seconds until the deletion of the clusters must begin. Raises _StopError if none are left."""
         now = self._outside.now()
         begun = min(_time(str(self._state.billed[side][-1][0])) for side in sides)
         by_hours = self._pilot.hours * _HOUR - (now - begun).total_seconds()
@@ -243,11 +250,11 @@ class Pilot:
 
     def _over(self, sides: Sequence[str], *, budget: bool) -> str:
         if budget:
-            return f"the budget of ${self._pilot.budget_usd:,.2f} is spent, apart from the end of what is billed"
+            return f"the budget of ${self._pilot.budget_usd:,.2f} is used up, except for the part reserved for deletion"
         return f"the {self._pilot.hours} hours of the {' and the '.join(sides)} side are over"
 
     def _require(self, step: Step, seconds: float | None) -> None:
-        """Raises _StopError if the step fails."""
+        """Run a step. Raises _StopError if it fails."""
         if self._adopt(step) or self._execute(step, seconds):
             return
         stored = self._state.steps[step.key]
@@ -262,7 +269,7 @@ class Pilot:
         raise _StopError(result, f"{step.key} failed with exit code {code}")
 
     def _adopt(self, step: Step) -> bool:
-        """Whether an earlier process, which was killed, has started the job already."""
+        """Use the job that an earlier process started before it was killed. Returns whether one was found."""
         before = self._state.steps.get(step.key, {})
         if not step.starts or before.get("state") != BEGUN:
             return False
@@ -309,7 +316,7 @@ class Pilot:
         return self._outside.run(step, self._state.jobs.get(step.job, ""), seconds)
 
     def _learn(self, step: Step, output: str) -> str:
-        """Take the price per hour from an estimate, and the job's ID from its start. Returns what is missing."""
+        """Store the price per hour of an estimate and the ID of a started job. Returns what is missing."""
         try:
             if step.name == "estimate":
                 hourly = hourly_of(json.loads(output))

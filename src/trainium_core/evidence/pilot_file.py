@@ -27,10 +27,10 @@ class PilotFile:
         bench: File of `trn bench`, which measures all sides while all clusters run.
         observe: Job file that the Trainium cluster runs once with `--observe`, after `job` or `bench`.
         budget_usd: Budget of the pilot, all clusters together.
-        hours: The longest time that each cluster may be billed.
-        code: What is assessed. Default: nothing.
-        fail_on: The least severity of a finding that stops the pilot.
-        baseline: cdk.json of the GPU cluster. Default: no baseline.
+        hours: The hours from the start of a deployment after which the deletion of the cluster begins at the latest.
+        code: The code to assess. Default: none.
+        fail_on: The lowest severity of a finding that stops the pilot.
+        baseline: cdk.json of the GPU cluster. Default: no GPU cluster.
         folder: Folder for the state, the output of steps, and the evidence.
     """
 
@@ -47,12 +47,12 @@ class PilotFile:
 
     @property
     def sides(self) -> Mapping[str, str]:
-        """cdk.json by side."""
+        """The cdk.json of each side."""
         return {TRAINIUM: self.plan} | ({GPU: self.baseline} if self.baseline else {})
 
     @property
     def groups(self) -> Sequence[Sequence[str]]:
-        """The sides that are billed at the same time: one after the other, or all for `bench`."""
+        """Groups of sides that are billed at the same time: each side alone, or all together with `bench`."""
         return [list(self.sides)] if self.bench else [[side] for side in self.sides]
 
 
@@ -64,8 +64,8 @@ class Step:
         arguments: Arguments of `trn`, which may contain placeholders.
         writes: File for its standard output.
         passes: Exit codes of success.
-        tries: How often it is run while its exit code is 3.
-        job: Name of the job that {job} stands for.
+        tries: The maximum number of runs. The command is repeated only if its exit code is 3.
+        job: Name of the job whose ID replaces {job}.
         starts: Whether the command starts that job.
     """
 
@@ -90,7 +90,7 @@ def read_pilot_file(text: str, folder: Path) -> PilotFile:
 
     Args:
         text: The text.
-        folder: The folder that its paths are relative to.
+        folder: The folder of the file; paths in the file are relative to it.
 
     Raises:
         TomlFileError: The file has mistakes. The error has all of them.
@@ -105,7 +105,7 @@ def read_pilot_file(text: str, folder: Path) -> PilotFile:
         both = " and ".join(key for key in ("job", "bench") if key in document) or "neither job nor bench"
         problems.append(f"it has {both}; give either job, which each side runs, or bench, which measures all sides")
     if "observe" in document and "code" not in document:
-        problems.append("observe is compared with the findings in the code; name the code too")
+        problems.append("observe requires code: the counters of the job are compared with the findings in the code")
     for key in known:
         if key in document:
             problems += _mistakes(key, document[key], folder)

@@ -25,7 +25,7 @@ COMPARABLE = "comparable"
 NOT_COMPARABLE = "not comparable: "
 
 LAB_PREFIX = "lab:"
-"""Prefix of the hardware type in a record of the lab, whose nodes have the names of AWS's types and no accelerator."""
+"""Prefix of the hardware type in a record of the lab, whose nodes have the name of an AWS type but no accelerator."""
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {TRAINIUM: ("trn", "inf"), GPU: ("p", "g")}
 
@@ -43,7 +43,7 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """The computed workload. None: not stated.
+    """The workload of the runs. None: not stated.
 
     Attributes:
         dataset_sha256: Digest, or another name that changes with the data.
@@ -51,7 +51,7 @@ class Workload:
         global_batch: Sequences per step, over all processes.
         steps: The number of counted steps, after the warm-up.
         warmup: The rule that ends the warm-up.
-        tuned: Whether the batch of this side was tuned for it.
+        tuned: Whether the batch was tuned for this side.
     """
 
     name: str
@@ -148,8 +148,8 @@ class Metric:
         n: The number of samples.
         low, high: The confidence interval at `level`, computed by `method`.
         method: How value and interval were computed. For a derived number, the formula.
-        source, date: For a quoted or imported number.
-        why_null: Why the value is None; for a value without an interval, why there is none.
+        source, date: Of a quoted or imported number, and of the inputs of a derived number.
+        why_null: Why the value is None; for a value without an interval, why the interval is missing.
     """
 
     value: float | None
@@ -188,7 +188,15 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
-    """A comparison of results with a reference."""
+    """A comparison of results with a reference.
+
+    Attributes:
+        method: What is compared.
+        reference: Name of the side or file that is the reference.
+        value: The difference; None if not measured.
+        limit: The largest allowed difference.
+        state: MET, NOT_MET or NOT_MEASURED.
+    """
 
     method: str
     reference: str
@@ -232,9 +240,9 @@ class Record:
 
     Attributes:
         kind: BENCH or TCO.
-        made: When it was written, as an ISO time.
-        side: The hardware that it is about: TRAINIUM, GPU, CPU or LAB.
-        inputs: Files on which it is based, such as the file with the gates.
+        made: When the record was written, as an ISO time.
+        side: The kind of hardware: TRAINIUM, GPU, CPU or LAB.
+        inputs: Files on which the record is based, such as the file with the gates.
 
     Raises:
         RecordError: Values contradict each other.
@@ -316,13 +324,14 @@ def _side_problems(record: Record) -> Iterator[str]:
     """The hardware type determines the side, so a number of the lab never appears as another side's."""
     kind = record.hardware.type
     if kind.startswith(LAB_PREFIX) != (record.side == LAB):
-        yield f"side is {record.side}, and hardware.type is {shown(kind)}: only the lab's begins with {LAB_PREFIX}"
+        of_lab = f"only types of the lab begin with {LAB_PREFIX}"
+        yield f"side is {record.side}, and hardware.type is {shown(kind)}: {of_lab}"
     families = _FAMILIES.get(record.side)
     if families is not None and not kind.startswith(families):
-        yield f"side is {record.side}, and hardware.type is {shown(kind)}, which has no such accelerator"
+        yield f"side is {record.side}, and hardware.type is {shown(kind)}, which is not of this side"
     for compared in record.comparable:
         if record.side == LAB and compared.verdict == COMPARABLE:
-            yield f"side is {LAB}, and the verdict on {compared.against} is {shown(COMPARABLE)}: the lab's never is"
+            yield f"side is {LAB}: the verdict on {compared.against} must not be {shown(COMPARABLE)}"
 
 
 def _comparability_problems(compared: Comparability) -> Iterator[str]:

@@ -50,7 +50,8 @@ class ContractRow:
     """A question about the contract.
 
     Attributes:
-        known: Parts of the answer that the records and this package have.
+        known: Statements of the records and of this package about the question.
+        answer: The answer in contract.toml, if any.
     """
 
     title: str
@@ -64,8 +65,8 @@ class ComparedFigure:
     """A metric of two pilots.
 
     Attributes:
-        ratio: Of the first to the second; empty if they cannot be compared.
-        why_none: Why there is no ratio; empty if there is one.
+        ratio: The first divided by the second; empty if they cannot be compared.
+        why_none: Why the ratio is empty.
     """
 
     title: str
@@ -85,7 +86,17 @@ class OtherPilot:
 
 @dataclass(frozen=True, kw_only=True)
 class PilotReport:
-    """The contents of the page, in order."""
+    """The contents of the page.
+
+    Attributes:
+        names: The workloads.
+        sections: The metrics by section.
+        ratios: The ratios of Trainium records, each with the ID of the other record.
+        year: The records of twelve months.
+        not_measured: What is unknown or excluded, and the warnings of records.
+        digests: The SHA-256 of each file, by path.
+        other: The pilot of --compare.
+    """
 
     names: tuple[str, ...]
     decision: Decision
@@ -148,7 +159,14 @@ def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
 
 
 def as_html(report: PilotReport, *, version: str, made: str, digest: str | None) -> str:
-    """The page. digest: of the manifest of its pack."""
+    """The report as a page.
+
+    Args:
+        report: The report.
+        version: The version of this package.
+        made: The time of the report.
+        digest: SHA-256 of the manifest of the pack, if the page is part of one.
+    """
     return html_page(
         "evidence/report.html.j2",
         report=report,
@@ -166,7 +184,7 @@ def as_html(report: PilotReport, *, version: str, made: str, digest: str | None)
 
 
 def _year_rows(year: Sequence[Record]) -> Mapping[str, Sequence[Figure | None]]:
-    """Each line of twelve months, with the figure of each record that has it."""
+    """Each line of twelve months, with the figure of each record; None if the record does not have the line."""
     names = dict.fromkeys(name for record in year for name in record.metrics if name.startswith(LINE))
     return {
         name.removeprefix(LINE): [
@@ -187,7 +205,7 @@ def _pairs(records: Sequence[Record]) -> Iterator[Pair]:
 
 
 def _ratios(records: Sequence[Record]) -> Iterator[tuple[Figure, str]]:
-    """The ratios that records of Trainium have, each with the ID of the other record."""
+    """The ratios in the records of Trainium, each with the ID of the other record."""
     for record in (record for record in by_side(records) if record.side == TRAINIUM):
         for compared in record.comparable:
             for name, metric in compared.ratios.items():

@@ -139,7 +139,7 @@ def _known_lines(record: Record) -> Iterator[tuple[str, float]]:
 def _sensitivity(record: Record) -> Iterator[Chart]:
     """The range of the saving by driver, the largest on top; of the total if the saving is unknown.
 
-    The table also has drivers that are not drawn.
+    The chart shows the first drivers, its table all of them.
     """
     known = [name for name in (SAVING, TOTAL) if name in record.metrics and record.metrics[name].value is not None]
     names = dict.fromkeys(name.rpartition(": ")[0] for name in record.metrics if name.startswith(SWING))
@@ -153,7 +153,7 @@ def _sensitivity(record: Record) -> Iterator[Chart]:
 
 
 def _swing(record: Record, name: str) -> Iterator[tuple[Dot, float, Sequence[str]]]:
-    """The range of the result for a driver, its length, and its row in the table."""
+    """The range of the result for a driver, the length of the range, and the driver's row in the table."""
     low, high = (record.metrics.get(f"{name}: {end}") for end in ("low", "high"))
     if low is None or high is None or low.value is None or high.value is None:
         return

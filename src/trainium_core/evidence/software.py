@@ -1,4 +1,4 @@
-"""The software of a side, from what the records of its nodes and of its last job have."""
+"""The software of a side, from the records of its nodes and of its last job."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,8 @@ def software_of(
 ) -> Software:
     """The software of a job's last attempt.
 
-    The version of PyTorch is that of the verified environment, if the job uses the environment of this stack.
+    The version of PyTorch is that of the environment in which the nodes were verified. It is unknown if the job uses
+    another stack.
     """
     attempt = state.attempts[-1] if state.attempts else None
     used = [

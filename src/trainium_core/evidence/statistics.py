@@ -44,7 +44,7 @@ def percentile(
 ) -> Metric:
     """A percentile with its interval of order statistics.
 
-    Null below `fewest_samples`: with fewer samples a tail percentile is their maximum, for any distribution.
+    Null below `fewest_samples`: a bound of the interval is then beyond all samples.
     """
     n, needed = len(samples), fewest_samples(quantile)
     if n < needed:
@@ -89,7 +89,7 @@ def _binomial(n: int, count: int, probability: float) -> float:
 def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
     """The mean of one value per run, with its interval. Null for fewer than FEWEST_RUNS runs.
 
-    The steps of a run are not independent, so the interval is of runs, not of steps.
+    The steps of a run are not independent, so the interval is computed from runs, not from steps.
     """
     n = len(values)
     if n < FEWEST_RUNS:
@@ -104,8 +104,8 @@ def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
 def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str) -> Metric:
     """The ratio of the geometric means of two sides' runs, with a bootstrap interval over runs.
 
-    Percentiles of a bootstrap alone contain the true ratio in 78% to 92% of all cases with three to ten runs. So their
-    distances from the ratio are widened as Student's t does it, for the side with fewer runs.
+    The percentiles of a bootstrap alone contain the true ratio in 78% to 92% of all cases with three to ten runs. So
+    their distances from the ratio are widened by Student's t, for the side with fewer runs.
     """
     n = min(len(values), len(others))
     if n < FEWEST_RUNS:

@@ -14,14 +14,15 @@ NO_TOKENS = "the script prints no tokens= in its progress lines"
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A progress line.
+    """The steps that a progress line reports.
 
     Attributes:
-        number: Of the last step that the line reports.
-        steps: How many steps it reports.
-        seconds, tokens: Of these steps; None if the line does not have them.
-        warms: Whether it is the first line of an attempt, a graph was compiled or loaded since the line before, or a
-            line is missing before it, whose seconds are unknown.
+        number: The number of the last of these steps.
+        steps: How many steps there are.
+        seconds, tokens: The sum over these steps; None if the line does not have it.
+        loss: The loss of the last step; None if the line does not have it.
+        is_warmup: Whether the line is the first of an attempt, a graph was compiled or loaded since the line before
+            it, or a line before it is missing.
     """
 
     number: int
@@ -29,25 +30,25 @@ class Step:
     seconds: float | None
     tokens: float | None
     loss: float | None
-    warms: bool
+    is_warmup: bool
 
 
 def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
     """The steps of the last attempt, from the lines of the first process."""
     steps_read: list[Step] = []
-    attempt, before, warms = 0, 0, True
+    attempt, before, is_warmup = 0, 0, True
     for line in lines:
         if line.attempt != attempt:
-            attempt, before, warms = line.attempt, 0, True
+            attempt, before, is_warmup = line.attempt, 0, True
             steps_read.clear()
-        warms = warms or any(event in line.text for event in _GRAPH_EVENTS)
+        is_warmup = is_warmup or any(event in line.text for event in _GRAPH_EVENTS)
         match = PROGRESS.search(line.text)
         values = pairs_of(match[1]) if match else {}
         at = number(values.get("step", ""))
         if at is None or int(at) <= before:
             continue
         steps = int(at) - before if steps_read else 1
-        warms = warms or (len(steps_read) > 1 and steps > steps_read[-1].steps)
+        is_warmup = is_warmup or (len(steps_read) > 1 and steps > steps_read[-1].steps)
         steps_read.append(
             Step(
                 number=int(at),
@@ -55,28 +56,31 @@ def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
                 seconds=number(values.get("seconds", "")),
                 tokens=number(values.get("tokens", "")),
                 loss=number(values.get("loss", "")),
-                warms=warms,
+                is_warmup=is_warmup,
             )
         )
-        before, warms = int(at), False
+        before, is_warmup = int(at), False
     return tuple(steps_read)
 
 
 def warmup_rule(least: int) -> str:
     """The rule of `counted`, as a record states it."""
     first = "the first step" if least == 1 else f"the first {least} steps"
-    return f"{first}, and each until no graph was compiled or loaded for all steps that count"
+    return f"{first}, and all steps up to the last compiled or loaded graph before the counted steps"
 
 
 def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
-    """The first lines in a row without a graph event that report `wanted` steps together; empty if there are none.
+    """The first lines in a row after the warm-up that report the wanted number of steps together; else empty.
 
-    least: how many steps of the run are warm-up at least.
+    Args:
+        steps: All lines of an attempt.
+        wanted: How many steps are counted.
+        least: The minimum number of warm-up steps.
     """
     rows: list[Step] = []
     passed = 0
     for step in steps:
-        is_warmup = passed < least or step.warms
+        is_warmup = passed < least or step.is_warmup
         passed += step.steps
         if is_warmup:
             rows.clear()

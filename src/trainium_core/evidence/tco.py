@@ -1,6 +1,6 @@
 """Twelve months of one workload: the cost of each side, when a port pays off, and what the result depends on.
 
-Every amount is computed from drivers, which are numbers with a range and a source. An unknown driver makes every
+Every amount is computed from drivers: numbers with a source and, in part, a range. An unknown driver makes every
 dependent amount unknown. Without a measured throughput, almost everything is unknown.
 """
 
@@ -39,7 +39,7 @@ from trainium_core.evidence.tco_side import (
 from trainium_core.facts import facts
 
 LINE, SWING = "line: ", "swing: "
-"""Prefixes of the record's metrics of lines, and of the result at the low or high value of a driver."""
+"""Prefixes of metrics in a record: of a line, and of the result at the low or high value of a driver."""
 TOTAL, SAVING, BREAK_EVEN = "total", "saving", "break_even_hours"
 
 _CENT = 0.01
@@ -117,13 +117,15 @@ class Tco:
         yearly = other.known(self.values, once=False) - first.known(self.values, once=False)
         hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS
         if ported <= 0 <= yearly + _CENT:
-            return Metric(value=0.0, unit="h", method="the port costs no more than the other side's", origin=DERIVED)
+            return Metric(
+                value=0.0, unit="h", method="engineering costs no more than on the other side", origin=DERIVED
+            )
         if yearly < _CENT:
             return unknown(
                 "h", f"never: the same work costs no less on {first.name}: {number(-yearly)} USD a year more"
             )
         formula = (
-            f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year without it "
+            f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year apart from engineering "
             f"x {number(hours)} h of work a year on {first.name}"
         )
         paid_after = ported / yearly * hours
@@ -147,12 +149,12 @@ class Tco:
 
 
 def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate | None]) -> Tco:
-    """The twelve months in the file.
+    """The costs of twelve months.
 
     Args:
         file: The statements about the work and the sides.
         records: The bench record of each side.
-        estimates: The estimate of the plan of each side that names one.
+        estimates: The estimate of the plan of each side; None for a side without a plan.
 
     Raises:
         TcoError: The file contradicts a record or an estimate.

@@ -44,16 +44,18 @@ class PurchaseOption:
 
 @dataclass(frozen=True, kw_only=True)
 class SideFile:
-    """The statements of the file about one side. None: not stated, so dependent amounts are unknown.
+    """The statements of the file about one side. A number that is None was not stated: dependent amounts are unknown.
 
     Attributes:
         record: Path of the bench record, as written.
-        plan: Path of the cdk.json that `trn estimate` prices.
+        plan: Path of the cdk.json that `trn estimate` prices, if any.
         idle_share: Share of the paid hours in which no job runs.
         compilations: Cold compilations in twelve months.
+        engineering_days: Days of engineering for the port.
+        day_usd: Price of such a day.
         hours: How the hours are bought. Empty: at the price of the record, else of the plan.
-        monthly_use: By the name of an item that is billed by use, in the units of its price.
-        lines: US dollars in twelve months by name.
+        monthly_use: Use in a month, in the unit of the price, by the name of the item.
+        lines: Other costs in twelve months, in US dollars, by name.
     """
 
     name: str
@@ -70,7 +72,7 @@ class SideFile:
 
 @dataclass(frozen=True, kw_only=True)
 class TcoFile:
-    """The file. The work is in the unit of the metric, without its "/s"."""
+    """The content of the file. The unit of the work is the metric's unit without "/s"."""
 
     metric: str
     work: Quantity
@@ -165,7 +167,7 @@ class _Reading(TomlReader):
                 self.problems.append(f"{place}.{end} is {number:g}; it must be more than 0")
             if below is not None and number >= below:
                 self.problems.append(f"{place}.{end} is {number:g}; it must be less than {below:g}")
-        if table:  # An empty one was already refused.
+        if isinstance(parent.get(key), dict):  # Otherwise `self.table` has added the problem.
             self.problems += [f"{place} {problem}" for problem in _missing(table, numbers)]
         return Quantity(
             value=numbers.get("value", 0.0),

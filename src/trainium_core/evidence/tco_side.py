@@ -36,9 +36,9 @@ class Driver:
     """A number that amounts depend on.
 
     Attributes:
-        value: None if it is unknown, for the reason in `why_unknown`.
-        low: The low end of its range, if it has one.
-        high: The high end of its range, if it has one.
+        value: The number; None if it is unknown, for the reason in `why_unknown`.
+        low: The low end of the range, if there is one.
+        high: The high end of the range, if there is one.
     """
 
     key: str
@@ -54,10 +54,11 @@ class Driver:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """An amount in twelve months, in US dollars unless the name says otherwise.
+    """An amount in twelve months, in US dollars, except for the line "hours".
 
     Attributes:
         uses: Keys of the drivers that `compute` reads.
+        formula: The computation in words.
     """
 
     name: str
@@ -71,8 +72,8 @@ class SideCost:
     """The lines of one side.
 
     Attributes:
-        hours: All hours that the nodes run.
-        options: How they are bought.
+        hours: All hours that the nodes run. Not part of `lines`.
+        options: The purchase options of the hours.
     """
 
     name: str
@@ -105,7 +106,12 @@ class SideCost:
         return None if None in amounts else sum(amount for amount in amounts if amount is not None)
 
     def known(self, values: Values, *, once: bool | None = None) -> float:
-        """The sum of the known lines. once: of the port alone, or of the others alone."""
+        """The sum of the known lines.
+
+        Args:
+            values: The values of the drivers.
+            once: True: only engineering, which is paid once. False: only the other lines. None: all lines.
+        """
         lines = [line for line in self.lines if once is None or once == (line.name == ENGINEERING)]
         return sum(self.amount(line, values) or 0.0 for line in lines)
 
@@ -181,7 +187,7 @@ def check_plan(file: SideFile, record: Record, instance_type: str, nodes: int) -
     """Check that a plan has the machines of the record.
 
     Raises:
-        TcoError: It has others.
+        TcoError: The plan has other machines.
     """
     if (instance_type, nodes) != (record.hardware.type, record.hardware.nodes):
         raise TcoError(
@@ -191,7 +197,7 @@ def check_plan(file: SideFile, record: Record, instance_type: str, nodes: int) -
 
 
 def stated_driver(key: str, label: str, unit: str, stated: Quantity | None, why_unknown: str) -> Driver:
-    """The driver of a number that the file states, or lacks for the reason in `why_unknown`."""
+    """The driver of a number in the file. `why_unknown` is the reason if the file does not state it."""
     if stated is None:
         return Driver(key=key, label=label, unit=unit, value=None, why_unknown=why_unknown)
     return Driver(
@@ -244,7 +250,7 @@ def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
 
 
 def _default_option(prefix: str, name: str, record: Record, estimate: Estimate | None) -> tuple[str, float, Driver]:
-    """All hours at the price of the record, else of the plan."""
+    """The purchase option of all hours: at the price of the record, else of the plan. Its name, share and driver."""
     hardware = record.hardware
     option = hardware.purchase or "purchase not stated"
     driver = Driver(key=f"{prefix}usd_hour", label=f"{name}: {option}", unit="USD/h", value=None)
@@ -268,7 +274,7 @@ def _is_instances(line: CostLine, record: Record) -> bool:
 
 
 def _plan_drivers(prefix: str, file: SideFile, lines: Sequence[CostLine]) -> Iterator[Driver]:
-    """The price of each other line of the estimate, and the monthly use of those billed by use."""
+    """The price of each line of the estimate except the instances, and the use in a month of lines billed by use."""
     by_use = [line.what for line in lines if line.billed == "by use"]
     unused = file.monthly_use.keys() - {*by_use}
     if unused:

@@ -16,7 +16,7 @@ class TomlFileError(ValueError):
         self.problems = tuple(problems)
 
     def listed(self, file: object) -> str:
-        """The problems below a line with the file's name."""
+        """A line with the file's name, and a line for each problem."""
         count = len(self.problems)
         lines = "".join(f"\n  {problem}" for problem in self.problems)
         return f"{file} has {count} mistake{'' if count == 1 else 's'}:{lines}"
@@ -68,13 +68,13 @@ class TomlReader:
         return None
 
     def text(self, table: Mapping[str, Any], key: str, prefix: str, *, required: bool = False) -> Any:
-        """A text that is not empty, or None."""
+        """The text of a key, which must not be empty; None if it is missing or not valid."""
         return self.value(
             table, key, prefix, lambda value: isinstance(value, str) and value != "", "text", required=required
         )
 
     def table(self, table: Mapping[str, Any], key: str, prefix: str, *, required: bool = False) -> Mapping[str, Any]:
-        """A table, or an empty one."""
+        """The table of a key; empty if it is missing or not valid."""
         return self.value(table, key, prefix, lambda value: isinstance(value, dict), "a table", required=required) or {}
 
     def only(self, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
@@ -87,5 +87,5 @@ class TomlReader:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a finite number, and no Boolean value."""
+    """Whether a value is a finite number. Booleans are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

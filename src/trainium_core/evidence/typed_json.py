@@ -21,7 +21,7 @@ _hints = cache(get_type_hints)
 
 
 class JsonValueError(ValueError):
-    """A value of another type. The message is a sentence without a period, which begins with the place of the value."""
+    """A value that does not fit its field. The message is a sentence without a period that begins with the field."""
 
 
 def from_json(raw: Mapping[str, Any], expected: type[Value], *, schema: str) -> Value:
@@ -29,7 +29,7 @@ def from_json(raw: Mapping[str, Any], expected: type[Value], *, schema: str) -> 
 
     Args:
         raw: The object.
-        expected: The dataclass. Every field is required, and others are refused.
+        expected: The dataclass. The object must have all of its fields and no others.
         schema: The name of the format, for messages.
 
     Raises:

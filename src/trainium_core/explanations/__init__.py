@@ -1,1 +1,1 @@
-"""Known errors with cause and fix: the explanations of `trn explain`, also used wherever something fails."""
+"""Known errors with cause and fix, for `trn explain` and for messages of failed jobs, nodes and deployments."""

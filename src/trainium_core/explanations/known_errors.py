@@ -25,9 +25,9 @@ class KnownError:
     """An error with its cause and fix.
 
     Attributes:
-        pattern: A regular expression for its text.
-        source: The evidence, as of the date, at `url`.
-        kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which ends nothing.
+        pattern: A regular expression for a line with the error.
+        source: The evidence, as of `date`, at `url`.
+        kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which does not end the program.
         rules: The rules of `trn assess` that predict it.
     """
 
@@ -47,7 +47,7 @@ class Explanation:
     """An error in a text.
 
     Attributes:
-        line: The number of its line, from 1.
+        line: The number of the line, from 1.
         text: The line.
         unknown: An earlier exception that is not a known error.
     """
@@ -59,7 +59,7 @@ class Explanation:
 
     @property
     def cause(self) -> str:
-        """The cause. For a consequence, it states that the cause is unknown."""
+        """The cause. For a consequence or a warning, it states that the cause is unknown."""
         return self.error.cause if self.error.kind == CAUSE else f"unknown; it showed as: {self.error.cause}"
 
 
@@ -111,7 +111,7 @@ def explain_log(lines: Iterable[str]) -> Explanation | None:
 
 
 class _Search:
-    """Searches each line once, of those that differ only in numbers, such as the lines of steps."""
+    """Searches lines for known errors. A line that differs from one without an error only in numbers is skipped."""
 
     def __init__(self) -> None:
         self._unknown = set[str]()

@@ -56,7 +56,7 @@ def test_unreadable_file_fails_and_the_rest_is_shown(folder: Path) -> None:
     assert shown.exit_code == ExitCode.NOT_READY
     assert "a.py:2:5: C02" in shown.output
     assert "b.py:1: is not Python" in shown.output
-    assert "1 file not read" in shown.output.splitlines()[0]
+    assert "1 file not fully read" in shown.output.splitlines()[0]
 
 
 def test_folder_without_files_is_bad_input(folder: Path) -> None:
@@ -66,7 +66,7 @@ def test_folder_without_files_is_bad_input(folder: Path) -> None:
     assert "Nothing could be read in .: no file of a supported kind" in ended.stderr
 
 
-def test_missing_path_is_bad_usage() -> None:
+def test_missing_path_is_bad_input() -> None:
     assert run("assess", "no/such/place").exit_code == ExitCode.BAD_INPUT
     assert run("assess").exit_code == ExitCode.BAD_INPUT
 

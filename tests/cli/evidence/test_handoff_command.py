@@ -122,7 +122,7 @@ def test_refused_import_says_why(bedrock: type[Bedrock], monkeypatch: pytest.Mon
     [
         ((".", *GO), "--go needs a checkpoint in S3"),
         (("s3://models/llama", "--go", *GOOD), "--go needs --role and --name"),
-        (("s3://models/llama", *GO, "--region", "us-east-1"), "with --go it is that of the plan, us-west-2"),
+        (("s3://models/llama", *GO, "--region", "us-east-1"), "is not the region of the plan, us-west-2"),
         (("s3://models/llama", *GO, "--json"), "--json does not prompt"),
         (("s3://models/llama", *GO, "--name", "a--b"), "'a--b' is not up to 63 letters and digits"),
         (("nothing",), "'nothing' is not a folder"),

@@ -103,7 +103,7 @@ def test_changed_job_needs_another_folder(folder: Path, monkeypatch: pytest.Monk
     [
         ({"trn:instance_type": "p5.4xlarge"}, {"trn:instance_type": "p5.4xlarge"}, "trainium side has p5.4xlarge"),
         ({}, {"trn:instance_type": "trn1.2xlarge"}, "gpu side has trn1.2xlarge"),
-        ({}, {"trn:instance_type": "p5.4xlarge"}, "Both sides are the cluster trn-pilot"),
+        ({}, {"trn:instance_type": "p5.4xlarge"}, "Both sides have the cluster trn-pilot"),
     ],
 )
 def test_plans_of_the_wrong_kind_are_refused(
