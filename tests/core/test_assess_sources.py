@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.assessed import assessment_of
 from trainium_core.assess.assessment import assess, assess_file, project_of
-from trainium_core.assess.rules import Severity, rules
+from trainium_core.assess.rules import Rule, Severity, rules
 
 
 def notebook(*cells: str) -> str:
@@ -214,9 +214,9 @@ def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str
 @pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 1))
-def test_truncated_example_is_read_or_named(rule: object, tmp_path: Path, cut: float) -> None:
-    text = rule.bad[: int(len(rule.bad) * cut)]  # type: ignore[attr-defined]
-    path = tmp_path / rule.example_file  # type: ignore[attr-defined]
+def test_truncated_example_is_read_or_named(rule: Rule, tmp_path: Path, cut: float) -> None:
+    text = rule.bad[: int(len(rule.bad) * cut)]
+    path = tmp_path / rule.example_file
     path.write_text(text)
     assert all(
         is_inside(text, finding.line, finding.column) for finding in assess_file(path, project_of([path])).findings
@@ -230,5 +230,5 @@ def test_parallel_reading_gives_the_same_findings(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("trainium_core.assess.assessment.SMALL_BYTES", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     read = list[tuple[int, int]]()
-    assert assess([tmp_path], lambda *at: read.append(at)) == alone
+    assert assess([tmp_path], lambda done, total: read.append((done, total))) == alone
     assert read[-1] == (12, 12)
