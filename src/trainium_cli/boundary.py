@@ -15,7 +15,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 class Boundary(LazyGroup):
-    """The group of all commands. A command returns its exit code; raised errors are shown here."""
+    """The group of all commands. A command returns its exit code, or None for 0. Errors that it raises are shown."""
 
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and exit with its code."""
@@ -58,8 +58,10 @@ def _show(error: Exception, *, as_json: bool) -> int:
             shown = CliError(f"Unknown: {error}", ExitCode.UNKNOWN)
         case RequestRefusedError():
             shown = CliError(str(error), ExitCode.NOT_READY)
-        case click.Abort():
+        case click.Abort() if isinstance(error.__context__, EOFError):
             shown = CliError("\nNot a terminal. Pass --yes to confirm.", ExitCode.BAD_INPUT)
+        case click.Abort():  # confirm(abort=True)
+            shown = CliError("Not confirmed.", ExitCode.NOT_READY)
         case _ if "TRN_DEBUG" in os.environ:
             raise error
         case OSError(filename=str() as name):  # such as a read-only folder

@@ -14,7 +14,15 @@ _EVENT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class CdkEvent:
-    """A stack event. `done` of `total` resources are complete; `total` may be unknown. `kind`: the resource type."""
+    """A stack event.
+
+    Attributes:
+        done: Number of complete resources.
+        total: Number of all resources, if known.
+        status: Status of the resource, such as CREATE_COMPLETE.
+        kind: Type of the resource.
+        what: The rest of the line, which begins with the resource.
+    """
 
     done: int
     total: int | None
@@ -53,9 +61,13 @@ def run_cdk(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> int:
-    """Run the CDK CLI without a terminal, and pass each line of its output to `on_line`. Returns its exit code.
+    """Run the CDK CLI without a terminal, and return its exit code.
 
-    environment: default: that of this process.
+    Args:
+        command: The program and its arguments.
+        folder: Its working directory.
+        on_line: Called with each line of the output.
+        environment: Default: the environment of this process.
     """
     with subprocess.Popen(
         [*command, "--no-color", "--no-notices", "--progress", "events"],

@@ -8,20 +8,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from trainium_cli.cdk_events import cdk_event, run_cdk
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_core.facts import facts
 
 _LAST_LINES = 30  # lines of output to show if no stack event explains a failure
 _SECONDS = 10
-_EVENT = re.compile(
-    r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
-)
-"""A stack event in the output of the CDK CLI."""
 
 
 def find_cdk(folder: Path) -> str:
-    """The CDK CLI of the project, else on PATH, else of `trn setup`. Raises CliError if there is none."""
+    """The CDK CLI of the project, else on PATH, else from `trn setup`. Raises CliError if there is none."""
     found = cdk_path(folder)
     if found is None:
         message = (
@@ -33,7 +30,10 @@ def find_cdk(folder: Path) -> str:
 
 
 def cdk_path(folder: Path) -> str | None:
-    """The path of a project's CDK CLI. One that another user has put there is not used."""
+    """The CDK CLI in node_modules of the folder or a folder above, else on PATH; None if there is none.
+
+    A program in node_modules must belong to the user or root.
+    """
     for place in (folder, *folder.parents):
         program = place / "node_modules" / ".bin" / "cdk"
         # A folder above, such as /tmp, may be open to other users.
@@ -70,7 +70,11 @@ def tool_environment() -> Mapping[str, str]:
 
 
 class CdkRun:
-    """One run of the CDK CLI. `output_lines`: its output, unless it used the terminal."""
+    """One run of the CDK CLI.
+
+    Attributes:
+        output_lines: The output of `with_progress`.
+    """
 
     def __init__(self, program: str, arguments: Sequence[str], folder: Path) -> None:
         self._command, self._folder = [program, *arguments], folder
@@ -82,25 +86,14 @@ class CdkRun:
 
     def with_progress(self) -> int:
         """Run it without a terminal, and show its progress. Returns the exit code."""
-        with (
-            ProgressReporter() as reporter,
-            subprocess.Popen(
-                [*self._command, "--no-color", "--no-notices", "--progress", "events"],
-                cwd=self._folder,
-                env=tool_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            ) as process,
-        ):
+        with ProgressReporter() as reporter:
             reporter.report("cdk", "synthesizing")
-            assert process.stdout is not None
-            for line in process.stdout:
-                self.output_lines.append(line.rstrip())
-                _report(reporter, line.rstrip())
-        return process.returncode
+
+            def on_line(line: str) -> None:
+                self.output_lines.append(line)
+                _report(reporter, line)
+
+            return run_cdk(self._command, self._folder, on_line, environment=tool_environment())
 
     @property
     def output_tail(self) -> str:
@@ -114,13 +107,10 @@ class CdkRun:
 
 def _report(reporter: ProgressReporter, line: str) -> None:
     """Report the stack event in a line of output, if there is one."""
-    event = _EVENT.match(line)
+    event = cdk_event(line)
     if event is None:
         return
-    resource, status = event["what"].strip(), event["status"]
-    if status.endswith("FAILED"):
-        reporter.report("failed", resource, ended=True)
+    if event.failed:
+        reporter.report("failed", event.what, ended=True)
     else:
-        of_all = f" of {event['all']}" if event["all"] else ""
-        verb = status.rpartition("_")[0].removesuffix("_IN").lower()
-        reporter.report("resources", f"{event['done']}{of_all} done; {verb} {event['type']} {resource}")
+        reporter.report("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")

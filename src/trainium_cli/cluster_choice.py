@@ -24,13 +24,20 @@ from trainium_runtime.errors import UnavailableError
 
 
 def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
-    """The plan of the cluster in the options or cdk.json.
+    """The plan of the cluster that is selected by the options or cdk.json.
 
-    Without settings, the plan is derived from the deployed stacks. Raises PlanError, UnavailableError and CliError.
+    If -c and cdk.json have no settings of a plan, or the options select another cluster, the plan is derived from the
+    deployed stacks.
 
     Args:
-        ignoring: As for `Invocation.plan`.
+        invocation: The options.
+        ignoring: Settings in which mistakes are ignored.
         may_be_gone: A named cluster may no longer have stacks.
+
+    Raises:
+        CliError: No cluster is selected, or it does not exist.
+        PlanError: The plan has mistakes.
+        UnavailableError: AWS could not be read.
     """
     name, region = invocation.cluster, invocation.region
     settings = settings_given(invocation.cdk_json, invocation.overrides)
@@ -97,7 +104,7 @@ def missing_stack(invocation: Invocation, plan: Plan, stack: str) -> CliError:
 
 
 def configured_region(invocation: Invocation) -> str:
-    """The region of --region, the environment or the profile. Raises UnavailableError, and CliError without one."""
+    """The region of --region, the environment or the profile. Raises UnavailableError, and CliError if none is set."""
     if invocation.region:
         return invocation.region
     try:

@@ -36,7 +36,7 @@ def complete_region(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def complete_regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The last region of a list with commas."""
+    """Completes the last region of a comma-separated list."""
     before, comma, last = incomplete.rpartition(",")
     return [before + comma + region for region in complete_region(ctx, param, last)]
 

@@ -1,4 +1,4 @@
-"""Handles Ctrl-C: the command ends within a second, says what is still running, and exits with 130."""
+"""Handles Ctrl-C: the command says what is still running, and exits with 130, usually within a second."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def handle_interrupts() -> None:
 
 @contextmanager
 def interrupt_message(message: str) -> Generator[None]:
-    """The message for Ctrl-C in this block: what continues without the command, and is billed."""
+    """Sets the message for Ctrl-C in this block: what continues without the command, and is billed."""
     _messages.append(message)
     interrupted = False
     try:
@@ -53,7 +53,7 @@ def interrupt_message(message: str) -> Generator[None]:
 
 @contextmanager
 def finish_before_exit() -> Generator[None]:
-    """Work to finish after Ctrl-C, such as withdrawing a notice to nodes. Only a second Ctrl-C interrupts it."""
+    """Finishes a block after Ctrl-C, such as withdrawing a notice to nodes. Only a second Ctrl-C interrupts it."""
     if _ending.timer is not None:
         _ending.timer.cancel()
     yield

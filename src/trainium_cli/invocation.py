@@ -65,7 +65,7 @@ class Invocation:
 
     @property
     def has_plan(self) -> bool:
-        """Whether -c or cdk.json contain settings of a plan, or mistakes, and not only the name of a cluster."""
+        """Whether -c or cdk.json contain mistakes, or settings other than those that only select a cluster."""
         from trainium_core.plan.context import settings_given
         from trainium_core.problems import PlanError
 

@@ -28,7 +28,7 @@ _SUMMARIES = {
     "capacity": ("plan", "Show where and when the plan's nodes could run, and for how much."),
     "estimate": ("money", "Show what the plan costs running, asleep and for a pilot."),
     "image": ("plan", "Show the image of the plan's nodes, and pin it."),
-    "list": ("cluster", "Show every cluster of the account."),
+    "list": ("cluster", "Show the clusters of the account in one region or all."),
     "deploy": ("cluster", "Deploy the plan if the account is ready."),
     "nodes": ("cluster", "Show every node of the deployed cluster and its problems."),
     "status": ("cluster", "Show the cluster on one screen."),
@@ -85,7 +85,7 @@ def trn(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the command."""
-    if sys.argv[1:2] == ["local"]:  # This ends what it has started.
+    if sys.argv[1:2] == ["local"]:  # On KeyboardInterrupt, `trn local` ends the server that it is starting.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     else:
         handle_interrupts()

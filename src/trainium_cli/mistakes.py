@@ -1,4 +1,4 @@
-"""Messages about mistakes in options, in the form of those about plans."""
+"""Messages about mistakes in options, in the same form as messages about mistakes in plans."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The entry point of `trn`. It is installed without the extra `cli`, so it imports no library."""
+"""The entry point of `trn`. It is installed even without the extra `cli`, so it checks for the libraries first."""
 
 import os
 import signal

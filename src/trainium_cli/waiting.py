@@ -74,5 +74,5 @@ class Spinner:
 
 
 def elapsed(since: float) -> str:
-    """The time since then, by the monotonic clock."""
+    """The time since `since`, a time of the monotonic clock."""
     return running_for(round(time.monotonic() - since))

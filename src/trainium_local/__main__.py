@@ -15,7 +15,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m trainium_local")
     parser.add_argument("--settings", type=json.loads, default={}, help="a JSON object with fields of Settings")
     parser.add_argument(
-        "--ready-file", type=Path, required=True, help="where and with which credentials it answers, once it does"
+        "--ready-file", type=Path, required=True, help="file for address and credentials, written when it is ready"
     )
     options = parser.parse_args()
     run(Settings(**options.settings), ready_file=options.ready_file)

@@ -20,7 +20,8 @@ class Caller:
     """The signer of a request.
 
     Attributes:
-        is_owner: The request is signed with the credentials of this server process, which permit everything.
+        access_key_id: The access key ID of the signature.
+        is_owner: Whether the request is signed with the credentials of this server process, which permit everything.
     """
 
     access_key_id: str
@@ -40,7 +41,7 @@ def owner() -> Credentials:
 
 
 def credentials_of(access_key_id: str) -> Credentials | None:
-    """Return the data of an access key ID, or None if it is unknown."""
+    """Return the credentials with an access key ID, or None if the key is unknown or inactive."""
     from moto.iam.models import iam_backends
     from moto.sts.models import sts_backends
 
@@ -90,7 +91,7 @@ def account_of(access_key_id: str) -> str:
 
 
 def random_secret(length: int) -> str:
-    """Return a cryptographically random secret. moto's are predictable from its other identifiers."""
+    """Return a cryptographically random secret. Secrets of moto are predictable from its other identifiers."""
     return secrets.token_urlsafe(length)[:length]
 
 

@@ -25,7 +25,7 @@ def put_forward_to(instant: datetime) -> None:
     """Move the clock forward.
 
     Raises:
-        ClockBackwardsError: The time is in the past.
+        ClockBackwardsError: `instant` is earlier than the time of this clock.
     """
     if instant < now():
         raise ClockBackwardsError(f"it is {now():%Y-%m-%dT%H:%M:%SZ} already")

@@ -21,6 +21,7 @@ ERRORS = {
     FileNotFoundError(2, "No such file", "plan.json"): (ExitCode.BAD_INPUT, "trn: plan.json: No such file"),
     KeyError("x"): (ExitCode.UNKNOWN, "trn: KeyError: 'x'\nUnexpected error. Set TRN_DEBUG=1 for a traceback."),
     click.UsageError("give one"): (ExitCode.BAD_INPUT, "give one"),
+    click.Abort(): (ExitCode.NOT_READY, "Not confirmed."),
 }
 
 

@@ -120,7 +120,7 @@ def replaced(
 
 def test_changed_tag_ends_no_node_and_needs_no_confirmation(deployed: set[str], tagged: Moment) -> None:
     assert tagged.run.code == 0, tagged.run.printed
-    assert "None of the 2 running nodes ends in this deployment." in tagged.run.printed
+    assert "This deployment does not end running nodes. Running: 2." in tagged.run.printed
     assert tagged.nodes == deployed
 
 

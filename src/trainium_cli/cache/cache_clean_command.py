@@ -20,19 +20,19 @@ _UNUSED_DAYS = 60
 @cache_options
 @click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Entries of this release. Repeatable.")
 @click.option(
-    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries stored or renewed more than DAYS ago."
+    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries last written more than DAYS ago."
 )
 @click.option(
     "--unused-for",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help=f"Whole places without a stored or renewed entry for DAYS. Default without other options: {_UNUSED_DAYS}.",
+    help=f"Places in which no entry was written for DAYS. Default without other options: {_UNUSED_DAYS}.",
 )
 @click.option(
     "--keep-releases",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Entries of all releases except the N most recently written; 0: of all.",
+    help="Entries of all releases except the N most recently written. 0: entries of all releases.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 def clean_command(
@@ -45,12 +45,13 @@ def clean_command(
 ) -> ExitCode:
     """Delete entries by release, age or use, after showing them and asking for confirmation.
 
-    Several of --release, --older-than, --keep-releases and --unused-for select the entries that match all of them. A
-    job that uses a place renews it after half the days of the bucket's rule, or 45. Entries written by PyTorch/XLA show
-    no use, so --unused-for does not apply to them. Running jobs keep the entries that they have read, and compile
-    deleted ones again. Other objects are not deleted.
+    If several of --release, --older-than, --keep-releases and --unused-for are passed, entries must match all of them.
+    A place is the S3 prefix of all entries with the same inputs, such as the release. A job that uses a place writes
+    its entries again once the oldest is older than half the days of the bucket's lifecycle rule (45 days without a
+    rule). PyTorch/XLA does not write its entries again, so --unused-for does not select them. Running jobs keep the
+    entries that they have read; a deleted entry is compiled again when a job needs it. Other objects are not deleted.
 
-    Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: unknown.
+    Exit code 0: deleted, or nothing to delete. 1: no cache, not confirmed, or not all deleted. 3: unknown.
     """
     as_json = options.invocation.as_json
     if as_json and not yes:

@@ -16,7 +16,7 @@ COMMANDS = {
     "clean": LazyCommand(
         module="trainium_cli.cache.cache_clean_command",
         attribute="clean_command",
-        summary="Delete entries by release or age, after confirmation.",
+        summary="Delete entries by release, age or use, after confirmation.",
     ),
 }
 
@@ -25,5 +25,5 @@ COMMANDS = {
 def cache() -> None:
     """Show and clean the compile cache.
 
-    The cache is the cluster's, or that of --bucket, which may have outlived its cluster.
+    The cache is that of the cluster, or the one in --bucket: a cache can outlive its cluster.
     """

@@ -29,12 +29,12 @@ _GIB = 1024**3
 @click.command()
 @cache_options
 @click.option(
-    "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Number of last jobs for the hit rate."
+    "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Compute the hit rate of the last N jobs."
 )
 def status(options: CacheOptions, jobs: int) -> ExitCode:
     """Show the size, monthly cost and releases of a cache, and the hit rate of the last jobs.
 
-    Exit code 0: shown. 1: no cache. 3: something is unknown.
+    Exit code 0: shown, possibly without a price. 1: no cache. 3: the cache or the hit rate could not be read.
     """
     found = find_cache(options)
     held = read_contents(found.cache)

@@ -25,7 +25,13 @@ DEFAULT_REQUESTS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class CacheOptions:
-    """The options of a command. location: from --bucket."""
+    """The options of a command.
+
+    Attributes:
+        invocation: The options of the plan and the cluster.
+        location: The cache of --bucket.
+        most_requests: Limit of requests to S3.
+    """
 
     invocation: Invocation
     location: CacheLocation | None
@@ -34,7 +40,14 @@ class CacheOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundCache:
-    """plan: of the cluster; None for the cache of --bucket. clients: for further requests."""
+    """A selected cache.
+
+    Attributes:
+        cache: The cache in S3.
+        clients: Clients for further requests.
+        limit: The number of requests, and their limit.
+        plan: The plan of the cluster; None for the cache of --bucket.
+    """
 
     cache: AwsCompileCache
     clients: Clients
@@ -81,11 +94,17 @@ def _location(_ctx: click.Context, _parameter: click.Parameter, value: str | Non
         return cache_location(value)
     except ValueError:
         allowed = "the name of a bucket, or s3://BUCKET/FOLDER"
-        raise mistake("--bucket", value, allowed=allowed, fix="`trn cache status` shows that of a cluster") from None
+        raise mistake("--bucket", value, allowed=allowed, fix="`trn cache status` shows a cluster's cache") from None
 
 
 def find_cache(options: CacheOptions) -> FoundCache:
-    """The cache of --bucket, else that of the cluster. Raises PlanError, UnavailableError, and CliError without one."""
+    """The cache of --bucket, else the cache of the cluster.
+
+    Raises:
+        CliError: The cluster has no cache or several, or the bucket does not exist.
+        PlanError: The plan has mistakes.
+        UnavailableError: AWS could not be read.
+    """
     invocation = options.invocation
     limit, clients = RequestLimit(options.most_requests), invocation.clients
     if options.location:
@@ -108,7 +127,7 @@ def _region_of(invocation: Invocation, location: CacheLocation) -> str:
 
 
 def read_contents(cache: AwsCompileCache) -> Contents:
-    """The whole content of a cache. Raises UnavailableError, and CliError if the request limit is too low."""
+    """All objects of a cache. Raises UnavailableError, and CliError if the request limit is too low."""
     found: list[Any] = []
     try:
         with waiting(f"Listing {cache.location.url} ...") as change:
@@ -117,7 +136,7 @@ def read_contents(cache: AwsCompileCache) -> Contents:
                 if len(found) % 1000 == 0:
                     change(f"Listing {cache.location.url}: {len(found):,} objects ...")
     except RequestLimitError as error:
-        message = f"Unknown: {error}; {len(found):,} objects were listed. --most-requests allows more."
+        message = f"Unknown: {error}; {len(found):,} objects were listed. Pass a higher --most-requests."
         raise CliError(message, ExitCode.UNKNOWN) from error
     return contents_of(found)
 
@@ -134,7 +153,7 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
             found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
     if not deployed:
         message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"
-        raise CliError(f"{message} --bucket selects a cache that a cluster left.", ExitCode.NOT_READY)
+        raise CliError(f"{message} --bucket selects a cache without a cluster.", ExitCode.NOT_READY)
     if not found:
         message = f"No stack of {plan.cluster_name} has an output with its compile cache: pass --bucket."
         raise CliError(message, ExitCode.NOT_READY)

@@ -18,8 +18,8 @@ COLUMNS = ("Kind", "What", "State", "Found by", "Per month")
 
 _NOT_SEEN = (
     "Included: one region and global resources. Not included: other regions, other accounts, training jobs that have "
-    "ended and what they wrote to log groups that SageMaker shares among all jobs, CloudTrail, and what costs "
-    "nothing and has neither tag nor name of the cluster."
+    "ended and what they wrote to log groups that SageMaker shares among all jobs, CloudTrail, and resources that cost "
+    "nothing and have neither the tag nor the name of the cluster."
 )
 
 
@@ -42,7 +42,7 @@ def per_month(resources: Iterable[Audited]) -> Total:
 
 
 def resources_table(resources: Sequence[Audited]) -> Table:
-    """A short table. The report has all evidence and missing prices."""
+    """A short table for the terminal. The written report also has all evidence, and why prices are unknown."""
     columns = ("Kind", "What", "Found by", "Per month")
     rows = [
         (audited.kind, _in_words(audited), audited.found_by[0], _price(audited).partition(":")[0])

@@ -25,21 +25,22 @@ _BOOTSTRAP = "bootstrap"
 
 @click.command()
 @context_options
-@suppress_option(CHECKS, meaning="Skip this check of preflight.")
-@click.option("--replace-nodes", is_flag=True, help="Deploy even if running nodes end.")
+@suppress_option(CHECKS, meaning="Skip this check of `trn preflight`.")
+@click.option("--replace-nodes", is_flag=True, help="Deploy even if this ends running nodes.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
 def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, yes: bool) -> ExitCode:
     """Deploy the plan if the account is ready.
 
-    Runs the checks of `trn preflight` first and stops unless all pass; if only the CDK bootstrap is missing, offers to
-    run it. If nodes run, a change set shows the changes and how many nodes would end, and you confirm. Then the command
-    shows stacks, nodes, dollars per hour and the end of the pilot, and you confirm again; --yes confirms both. `cdk
-    deploy` creates the stacks. If it fails, the command shows the reason and the next step.
+    Runs the checks of `trn preflight` first, and stops if one fails or is unknown; if only the CDK bootstrap is
+    missing, offers to run it. If nodes are running, a change set shows the changes and how many of these nodes would
+    end; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM changes, stacks, nodes, dollars
+    per hour and the end of the pilot, and you confirm, or pass --yes. `cdk deploy` creates or updates the stacks. If it
+    fails, the command shows the reason and the next step.
 
-    Exit code 0: deployed. 1: not ready, or failed. 3: unknown. 4: with --yes but not --replace-nodes, running nodes
-    would end.
+    Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown. 4: running nodes would end, which was not
+    confirmed.
     """
     folder = cdk_folder(invocation.cdk_json)
     plan = invocation.plan()
@@ -74,7 +75,7 @@ def _lacks_only_the_bootstrap(findings: Sequence[Finding]) -> bool:
 
 
 def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
-    """Offer to bootstrap. Returns whether the bootstrap stack was created."""
+    """Offer to run `cdk bootstrap`. Returns whether it ran and succeeded."""
     (bootstrap,) = [finding for finding in findings if finding.check == _BOOTSTRAP]
     command = bootstrap.fix.partition(";")[0].removeprefix("run: ").split()
     if command[:2] != ["cdk", "bootstrap"]:

@@ -67,12 +67,20 @@ def deploy_stacks(
     """Deploy the stacks of engines, and explain a failure.
 
     Args:
+        plan: The plan to deploy.
+        engines: Keys of the engines.
+        overrides: Settings of -c, as KEY=VALUE.
+        folder: Folder of the app's cdk.json.
         yes: Do not prompt.
         replace_nodes: Running nodes may end.
         is_confirmed: The deployment was confirmed already.
 
+    Returns:
+        OK if deployed, NOT_READY if the CDK CLI failed.
+
     Raises:
-        CliError, UnavailableError: The deployment did not succeed, or its state is unknown.
+        CliError: Nothing was deployed, for example because the deployment was not confirmed.
+        UnavailableError: AWS could not be read.
     """
     program = find_cdk(folder)
     stacks = [plan.stack_names[key] for key in engines]
@@ -108,7 +116,7 @@ def deploy_stacks(
 
 
 def _show_iam_changes(run: CdkRun) -> None:
-    """Show new or wider permissions as reported by the CDK CLI. Raises CliError if it fails."""
+    """Show new or wider permissions as reported by the CDK CLI. Raises CliError if the CDK CLI fails."""
     if run.in_terminal() != 0:
         raise CliError("Nothing was deployed: the CDK CLI could not show the IAM changes.", ExitCode.NOT_READY)
 
@@ -185,8 +193,8 @@ def _explain_failures(
 
 _CHANGE_SET = "trn-deploy-preview"
 _KINDS_NAMED = 4
-_KEPT = (
-    "Their launch template changes, for example because of a tag, a check, trn:verification, or a newer image or node "
+_TEMPLATE_CHANGES = (
+    "The launch template changes, for example because of a tag, a check, trn:verification, or a newer image or node "
     "program. Nodes that stay, and those that replace failed ones, keep the previous version: raise "
     "trn:node_generation to use the new one."
 )
@@ -203,14 +211,19 @@ def ask_about_ending_nodes(
     yes: bool,
     replace: bool,
 ) -> None:
-    """Show the changes and how many running nodes would end, and ask for confirmation.
+    """Show the changes and how many running nodes would end, and ask for confirmation if any would.
 
-    Creates a change set for this, and deletes it.
+    Creates a change set for this, and deletes it. Does nothing if no node is running.
 
     Args:
+        account: Reads the nodes and the change set.
+        stack: Name of the stack.
         construct_id: ID of the stack in the CDK CLI.
+        program: Path of the CDK CLI.
+        context: Arguments of the CDK CLI with settings.
+        folder: Folder of the app's cdk.json.
+        yes: Do not prompt: without `replace`, no running node may end.
         replace: Nodes may end without confirmation.
-        yes: Do not prompt.
 
     Raises:
         CliError: The deployment must not proceed.
@@ -253,9 +266,9 @@ def _in_words(changes: Sequence[ResourceChange]) -> str:
 
 def _confirm_ending(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> None:
     if ending.template_changes:
-        say(_KEPT)
+        say(_TEMPLATE_CHANGES)
     if not ending.count:
-        say(f"None of the {running} running nodes ends in this deployment.")
+        say(f"This deployment does not end running nodes. Running: {running}.")
         return
     message = f"{ending.count} of {running} running nodes would end and lose the data on their disks: "
     echo(f"{message}{'; '.join(ending.reasons)}.", err=True)

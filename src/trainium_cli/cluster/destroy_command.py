@@ -55,7 +55,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
 
     You can interrupt the command at any time and run it again to continue.
 
-    Exit code 0: nothing is left except retained resources. 1: something is left. 3: unknown.
+    Exit code 0: nothing is left except retained resources. 1: something is left, or not confirmed. 3: unknown.
     """
     if invocation.as_json and not yes:
         raise click.UsageError("--json does not prompt: pass --yes as well")
@@ -158,7 +158,7 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
             screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
     except_retained = " except retained resources" if kept else ""
     sentences = {
-        "gone": f"Nothing of {cluster} is left in {region}{except_retained}. `trn audit` checks every service.",
+        "gone": f"Nothing of {cluster} is left in {region}{except_retained}. `trn audit` verifies this.",
         "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
         "destroy` again.",
         "unknown": f"Not all of {cluster} in {region} could be read, see above. `trn destroy` continues.",

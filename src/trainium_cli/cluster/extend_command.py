@@ -51,11 +51,12 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timed
 def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: bool) -> ExitCode:
     """Move the end of the pilot, and show the price.
 
-    DURATION is such as 8h, 2d or 1w. It counts from the current end, or from now if that has passed. Shows the new end
-    and its cost, asks for confirmation, writes trn:ends into cdk.json and deploys. No node is replaced. For a cluster
-    of another app, shows the new end and the change to make in that app.
+    DURATION, such as 8h, 2d or 1w, counts from the current end, or from now if that end has passed. Shows the new end
+    and its cost, asks for confirmation, writes trn:ends into cdk.json, and deploys if the cluster is deployed. The new
+    end does not replace nodes. For a cluster of another app, shows the new end and the change to make in that app.
 
-    Exit code 0: extended and deployed. 1: not extended. 3: unknown.
+    Exit code 0: extended. 1: not extended, or not deployed. 3: unknown. 4: other changes of cdk.json would end running
+    nodes, which was not confirmed: the new end is written but not deployed.
     """
     elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:
@@ -96,7 +97,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
 
 
 def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
-    """The selected cluster, if no cdk.json here describes it."""
+    """The plan of the selected cluster, if the cdk.json does not exist or describes another cluster."""
     if not cdk_json.exists():
         if cdk_json.parent != Path():
             cdk_folder(cdk_json)

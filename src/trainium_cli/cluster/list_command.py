@@ -1,4 +1,4 @@
-"""`trn list`: every cluster of the account."""
+"""`trn list`: the clusters of the account in one region or all."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -31,15 +31,16 @@ _THREADS = 8
 @click.command("list")
 @plan_options
 @click.option(
-    "--region", metavar="REGION", shell_complete=complete_region, help="The region to look in. Default: the plan's."
+    "--region", metavar="REGION", shell_complete=complete_region, help="Region to search. Default: see above."
 )
 @click.option("--all-regions", is_flag=True, help="Look in every region with Trainium that the account may use.")
 @pass_invocation
 def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
-    """Show every cluster of the account.
+    """Show the clusters of the account in one region or all.
 
-    Finds clusters of every app by the tag trn:cluster of stacks, their resources and instances, in the plan's region or
-    that of the AWS configuration. Dollars per hour are the list price of the nodes only; `trn cost` shows all costs.
+    Finds clusters of any app by the tag trn:cluster of stacks, their resources and instances. The region is that of
+    --region, else of the plan, else of the AWS configuration. Dollars per hour are the list price of the cluster's
+    instances only; `trn cost` shows all costs.
 
     Exit code 0: everything was read. 3: something could not be read.
     """
@@ -69,7 +70,7 @@ def _regions(catalog: Catalog, account: AwsClustersAccount) -> Sequence[str]:
 
 
 def _clusters_in(prices: PriceTable, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
-    """One list for each region, in their order. Each names what could not be read."""
+    """One list for each region, in the order of `regions`, with the reasons for what could not be read."""
 
     def read(region: str) -> ClusterList:
         try:
@@ -128,7 +129,7 @@ def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> T
 
 
 def lists_as_json(lists: Sequence[ClusterList]) -> dict[str, Any]:
-    """Amounts are US dollars per hour for nodes. They exclude the number of unknown_prices."""
+    """The lists. `usd_per_hour` is the sum of the known prices; `unknown_prices` counts the others."""
     return {
         "regions": [listed.region for listed in lists],
         "clusters": [

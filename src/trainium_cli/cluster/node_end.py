@@ -44,7 +44,7 @@ def grace_option(command: Command) -> Command:
 
 
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
-    """None if no job runs on the stack's nodes."""
+    """A sentence about the job on the stack's nodes; None if no job is running."""
     clients = invocation.clients
     fleets = AwsFleets(plan.region, clients=clients)
     try:
@@ -56,7 +56,7 @@ def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str 
     except NoFleetError:
         return None
     except UnavailableError as error:
-        return f"unknown whether a job runs: {error}"
+        return f"unknown whether a job is running: {error}"
     if state is None or state.is_over:
         return None
     return f"{state.job.id} has not ended ({state.status}): unsaved state will be lost"

@@ -44,16 +44,17 @@ _PAUSE_S = 5
 @click.option(
     "--watch",
     is_flag=True,
-    help="Wait until all nodes are proven or one is lost. With --json, print only the final state.",
+    help="Wait until all nodes are proven or cannot be proven any more. With --json, print only the final state.",
 )
 @pass_invocation
 def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:
     """Show every node of the deployed cluster and its problems.
 
-    Applies the rules of the fleet gate to the nodes' records. The plan determines the region and the number of
-    replacements.
+    Judges the nodes by their records, with the same rules as a deployment. The plan determines the region and the
+    number of replacements.
 
-    Exit code 0: every node is proven and reaches the others. 1: otherwise, or not deployed. 3: unknown.
+    Exit code 0: every node is proven and reaches the others, or the cluster should have no nodes. 1: otherwise, or not
+    deployed. 3: unknown.
     """
     if watch and instance_id:
         raise click.UsageError("give --watch or --node, not both")
@@ -91,7 +92,7 @@ def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -
 
 
 def _watch(read: Callable[[], NodesReport], stack: str, change: Callable[[str], None], *, verbose: bool) -> NodesReport:
-    """Read the report until it is final, and show every change: in the spinner, or as a line without a terminal."""
+    """Read the report until it is final, and show every change in the spinner, or, without a terminal, as a line."""
     shown = ""
     while True:
         report = None
@@ -165,7 +166,7 @@ def nodes_table(report: NodesReport) -> Group:
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:
-    """Former failed nodes, with the reasons in their records."""
+    """The failed nodes that left the cluster, with the reasons in their records."""
     if not report.gone:
         return []
     rows = [(node.instance_id, _moment(node.since), node.reason) for node in report.gone[:_SHOWN_GONE]]

@@ -29,7 +29,7 @@ def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     NODE is a rank, such as 3, or an instance ID. Default: the first node. The shell runs as the image's default user,
     with the environment of jobs, through Session Manager. Needs the AWS CLI and its Session Manager plugin.
 
-    Exit code: that of the session. 1 without a session: it could not start. 3: unknown.
+    Exit code: that of the session. If no session was started, 1: not possible. 3: unknown.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     _check_session(plan)
@@ -62,10 +62,10 @@ def _instance(deployed: DeployedNodes, node: str) -> str:
     ids = [instance.instance_id for instance in deployed.instances]
     ranks = [member.instance_id for member in deployed.membership.members if member.instance_id in ids]
     if not ids:
-        remedy = "`trn wake` wakes it"
+        remedy = "`trn nodes` shows the reason; if the cluster is asleep, `trn wake` starts its nodes"
         if deployed.for_jobs is not None:
             remedy = "a job starts them. The output Session of its stack is a command for a shell on the login node"
-        message = f"The cluster has no nodes: `trn nodes` shows them, {remedy}."
+        message = f"The cluster has no nodes: {remedy}."
         raise CliError(message, ExitCode.NOT_READY)
     if node in ids:
         return node

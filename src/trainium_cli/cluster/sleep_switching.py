@@ -42,7 +42,7 @@ _IMAGE_IS_GONE = (
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
-_HOST_ENDS = "The host of `trn precompile` ends too: `trn precompile` can start it while a cluster sleeps.\n"
+_HOST_ENDS = "The host of `trn precompile` ends too. It can run even if the cluster is asleep.\n"
 _NOTIFIED = "Interrupted: nothing was changed; the nodes keep running and are billed. Their notice may still stand."
 _ENDING = (
     "Interrupted: Auto Scaling continues to end the nodes. Everything else keeps running, and is billed. `trn status` "
@@ -71,9 +71,22 @@ class _Target:
 def switch(
     invocation: Invocation, given_stack: str | None, want: Want, *, yes: bool, grace: timedelta = timedelta()
 ) -> str:
-    """Put the cluster to sleep, or wake it. Returns a sentence about its new state.
+    """Put the cluster to sleep, or wake it.
 
-    grace: the notice that nodes get. Raises CliError if the state is not reached, UnavailableError and PlanError.
+    Args:
+        invocation: The options that select the cluster.
+        given_stack: The stack of --stack.
+        want: The wanted state.
+        yes: Do not prompt.
+        grace: Time between the notice to nodes and their end.
+
+    Returns:
+        A sentence about the new state.
+
+    Raises:
+        CliError: The wanted state was not reached.
+        PlanError: The plan has mistakes.
+        UnavailableError: AWS could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     stack = stack_of_cluster(invocation, plan, given_stack)
@@ -231,7 +244,7 @@ def _await_nodes(target: _Target) -> str:
     if report and report.verdict.state == "ready":
         return f"{plan.cluster_name} is awake: {report.verdict.reason}."
     reason = report.verdict.reason if report else "none"
-    raise CliError(f"{plan.cluster_name} has no proven nodes: {reason}.", ExitCode.NOT_READY)
+    raise CliError(f"The nodes of {plan.cluster_name} are not all proven: {reason}.", ExitCode.NOT_READY)
 
 
 def _put_to_sleep(target: _Target) -> str:
@@ -292,7 +305,7 @@ def _unchanged(error: RequestRefusedError) -> CliError:
 
 
 def _forget_notice(target: _Target) -> None:
-    """Withdraw the notice, which was not for the next nodes."""
+    """Withdraw the notice, so that the next nodes do not receive it."""
     with suppress(UnavailableError, RequestRefusedError):
         target.account.withdraw(target.stack, _NOTICE)
 

@@ -40,7 +40,8 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     Shows its state, nodes, current cost per hour, end, use, replacements, job, and the last stack events. Names
     everything that could not be read.
 
-    Exit code 0: every node is proven, or the cluster should have none. 1: otherwise, or not deployed. 3: unknown.
+    Exit code 0: every node is proven, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0, but
+    something could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     stack = stack_of_cluster(invocation, plan, stack)
@@ -102,7 +103,13 @@ _GONE_SHOWN = 3
 
 
 def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
-    """One row for each known and unknown value, with the end of idle nodes by the plan's idle minutes."""
+    """Labels and texts, also of what could not be read.
+
+    Args:
+        found: The status.
+        now: The current time.
+        idle_minutes: Minutes after which idle nodes end, in the plan.
+    """
     return list(_rows(found, now, idle_minutes))
 
 
@@ -144,7 +151,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
 
 
 def status_as_json(found: ClusterStatus) -> dict[str, Any]:
-    """US dollars per hour of the nodes; null if unknown or without an end."""
+    """The status. Values that are unknown or do not exist are null."""
     cluster = found.cluster
     return {
         "name": cluster.name,

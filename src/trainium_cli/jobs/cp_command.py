@@ -53,7 +53,7 @@ def cp(
     to or from nodes is a small job: it runs as the user of jobs, and not while another job runs. That user can write to
     /scratch and to file systems that allow it. PATH is absolute on nodes; one that ends with / is a directory.
 
-    Exit code 0: copied. 1: not copied, or not found. 3: unknown.
+    Exit code 0: copied. 1: not copied, or not found. 3: unknown. 5: files of a node did not reach S3.
     """
     there, here = remote(source), destination
     upload = there is None
@@ -97,7 +97,7 @@ def _cluster(engines: JobEngines) -> Ec2Jobs:
 
 
 def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
-    """The rank of the node, None for all. Raises CliError for an unknown node."""
+    """The rank of the node, None for all. Raises UsageError for an unknown node."""
     with (
         nothing_started(),
         asking(engines.invocation, engines.plan, f"Asking AWS for the nodes of {cluster.stack} ..."),
@@ -111,7 +111,7 @@ def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
 
 
 def _run(engines: JobEngines, cluster: Ec2Jobs, request: JobRequest) -> str:
-    """Run a copy job to its end. Ends the command if it fails."""
+    """Run a copy job to its end, and return its ID. Ends the command if the job fails."""
     job = cluster.prepare(request, pack_directory(None), datetime.now(UTC))
     submit(engines.invocation, engines.plan, cluster, job, yes=True, show=False)
     state = follow_job(JobFollower(job.job_id, cluster), quiet=True)

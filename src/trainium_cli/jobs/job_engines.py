@@ -22,7 +22,9 @@ from trainium_core.problems import nearest
 def engine_options(command: Command) -> Command:
     """--on, --stack, and the options that select a cluster."""
     on = click.option(
-        "--on", type=click.Choice((*ENGINES, SLURM)), help="Engine of the job. Default: the engine of the job ID."
+        "--on",
+        type=click.Choice((*ENGINES, SLURM)),
+        help="Engine of the job. Default: that of the job ID, else of the plan.",
     )
     return on(stack_option(command))
 
@@ -36,13 +38,19 @@ class JobEngines:
     engines: Sequence[JobEngine]
 
     def of(self, job_id: str) -> Sequence[JobEngine]:
-        """The engines whose job IDs have this form, else the first."""
+        """The engines whose job IDs have the form of this one, else only the first engine."""
         return [engine for engine in self.engines if engine.claims(job_id)] or self.engines[:1]
 
     def known(self, job_id: str | None, *, every_node: bool = False) -> tuple[JobEngine, JobState]:
-        """The job with that ID, or the last one, and its engine.
+        """The engine and the state of a job.
 
-        Raises CliError if there is none, and UnavailableError.
+        Args:
+            job_id: ID of the job; None for the last job.
+            every_node: Read the reports of all nodes.
+
+        Raises:
+            CliError: The job does not exist, or no engine is deployed.
+            UnavailableError: AWS could not be read.
         """
         if job_id is None:
             return self._last(every_node=every_node)
@@ -76,7 +84,7 @@ class JobEngines:
         return engine, (engine.state(state.job.id, every_node=True) or state) if every_node else state
 
     def _of_all(self, read: Callable[[JobEngine], Sequence[JobState]]) -> list[tuple[JobEngine, JobState]]:
-        """Newest first. An engine without a deployed stack has no jobs, unless none is deployed."""
+        """Newest first. Engines without a deployed stack are skipped. Raises CliError if no engine is deployed."""
         found: list[tuple[JobEngine, JobState]] = []
         missing: list[NoStackError] = []
         with asking(self.invocation, self.plan, "Asking AWS for jobs ..."):
@@ -91,7 +99,7 @@ class JobEngines:
 
 
 def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> JobEngines:
-    """Raises PlanError, UnavailableError and CliError."""
+    """The engine of --on or --stack, else all engines of the plan. Raises PlanError, UnavailableError and CliError."""
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     first = chosen_engine(plan, on)
     keys = [first] if on is not None or stack is not None else running_engines(plan)

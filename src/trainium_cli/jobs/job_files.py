@@ -22,7 +22,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
         overwrite: Replace existing files.
 
     Returns:
-        The number of fetched files; 0 if the job has nothing of that name.
+        The number of fetched files; 0 if the job has no file or folder of that name.
 
     Raises:
         UnavailableError: S3 did not answer.
@@ -53,4 +53,5 @@ def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
     except (UnavailableError, OSError) as error:
         echo(f"The outputs were not fetched: {error}", err=True)
         return
-    echo(f"{fetched} files are in {target}." if fetched else f"{job_id} has no outputs.", err=True)
+    files = "1 file is" if fetched == 1 else f"{fetched} files are"
+    echo(f"{files} in {target}." if fetched else f"{job_id} has no outputs.", err=True)

@@ -27,9 +27,11 @@ def follow_job(
     """Show lines and states until the job ends; None if AWS stops answering. Ctrl-C ends the command.
 
     Args:
-        quiet: Print to standard error, which leaves standard output to JSON.
-        after_line: Called with each line.
+        follower: Reads the job.
+        quiet: Print log lines to standard error, because standard output is for JSON.
+        to_the_end: Wait until the job ends; otherwise, show the lines so far.
         when_interrupted: Message for Ctrl-C. Default: that the job keeps running.
+        after_line: Called with each line.
     """
     last, seconds = None, 0.0
     try:
@@ -59,7 +61,7 @@ def show_explanation(engine: JobEngine, state: JobState) -> None:
 
 
 def log_text(line: LogLine) -> str:
-    """A line with its process or node, except for the first process."""
+    """A line, after the name of its node or its rank. Lines of rank 0 have no prefix."""
     if line.node is not None:
         return f"{line.node} | {line.text}"
     return f"[rank {line.rank}] {line.text}" if line.rank else line.text

@@ -36,7 +36,7 @@ _OPTIONS = (
     click.option("--source", help="Directory that is packed with the script. Default: only the script."),
     click.option("--name", help="Prefix of the job ID. Default: the script's name."),
     click.option("--nodes", help="Number of nodes. Default: all of the cluster."),
-    click.option("--setup", help="Bash command that each node runs once before the script, in the source directory."),
+    click.option("--setup", help="Bash command that each node runs in the source directory before the script."),
     click.option(
         "--env",
         "environment",
@@ -74,7 +74,7 @@ def work_options(command: Command) -> Command:
 def read_request(
     script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[JobRequest, Mapping[str, Any], Mapping[str, str]]:
-    """The request, its unparsed values, and their names as given. Raises JobError."""
+    """The request, its unparsed values by key, and the name of each key for messages. Raises JobError."""
     of_options = {key: value for key, value in options.items() if value not in (None, ())}
     if arguments:
         of_options["arguments"] = arguments
@@ -89,14 +89,14 @@ def read_request(
 
 
 def packed_source(request: JobRequest) -> SourcePackage:
-    """Raises JobError."""
+    """The packed source of a request. Raises JobError."""
     source = None if request.source is None else Path(request.source)
     return pack_directory(source) if request.script is None else pack_source(request.script, source)
 
 
 @contextmanager
 def keys_as_given(shown: Mapping[str, str]) -> Generator[None]:
-    """Problems of a job in this block name the options that were given."""
+    """Problems of a job that are raised in this block name options instead of keys."""
     try:
         yield
     except JobError as error:

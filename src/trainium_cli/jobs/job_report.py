@@ -26,7 +26,7 @@ _MAX_OBSERVED = 5
 
 
 def source_row(package: SourcePackage) -> tuple[str, str]:
-    """The packed source."""
+    """The label and the size of the packed source."""
     files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
     return "source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"
 
@@ -88,7 +88,7 @@ def _profile(job: Job) -> str:
 
 
 def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
-    """The time of each attempt, with the slowest node of each phase; None before a node has reported."""
+    """The time of each phase of each attempt on its slowest node; None before a node has reported."""
     rows = [
         line for line in job_record(state, running_hour) if line["event"] == "phase" and line["seconds"] is not None
     ]
@@ -112,7 +112,9 @@ def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
 
 
 def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
-    """How each unsuccessful attempt ended, the cost of each restart, and what its first node compiled."""
+    """The cost of each restart, the graphs that the first node of each attempt compiled, the end of each attempt
+    except a successful last one, and lost nodes.
+    """
     has_cache_row = any(cache_lines(state))
     for line in job_record(state, running_hour):
         if line["event"] == "restart" and line["seconds"] is not None:
@@ -167,7 +169,7 @@ def state_line(state: JobState, seconds: float) -> str:
 
 
 def cache_lines(state: JobState) -> Iterator[str]:
-    """A line per compile cache of the last attempt's first node, then warnings of any of its nodes."""
+    """A line per compile cache on the first node of the last attempt, then warnings of any node of that attempt."""
     if not state.attempts or not state.attempts[-1].nodes:
         return
     nodes = state.attempts[-1].nodes
@@ -187,14 +189,14 @@ def observed_lines(state: JobState) -> Iterator[str]:
         yield "no process has written counters: PyTorch/XLA or TorchNeuron was not loaded, or the process was killed"
     else:
         yield f"{observed.compiled} graphs compiled in {duration(observed.compile_seconds)}"
-        yield f"on the CPU: {_named(observed.fallbacks)}" if observed.fallbacks else "no operator on the CPU"
+        yield f"on the CPU: {_largest(observed.fallbacks)}" if observed.fallbacks else "no operator on the CPU"
     if observed.reasons:
-        yield f"reasons for compilation: {_named(observed.reasons)}"
+        yield f"reasons for compilation: {_largest(observed.reasons)}"
     if observed.errors:
-        yield f"compiler errors: {_named(observed.errors)}"
+        yield f"compiler errors: {_largest(observed.errors)}"
 
 
-def _named(counts: Mapping[str, int]) -> str:
+def _largest(counts: Mapping[str, int]) -> str:
     first = [f"{name} {count:,}" for name, count in list(counts.items())[:_MAX_OBSERVED]]
     more = len(counts) - len(first)
     return ", ".join([*first, *([f"{more} more"] if more else [])])
@@ -215,7 +217,7 @@ def _cache_line(use: CacheUse) -> str:
 
 
 def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:
-    """A job, with its record if it is given."""
+    """A job, and its record if one is passed."""
     more = {} if record is None else {"record": record}
     return {"status": state.status, "seconds": seconds_of(state), **asdict(state), **more}
 

@@ -21,10 +21,19 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJob, *, yes: bool, show: bool) -> None:
-    """Start a job, after confirmation if the job is billed. With `show`, print a summary first.
+    """Start a job, after confirmation if the engine bills jobs.
+
+    Args:
+        invocation: The options that select the cluster.
+        plan: The plan of the cluster.
+        engine: The engine of the job.
+        job: The job.
+        yes: Do not prompt.
+        show: Print a summary first.
 
     Raises:
-        CliError: The job was not started, or this is unknown.
+        Abort: The job was not confirmed.
+        CliError: The job was not started, or it is unknown whether it was started.
         JobError: The job is invalid.
     """
     with nothing_started():
@@ -48,7 +57,7 @@ def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJ
 
 @contextmanager
 def nothing_started() -> Generator[None]:
-    """Errors in this block say that nothing was started, or that this is unknown."""
+    """Errors in this block say that nothing was started, or that it is unknown whether the job was started."""
     try:
         yield
     except UnavailableError as error:
@@ -56,14 +65,14 @@ def nothing_started() -> Generator[None]:
     except RequestRefusedError as error:
         raise CliError(f"Nothing was started: {error}", ExitCode.NOT_READY) from error
     except StartUnknownError as error:
-        message = f"Unknown whether it was started: {error}. `trn jobs` shows it if it was."
+        message = f"Unknown whether the job was started: {error}. If it was, `trn jobs` shows it."
         raise CliError(message, ExitCode.UNKNOWN) from error
 
 
 def submit_and_follow(
     invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJob, *, detach: bool, yes: bool
 ) -> JobState | None:
-    """Start a job and follow it until it ends; None if it keeps running. Raises as `submit`."""
+    """Start a job and follow it until it ends; None with `detach`, or if its state is unknown. Raises as `submit`."""
     as_json = invocation.as_json
     submit(invocation, plan, engine, job, yes=yes, show=not as_json)
     echo(f"Started {job.job_id}.", err=True)

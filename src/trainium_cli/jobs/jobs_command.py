@@ -36,7 +36,9 @@ def jobs(
 ) -> ExitCode:
     """List the jobs of the cluster, or show one with the time of each phase.
 
-    Exit code 0: shown. 1: no job of this ID, or no cluster. 3: unknown.
+    JOB is a job ID.
+
+    Exit code 0: shown. 1: no job has this ID, or no cluster is deployed. 3: unknown.
     """
     if outputs and job is None:
         raise click.UsageError("--outputs requires a JOB")

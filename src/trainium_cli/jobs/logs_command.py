@@ -15,7 +15,7 @@ from trainium_core.jobs.follow import JobFollower, LogLine
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--rank", type=click.IntRange(min=0), help="Show the lines of this process. Default: the first.")
+@click.option("--rank", type=click.IntRange(min=0), help="Show only the lines of this process.")
 @click.option("--node", type=click.IntRange(min=0), help="Show all lines of this node.")
 @click.option("--attempt", type=click.IntRange(min=1), help="Show the lines of this attempt. Default: all.")
 @click.option("--follow", is_flag=True, help="Follow the job until it ends; the exit code is its result.")
@@ -27,10 +27,10 @@ def logs(
 ) -> ExitCode:
     """Show what a job has printed.
 
-    JOB is a job ID. Default: the last job. Without --rank: the lines of the first process and the tracebacks of the
-    others on its node; on SageMaker the lines of all nodes.
+    JOB is a job ID. Default: the last job. Without --rank and --node: the lines of the first process and the tracebacks
+    of the other processes on its node; on SageMaker the lines of all nodes.
 
-    Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job of this ID. 3: unknown.
+    Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job has this ID. 3: unknown.
     """
     if invocation.as_json and follow:
         raise click.UsageError("--json does not follow: omit --follow")

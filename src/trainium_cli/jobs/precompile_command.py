@@ -50,13 +50,14 @@ def precompile(
     """Compile a job's graphs on a host without devices.
 
     SCRIPT is a job file, like those of `trn run`, whose command compiles without a device, such as vLLM's with
-    VLLM_NEURON_CPU_COMPILE=1. Scripts are refused: PyTorch and JAX trace graphs on a Neuron device only. The host is
-    launched for it, has the nodes' image, and runs the parts of all nodes; the cluster may sleep meanwhile.
+    VLLM_NEURON_CPU_COMPILE=1. Scripts are refused: PyTorch and JAX trace graphs on a Neuron device only. A host with
+    the nodes' image is launched for the job, and runs the parts of all nodes; the cluster may be asleep.
 
     The host ends with the compilation, at its time limit at the latest, even if this command is interrupted. `trn
-    logs`, `trn jobs` and `trn stop` accept its job.
+    logs`, `trn jobs` and `trn stop` accept the ID of its job.
 
-    Exit code 0: compiled. 1: partly compiled, or not started. 3: unknown. 130: left running by Ctrl-C.
+    Exit code 0: compiled, or started with --detach. 1: partly compiled, or not started. 3: unknown. 130: left running
+    by Ctrl-C.
     """
     if invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json does not prompt: pass --yes as well")

@@ -78,9 +78,11 @@ class HostWatch:
 def precompile_first(
     invocation: Invocation, cluster: Ec2Jobs, job: PreparedClusterJob, request: JobRequest, *, yes: bool
 ) -> None:
-    """Compile the graphs of a job, unless an earlier job seems to have done so.
+    """Compile the graphs of a job, unless an earlier job seems to have compiled them.
 
-    Raises JobError for a job that cannot be precompiled, and CliError after an incomplete compilation.
+    Raises:
+        CliError: The compilation was not started, or is incomplete.
+        JobError: The job cannot be precompiled.
     """
     package = job.package
     ahead = precompile_job(
@@ -93,7 +95,7 @@ def precompile_first(
         return
     state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
-        left = "compiled graphs are in the cache; `trn run` without --precompile uses them"
+        left = "the graphs compiled so far are in the cache; `trn run` without --precompile uses them"
         message = f"The job was not started, because the compilation is incomplete: {left}."
         raise CliError(message, ExitCode.NOT_READY)
 
@@ -108,9 +110,23 @@ def precompile_and_follow(
     detach: bool = False,
     yes: bool,
 ) -> JobState | None:
-    """Start a host for a job and show it until it ends; None if it keeps running.
+    """Start a host for a job, and follow the job until it ends.
 
-    Raises CliError if no host is started, and JobError.
+    Args:
+        invocation: The options that select the cluster.
+        cluster: The jobs of the cluster.
+        job: The job that compiles.
+        package: The packed source.
+        uploads: Local inputs of the job, by name.
+        detach: Do not follow the job.
+        yes: Do not prompt.
+
+    Returns:
+        The last state; None with `detach`, or if the state is unknown.
+
+    Raises:
+        CliError: No host was started, or the host ended before its job.
+        JobError: The job is invalid.
     """
     plan, as_json = cluster.plan, invocation.as_json
     with waiting("Asking AWS for prices ..."):
@@ -135,7 +151,8 @@ def precompile_and_follow(
         except RequestRefusedError as error:
             jobs.close(job.id, f"no host was started: {error}")
             raise
-    echo(f"Started a host for {job.id}. It ends with it, at {until:%Y-%m-%d %H:%M} UTC at the latest.", err=True)
+    latest = f"{until:%Y-%m-%d %H:%M} UTC"
+    echo(f"Started a host for {job.id}. The host ends with the job, at {latest} at the latest.", err=True)
     if detach:
         if as_json:
             print_json({"started": True, "job": asdict(job)})
@@ -157,7 +174,7 @@ def _free_host(cluster: Ec2Jobs) -> tuple[AwsJobs, AwsPrecompileHost]:
     if not state.is_gone:
         current = jobs.current()
         whose = f" for {current.job.id}" if current else ""
-        ends = "it ends within minutes after its job, which `trn stop` ends"
+        ends = "it ends within minutes after its job; `trn stop` ends the job"
         raise NotStartedError(f"the host already exists{whose}; {ends}.")
     return jobs, host
 
@@ -191,13 +208,11 @@ def _follow(
 
 
 def _end(host: AwsPrecompileHost) -> None:
-    """End the host immediately. The function that reacts to a report also does it, in case this command was
-    interrupted.
-    """
+    """End the host immediately. The function that reacts to the host's report also ends it."""
     try:
         host.end()
     except RequestRefusedError as error:
-        echo(f"The host was not ended from here ({error}): it ends by its own report.", err=True)
+        echo(f"This command could not end the host ({error}). A function ends it after its report.", err=True)
 
 
 def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:
@@ -222,7 +237,7 @@ def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
         compiled = (
             f"{use.misses - len(use.failed)} modules compiled{failed}, {use.compile_seconds:.0f} s of compilation"
         )
-        stored = f"{size(use.stored_bytes)} stored, {use.at_start} modules were there"
+        stored = f"{size(use.stored_bytes)} stored, {use.at_start} modules were stored before"
         rows.append((use.stack, f"{compiled}, {stored}"))
         rows.append(("place", use.place))
     rows += [("warning", text) for use in uses for text in (*use.warnings, *use.failed)]
@@ -232,6 +247,6 @@ def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
 
 
 _NOTHING = (
-    "no graph was compiled: the command must compile without a Neuron device, and its output shows why it did "
-    "not. If it cannot, only a node can compile: `trn run` stores the graphs"
+    "no graph was compiled: the output of the command shows the reason. If the command cannot compile without a "
+    "Neuron device, use `trn run`, which stores the graphs that the nodes compile"
 )

@@ -30,7 +30,9 @@ from trainium_wire.job import RESULTS_LOST
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @work_options
 @click.option("--checkpoints", metavar="S3URL", help="S3 folder for checkpoints. Default: trn:job_checkpoints.")
-@click.option("--retries", help="Number of restarts after the loss of a node. Default: 2.")
+@click.option(
+    "--retries", help="Maximum number of restarts after a lost node, a hang or certain exit codes. Default: 2."
+)
 @click.option(
     "--retry-on-exit-code",
     "retry_on_exit_codes",
@@ -44,7 +46,7 @@ from trainium_wire.job import RESULTS_LOST
     help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
 )
 @click.option("--queue", help="Slurm: queue of the job. Default: the first of trn:pcs_queues.")
-@click.option("--priority", help="Slurm: jobs of a queue with higher numbers start first. Default: 0.")
+@click.option("--priority", help="Slurm: in a queue, jobs with a higher priority start first. Default: 0.")
 @click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
 @click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan.")
 @click.option(
@@ -75,7 +77,7 @@ from trainium_wire.job import RESULTS_LOST
     is_flag=True,
     help="Show what each node would execute, the batch script for Slurm or the request to SageMaker; start nothing.",
 )
-@click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, so that others can use it.")
+@click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, which the request uses.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
 @click.option(
     "--yes",
@@ -102,21 +104,21 @@ def run(
 ) -> ExitCode:
     """Run a training script on every node, and follow it to its result.
 
-    SCRIPT is a path here or in --source. It runs under torchrun with one process per NeuronCore of each node, and gets
-    the arguments after --:
+    SCRIPT is a path relative to --source or to the working directory. It runs under torchrun with one process for each
+    logical NeuronCore or GPU of each node, and gets the arguments after --:
 
         trn run train.py --source . -- --epochs 3
 
     A SCRIPT that ends in .toml is a job file with the same options; options on the command line take precedence.
 
     --on sagemaker starts a SageMaker training job, after confirmation because it is billed from its start. --on slurm
-    submits the job on the login node of PcsStack, where it waits in a queue for its nodes.
+    submits the job on the login node of PcsStack; the job waits in Slurm's queue until its nodes are available.
 
     A cluster without Slurm runs one job at a time. The job keeps running when this command ends, including by Ctrl-C.
     If a node is lost, it is replaced and the job continues from its last checkpoint.
 
-    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: unknown. 5: results-lost, its checkpoints or
-    outputs did not reach S3. 130: left running, by Ctrl-C.
+    Exit code 0: the job succeeded, or was started with --detach. 1: the job failed, or was not started. 3: unknown. 5:
+    results-lost, checkpoints or outputs did not reach S3. 130: left running by Ctrl-C.
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job has ended: omit --detach")
@@ -190,7 +192,7 @@ def _run_awake(
         with interrupt_message(awake):
             return _run(invocation, plan, cluster, job, detach=False, yes=yes, outputs=outputs)
     finally:
-        # Also if it was not started. A job that keeps running must keep its nodes.
+        # Also if the job was not started. A job that keeps running must keep its nodes.
         _sleep_unless_running(invocation, plan, cluster)
 
 
@@ -201,7 +203,7 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
     except NoStackError:
         state = None
     except UnavailableError as error:
-        echo(f"{awake}: unknown whether a job runs: {error}", err=True)
+        echo(f"{awake}: unknown whether a job is running: {error}", err=True)
         return
     if state is not None and not state.is_over:
         echo(f"{awake}: {state.job.id} keeps running. Put it to sleep with `trn sleep`.", err=True)

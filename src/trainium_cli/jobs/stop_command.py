@@ -23,10 +23,11 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     """End a job on all its nodes.
 
     JOB is a job ID. Default: the last job. Its processes get a signal to end, and are killed after a few seconds (on
-    SageMaker after two minutes). Complete checkpoints and outputs are kept: `trn run --resume JOB` continues from them.
-    A job that has ended does not change.
+    SageMaker and Slurm after two minutes at most). Complete checkpoints and outputs are kept: `trn run --resume JOB`
+    continues from the last checkpoint. A job that has already ended does not change.
 
-    Exit code 0: ended. 1: no job of this ID, or not stopped. 3: unknown. 130: Ctrl-C ended the wait.
+    Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, or it was not stopped. 3:
+    unknown. 130: Ctrl-C ended the wait.
     """
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id
@@ -34,7 +35,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
         try:
             engine.stop(job_id)
         except RequestRefusedError as error:
-            raise CliError(f"It was not stopped: {error}", ExitCode.NOT_READY) from error
+            raise CliError(f"{job_id} was not stopped: {error}", ExitCode.NOT_READY) from error
         if detach:
             echo(f"Requested the end of {job_id}; `trn jobs {job_id}` shows when it has ended.", err=True)
             return ExitCode.OK

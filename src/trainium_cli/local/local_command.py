@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 NOT_RUNNING = 3
 RUN = "run-command"
 PROVES = (
-    "It shows that a template is accepted and complete, is created in order, rolls back, and is deleted completely. "
-    "It shows nothing about IAM permissions (unless started with --iam enforced), capacity, networks or the Neuron "
-    "devices: nothing runs on its instances."
+    "A deployment to it shows that a template is accepted and complete, is created in order, rolls back, and is "
+    "deleted completely. It does not test IAM permissions (except with --iam enforced), capacity, networks or Neuron "
+    "devices: its instances run no programs."
 )
 
 
@@ -67,7 +67,7 @@ def local() -> None:
 
 
 def quotas_by_code(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> dict[str, float]:
-    """CODE=VALUE, with the codes of the quotas that the embedded AWS has."""
+    """Parse CODE=VALUE. Refuses the code of a quota that the embedded AWS does not have."""
     from trainium_core.problems import nearest
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
@@ -85,7 +85,7 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, values: Sequenc
 
 
 def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    """An AWS region."""
+    """Refuse a value that is not a region with EC2."""
     from botocore.session import Session
 
     from trainium_core.catalog.catalog import nearest_region
@@ -114,7 +114,7 @@ def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> st
     multiple=True,
     callback=quotas_by_code,
     metavar="CODE=VALUE",
-    help="Limit of vCPUs instead of the seeded one. Repeatable.",
+    help="Number of vCPUs that a quota allows, instead of its default here. Repeatable.",
 )
 @click.option(
     "--fail-nodes",
@@ -139,7 +139,7 @@ def start(
     fail_nodes: int,
     iam: str,
 ) -> None:
-    """Start the embedded AWS in the background. If it runs already with other settings, this is an error."""
+    """Start the embedded AWS in the background. Fails if it is already running with other settings."""
     from trainium_local.server import Settings
 
     options = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
@@ -154,7 +154,7 @@ def start(
 @local.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the server's state as JSON.")
 def status(as_json: bool) -> None:
-    """Show whether the embedded AWS runs, how it was started and what it proves. Exit code 3 when it does not run."""
+    """Show whether the embedded AWS is running, its settings, and what it tests. Exit code 3 if it is not running."""
     from trainium_local import lifecycle
 
     health = lifecycle.status(lifecycle.home(os.environ))
@@ -209,7 +209,7 @@ def run_command(command: tuple[str, ...]) -> None:
 
 
 def _refuse_other_settings(running: "Health", options: Mapping[str, Any]) -> None:
-    """Refuses settings that differ from those of the running server, which would be ignored."""
+    """Refuses settings that differ from those of the running server: they would be ignored."""
     has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "iam")}
     if options.get("port"):
         has["port"] = urlsplit(running.endpoint).port
@@ -234,7 +234,7 @@ def _start(settings: Any) -> Any:
 
 
 def _health_table(health: "Health") -> Pairs:
-    """Its settings and its contents."""
+    """The settings and the state of the embedded AWS."""
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
     names = {quota.code: quota.name for quota in seeded_quotas()}

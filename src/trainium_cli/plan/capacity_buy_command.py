@@ -31,9 +31,11 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
 
     OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours are those of the search. The command reads and
     shows the offering again and asks for confirmation twice; the second time you type the price. A Capacity Block is
-    paid in advance and cannot be cancelled. No option skips the confirmation, and no other command buys anything.
+    paid in advance and cannot be cancelled. No option skips the confirmations, and no other command buys a Capacity
+    Block.
 
-    Exit code 0: bought. 1: not bought. 3: AWS did not answer; check before you try again.
+    Exit code 0: bought. 1: not bought. 3: AWS did not answer; unless the message says that nothing was bought, check
+    before you try again.
     """
     if not _is_interactive():
         raise click.UsageError("a purchase requires two confirmations: run it in a terminal")
@@ -89,7 +91,7 @@ def _price(offering: BlockOffering) -> str:
 
 
 def _check_price(offering: BlockOffering) -> None:
-    """Prompt for the price. Raises CliError unless it is that of the offering."""
+    """Prompt for the price. Raises CliError unless the answer is the price of the offering."""
     typed: str = click.prompt(f"Type the price in {offering.currency} to buy it", default="", show_default=False)
     try:
         is_same = Decimal(typed.strip().lstrip("$").replace(",", "")) == offering.upfront_fee
@@ -106,7 +108,7 @@ def _buy(offering: BlockOffering, plan: Plan) -> None:
         raise CliError(f"\nNothing was bought: {error}", ExitCode.NOT_READY) from error
     except SaleUnknownError as error:
         message = (
-            f"\nUnknown: AWS did not answer, so it may have been bought or not: {error}. Check the account with "
+            f"\nUnknown whether the Capacity Block was bought: {error}. Check the account with "
             "`trn capacity` and `aws ec2 describe-capacity-blocks` before you try again."
         )
         raise CliError(message, ExitCode.UNKNOWN) from error

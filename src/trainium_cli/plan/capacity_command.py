@@ -57,11 +57,11 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     invoke_without_command=True,
     epilog=f"""
     All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response
-    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is tried {ATTEMPTS} times in total. A request without a
-    response then is unknown.
+    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is tried {ATTEMPTS} times in total. If the last attempt
+    fails too, the result is unknown.
 
-    Exit code 0: something could run, now or later. 1: nothing, or only options to which AWS gives almost no chance. 3:
-    unknown: nothing was found, and a request got no answer. """,
+    Exit code 0: an option could run now or later. 1: no option, or only unlikely ones. 3: no option was found, and a
+    result is unknown. """,
 )
 @plan_options
 @hours_option
@@ -96,7 +96,7 @@ def capacity(
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     chosen, clients = chosen_regions(plan, regions), invocation.clients
     request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
-    with waiting(f"Asking AWS in {len(chosen)} regions ..."):
+    with waiting(f"Asking AWS in {len(chosen)} region{'' if len(chosen) == 1 else 's'} ..."):
         found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
     if invocation.as_json:
         print_json(found_as_json(request, found, invocation.overrides))
@@ -125,7 +125,7 @@ _OUTLOOKS = {
 
 
 def found_as_json(request: CapacityRequest, found: CapacitySearch, overrides: Sequence[str]) -> dict[str, Any]:
-    """Amounts are US dollars; null if unknown."""
+    """The options and the prices behind them. Amounts are in US dollars; unknown amounts are null."""
     return {
         "outlook": outlook(found.options),
         "instance_type": request.plan.instance_type,
@@ -150,7 +150,7 @@ def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Seque
     ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
     if ways:
         numbers = ["Hours", "Total", "Node-hour"]
-        columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
+        columns = ["", "Prospect", "What", "Region", "Zone ID", "Start (UTC)", *numbers, "Note"]
         rows = [[str(number), *_row(option)] for number, option in enumerate(ways, start=1)]
         out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))
         out.print()
@@ -199,7 +199,7 @@ def next_command(request: CapacityRequest, option: CapacityOption, overrides: Se
 
 
 def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
-    """The best option of each purchase option, with its number in the table. Prepaid options count separately."""
+    """The first option of each purchase option, with its row number in the table. Prepaid ones count separately."""
     seen: set[tuple[str, bool]] = set()
     for number, option in enumerate(options, start=1):
         way = (option.capacity, option.paid_for)
@@ -241,9 +241,9 @@ def _notes(found: CapacitySearch) -> Iterator[str]:
     if ON_DEMAND in ways:
         yield "A zone that offers a type may have no free capacity. Quotas apply separately."
     if SPOT in ways:
-        yield "Score: AWS's spot placement score, 1 to 10, not a promise. AWS documents low scores for a single type."
+        yield "Score: the spot placement score, 1 to 10, not a guarantee. AWS gives low scores to a single type."
     if CAPACITY_BLOCK in ways:
-        yield "A Capacity Block is offered until someone buys it. It is paid in advance and cannot be cancelled."
+        yield "An offered Capacity Block may be sold at any time. It is paid in advance and cannot be cancelled."
     for origin, words in _ORIGINS.items():
         days = sorted(price.date for price in found.prices if price.origin == origin)
         if days:

@@ -50,8 +50,8 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
 def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     """Write the current image ID of the parameter into cdk.json.
 
-    Later deployments then boot the same image. trn:ami_parameter keeps the parameter: `trn preflight` shows when it
-    names a newer image, and pinning again selects that one. Image IDs differ between regions.
+    Later deployments then boot the same image. The name of the parameter is kept in trn:ami_parameter: `trn preflight`
+    shows when the parameter has a newer image, and pinning again selects that image. Image IDs differ between regions.
     """
     plan = invocation.plan()
     parameter = plan.image_parameter

@@ -11,13 +11,13 @@ from trainium_core.capacity.search import HOURS_PER_DAY, allowed_durations, bloc
 from trainium_core.plan import Plan
 
 WAYS_TO_GET_CAPACITY = ("capacity", "reservation_id")
-"""Settings that do not matter for a search of capacity."""
+"""Settings that a search for capacity ignores."""
 
 
 def suppress_option(
     checks: Collection[str], *, meaning: str = "Skip this check, and show that it was skipped."
 ) -> Callable[[Command], Command]:
-    def known(_ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> frozenset[str]:
+    def check_names(_ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> frozenset[str]:
         for name in names:
             if name not in checks:
                 raise click.BadParameter(unknown_name("check", name, tuple(checks)))
@@ -27,14 +27,14 @@ def suppress_option(
         "--suppress",
         "suppressed",
         multiple=True,
-        callback=known,
+        callback=check_names,
         metavar="CHECK",
         help=f"{meaning} Repeatable. Checks: {', '.join(checks)}.",
     )
 
 
 def chosen_regions(plan: Plan, regions: str | None) -> tuple[str, ...]:
-    """The regions of --regions, else all that offer the type. Raises click.UsageError for others."""
+    """The regions of --regions, else all that offer the type. Raises UsageError if one does not offer the type."""
     offering = tuple(plan.type.zones)
     if regions is None:
         return offering
@@ -62,5 +62,5 @@ def hours_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default=HOURS_PER_DAY,
         show_default=True,
         callback=_block_duration,
-        help="How long the nodes are needed. Capacity Blocks are sold by the day, and beyond two weeks by the week.",
+        help="Hours for which the nodes are needed: whole days, beyond two weeks whole weeks, as for Capacity Blocks.",
     )(command)

@@ -29,7 +29,7 @@ _EGRESS = {
 
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:
-    """The effective settings, every derived value, and the warnings."""
+    """The effective settings except catalog and prices, derived values, and warnings."""
     need, ends = quota_need(plan), plan.pilot.ends
     return {
         "plan": {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices")},
@@ -149,5 +149,5 @@ def _needs(plan: Plan) -> list[tuple[str, str]]:
 
 def _no_quota(plan: Plan) -> str:
     if plan.capacity == "reservation":
-        return "none: the capacity counted when it was reserved"
+        return "none: reserved capacity counts against the quota when it is reserved"
     return "unknown: no source documents the quota of this capacity"

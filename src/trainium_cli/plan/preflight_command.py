@@ -39,7 +39,10 @@ def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.command(
     epilog=f"""
     All checks run in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s;
-    a call that fails or is throttled is tried {ATTEMPTS} times in total. A request without a response then is unknown.
+    a call that fails or is throttled is tried {ATTEMPTS} times in total. If the last attempt fails too, the result is
+    unknown.
+
+    Exit code 0: ready, possibly with warnings. 1: a check failed. 3: no check failed, and one is unknown.
     """
 )
 @plan_options
@@ -49,14 +52,14 @@ def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     "principal",
     metavar="ARN",
     callback=_principal,
-    help="Also ask the IAM policy simulator whether this role, user or group has the permissions it needs.",
+    help="Also ask the IAM policy simulator whether this role, user or group has the permissions of --must.",
 )
 @click.option(
     "--must",
     type=click.Choice(tuple(roles())),
     default=CLOUDFORMATION,
     show_default=True,
-    help="The permissions that --role needs: a role of `trn permissions`.",
+    help="The role of `trn permissions` whose permissions --role needs.",
 )
 @pass_invocation
 def preflight(

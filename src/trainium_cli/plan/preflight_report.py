@@ -50,7 +50,7 @@ def _outcome(finding: Finding) -> Text:
 
 
 def _words(finding: Finding) -> str:
-    """What was found. Need and fix only if they matter."""
+    """What was found, with need and fix if the finding has them."""
     lines = [finding.found]
     lines += [f"needed: {finding.needed}"] if finding.needed else []
     lines += [f"-> {finding.fix}"] if finding.fix else []

@@ -64,8 +64,9 @@ def status(invocation: Invocation) -> ExitCode:
 def request(invocation: Invocation, yes: bool) -> ExitCode:
     """Request the quota increase that the plan needs.
 
-    Shows the request and asks for confirmation. Requests nothing if the quota is sufficient or a request is open. Exit
-    code 0: requested, or not needed. 1: needed but not requested. 3: unknown.
+    Shows the request and asks for confirmation. Requests nothing if the quota is sufficient or a request is open.
+
+    Exit code 0: requested now or earlier, or not needed. 1: needed, but not requested or not enough. 3: unknown.
     """
     if invocation.as_json and not yes:
         raise click.UsageError("--json does not prompt: pass --yes as well")
@@ -91,7 +92,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
     try:
         made = AwsQuotaRequests(need.region).request_increase(SERVICE, need.code, desired=state.sufficient_limit)
     except AlreadyRequestedError:
-        # Created meanwhile, by another person, or by a first attempt whose response was lost.
+        # Created since the quota was read: by another user, or by an attempt whose response was lost.
         return _end_with_open(invocation, _read_again(state))
     except RequestRefusedError as error:
         return _end(invocation, ExitCode.NOT_READY, f"AWS refused the request: {error}", state)

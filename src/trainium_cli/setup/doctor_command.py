@@ -29,7 +29,7 @@ _STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The result of one check. The fix is empty if nothing is to do."""
+    """The result of one check. The fix may be empty."""
 
     what: str
     outcome: Literal["pass", "warn", "fail", "unknown"]
@@ -47,7 +47,7 @@ def doctor(invocation: Invocation) -> ExitCode:
     Checks Node.js and the CDK CLI (needed for a deployment), the AWS CLI and its Session Manager plugin (for a shell on
     a node), credentials, and the CDK bootstrap stack.
 
-    Exit code 0: a deployment has everything it needs. 1: something is missing. 3: unknown.
+    Exit code 0: nothing that a deployment needs is missing; there may be warnings. 1: something is missing. 3: unknown.
     """
     region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region if invocation.has_plan else None
     diagnoses = [*_machine(invocation.cdk_json.parent if invocation.cdk_json else Path())]
@@ -96,13 +96,13 @@ def _node() -> Diagnosis:
 
 
 def _cdk_cli(place: str) -> Diagnosis:
-    """Reads the version in its package: `cdk --version` may use the network."""
+    """Reads the version from the package of the CDK CLI, because `cdk --version` may use the network."""
     package: str = facts()["nodejs"]["cdk_cli"]
-    tried = tuple(map(int, package.rpartition("@")[2].split(".")))
+    tested = tuple(map(int, package.rpartition("@")[2].split(".")))
     try:
         described = json.loads((Path(place).resolve().parents[1] / "package.json").read_text(encoding="utf-8"))
         version = str(described["version"])
-        is_older = tuple(map(int, version.split(".")[:3])) < tried
+        is_older = tuple(map(int, version.split(".")[:3])) < tested
     except (OSError, ValueError, LookupError, TypeError):
         found, fix = f"{place}, whose version is unknown", f"make sure that it is {package} or newer"
         return Diagnosis(what="CDK CLI", outcome="warn", found=found, fix=fix)

@@ -18,12 +18,12 @@ from trainium_core.explanations.known_errors import CAUSE, Explanation, explain_
 def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     """Show the cause of an error and the fix.
 
-    TEXT is the error message, in quotes. - or nothing reads standard input, which may be a whole log: the first cause
-    in it is shown, not what followed from it. Works offline.
+    TEXT is the error message, in quotes. With - or without TEXT, the command reads standard input, which may be a whole
+    log: it shows the first cause in the log, not its consequences. Works offline.
 
         trn logs JOB | trn explain -
 
-    Exit code 0: the error is known. 1: it is not.
+    Exit code 0: the error is known. 1: it is unknown.
     """
     reads = text == ("-",) or (not text and not sys.stdin.isatty())
     pasted = sys.stdin.read() if reads else " ".join(text)

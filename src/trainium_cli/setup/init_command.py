@@ -28,7 +28,7 @@ _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", 
 
 _TYPE, _ENDS = "trn1.32xlarge", "8h"
 _REGIONS = ("us-west-2", "us-east-2", "us-east-1")
-"""The proposed values: the first of the regions that offers the type. All are enabled by default."""
+"""The first of these regions that offers the type is proposed. Accounts can use them without enabling them."""
 
 _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation")
 

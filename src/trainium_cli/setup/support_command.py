@@ -59,8 +59,10 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     records of nodes and jobs, and the audit. --include-logs adds raw logs and consoles, after showing their names and
     sizes and asking for confirmation.
 
-    Parts that could not be read are listed with the reason. Exit code 0: written. 1: declined. 2: the file cannot be
-    written.
+    Parts that could not be read are listed with the reason.
+
+    Exit code 0: written. 1: declined, or no cluster was found. 2: the file cannot be written. 3: AWS could not be read
+    to find the cluster.
     """
     if invocation.as_json and include_logs and not yes:
         raise click.UsageError("--json does not prompt: pass --yes to include the logs")

@@ -49,7 +49,7 @@ def _show(chosen: list[InstanceType], region: str | None, catalog: Catalog) -> N
     out.print(table(["Type", *numbers], [_hardware(entry) for entry in chosen], right=numbers))
     offers = [row for entry in chosen for row in _offers(entry, region)]
     out.print()
-    out.print(table(["Type", "Region", "Zone ids", "Bought as"], offers, wrapping=["Bought as"]))
+    out.print(table(["Type", "Region", "Zone IDs", "Bought as"], offers, wrapping=["Bought as"]))
     out.print(
         "\n"
         "Devices: Neuron devices or GPUs. Cores: NeuronCores that training sees (in brackets: physical ones, if they "

@@ -1,7 +1,8 @@
 """A CloudFormation engine on top of moto's services.
 
-It refuses templates with unknown types, properties, references or attributes. A failed operation is rolled back and
-reports the reason. A deleted stack leaves no resources behind. `trainium_local.resources` defines the resource types.
+It refuses templates with unknown types, properties, references or attributes. A failed operation is rolled back, and
+its events have the reason. Deleting a stack deletes its resources, except those with the deletion policy Retain.
+`trainium_local.resources` defines the resource types.
 """
 
 from moto.cloudformation import urls

@@ -104,7 +104,7 @@ class Convergence:
     def roll_back(self) -> list[str]:
         """Roll back `run` in reverse order, and return the resources that could not be rolled back.
 
-        Resources that those depend on remain unchanged.
+        A resource on which one of these depends remains unchanged.
         """
         held, failed = set[str](), list[str]()
         for step in reversed(self._steps):

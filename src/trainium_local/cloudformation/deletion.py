@@ -28,7 +28,12 @@ def make_request(stack: Stack, resource: StackResource) -> Request:
 
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
-    """Delete a resource, or retain it if its policy says so.
+    """Delete a resource, or retain it and remove it from the stack.
+
+    Args:
+        stack: The stack.
+        resource: The resource.
+        keep: Retain the resource.
 
     Returns:
         False if the deletion failed.
@@ -56,7 +61,7 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
 
 
 def delete_all(stack: Stack, logical_ids: Collection[str]) -> list[str]:
-    """Delete resources, dependents first, and return those that remain.
+    """Delete resources, dependents first, and return those whose deletion failed.
 
     As on AWS, a resource that remains keeps its dependencies, such as the function of a custom resource. A failed
     deletion is retried after the others, which may have blocked it.
@@ -76,7 +81,10 @@ def delete_all(stack: Stack, logical_ids: Collection[str]) -> list[str]:
 
 
 def dependents_first(logical_ids: list[str], needs: Mapping[str, set[str]]) -> list[str]:
-    """Sort resources, dependents first, by their properties: after a failed update they come from two templates."""
+    """Sort resources so that dependents come first.
+
+    This cannot use the order of a template: after a failed update, the resources come from two templates.
+    """
     ordered, waiting = list[str](), logical_ids[::-1]
     while waiting:
         needed = {other for name in waiting for other in needs[name] - {name}}

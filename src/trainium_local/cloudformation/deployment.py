@@ -41,7 +41,9 @@ def prepare(
         capabilities: The capabilities that the caller acknowledges.
 
     Raises:
-        ValidationError: CloudFormation would refuse the request before any change.
+        InsufficientCapabilitiesError: The template requires a capability that is not acknowledged.
+        ValidationError: CloudFormation would refuse the request before any change, or the embedded AWS does not support
+            the template.
     """
     try:
         template = Template.parse(body)
@@ -76,9 +78,10 @@ def _pseudo_parameters(region: Region, stack: Stack | None) -> dict[str, Any]:
 
 
 class Existing(Lookup):
-    """A Lookup of existing values: the resources of a stack, and other stacks.
+    """A Lookup of existing values: the resources of a stack, and the exports of other stacks.
 
-    imports: the exports that the stack used.
+    Attributes:
+        imports: Names of the exports that were read.
     """
 
     def __init__(self, region: Region, stack: Stack) -> None:
@@ -131,9 +134,9 @@ def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Looku
 
 
 def with_stack_tags(resource_type: str, region: str, properties: Properties, tags: Mapping[str, str]) -> Properties:
-    """Add the stack's tags to every resource that supports tags.
+    """Add the stack's tags to the properties of a resource, if its type supports tags.
 
-    A resource's tag wins over the stack's tag of the same key.
+    The resource's own tags take precedence.
     """
     schema = schemas.find(resource_type, region)
     if not tags or schema is None or schema.tag_property is None:

@@ -40,7 +40,10 @@ class Resolver:
     """Resolves the values of one template for one stack.
 
     Attributes:
+        template: The template.
         parameters: Template parameters and pseudo parameters.
+        lookup: Finds resources and exports.
+        region: The region of the stack.
     """
 
     template: Template
@@ -59,7 +62,7 @@ class Resolver:
         return None if resolved is _NO_VALUE else resolved
 
     def condition(self, name: str | None) -> bool:
-        """Return whether the named condition is true. No condition is always true."""
+        """Return whether the named condition is true; True without a name. Raises ValidationError if it is unknown."""
         if name is None:
             return True
         if name not in self.template.conditions:

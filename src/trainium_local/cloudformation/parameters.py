@@ -24,6 +24,8 @@ class Parameter:
     Attributes:
         text: The text in the request or template. For an SSM parameter, its name.
         value: The result of `Ref`.
+        secret: Whether the template declares NoEcho.
+        from_parameter_store: Whether `text` is the name of an SSM parameter.
     """
 
     text: str
@@ -36,10 +38,12 @@ def resolve(template: Template, values: Mapping[str, str], region: str) -> dict[
     """Resolve the parameters.
 
     Args:
+        template: The template.
         values: Values from the request.
+        region: Region of the SSM parameters.
 
     Raises:
-        ValidationError: A value is invalid. The message is CloudFormation's.
+        ValidationError: A value is missing or invalid, or not declared in the template.
     """
     undeclared = sorted(values.keys() - template.parameters.keys())
     if undeclared:
@@ -116,6 +120,7 @@ def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
 
     Args:
         listed: Whether the template's type is a list, by parameter name.
+        region: The region of the parameters.
     """
     parameters: dict[str, dict[str, Any]] = {}
     for name in sorted(listed):

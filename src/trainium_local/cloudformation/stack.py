@@ -63,7 +63,10 @@ class Stack:
         deployment: The current deployment or, until the first success, the attempted one.
         settings: Request parameters that are displayed unchanged.
         outputs: In the shape of the API.
+        imports: Names of the exports of other stacks that this stack uses.
         events: In the shape of the API.
+        cancelled: Set to cancel the current creation or update.
+        worker: The thread of the last operation.
     """
 
     name: str
@@ -111,6 +114,10 @@ class Stack:
         """Set a resource's status and add an event.
 
         Args:
+            logical_id: Logical ID of the resource.
+            resource_type: Type of the resource.
+            status: The new status.
+            reason: The reason for the status.
             physical_id: Overrides the current physical ID.
         """
         resource = self.resources.get(logical_id)

@@ -24,9 +24,13 @@ _ALLOWED = {
 def deploy(
     region: Region, stack: Stack, deployment: Deployment, verb: str, then: Callable[[bool], None] = lambda _: None
 ) -> None:
-    """CREATE or UPDATE a stack.
+    """Create or update a stack.
 
     Args:
+        region: The region of the stack.
+        stack: The stack.
+        deployment: The target.
+        verb: CREATE or UPDATE.
         then: Is called with whether the operation succeeded.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The errors that CloudFormation finds in a template before it changes a resource."""
+"""Refuses templates that CloudFormation refuses before it changes a resource, or that use unsupported features."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ def check(template: Template, region: str) -> None:
 
 
 def _check_properties(logical_id: str, resource: Mapping[str, Any], region: str) -> None:
-    """Refuse properties that no call applies. Names that AWS does not know either are left to the schema."""
+    """Refuse properties that the embedded AWS would ignore. Names that are not in the schema are refused elsewhere."""
     resource_type = resource["Type"]
     provisioner, schema = registry.find(resource_type), schemas.find(resource_type, region)
     known = resource.get("Properties", {}).keys() & schema.properties if schema else ()
@@ -149,7 +149,9 @@ def check_values(template: Template, parameters: Mapping[str, Any], region: str)
     """Refuse failed assertions of Rules and invalid function calls, as far as values are known.
 
     Args:
-        parameters: Include the pseudo parameters.
+        template: The template.
+        parameters: Values of parameters and pseudo parameters.
+        region: The region of the stack.
 
     Raises:
         ValidationError: An assertion fails, or a call is invalid.

@@ -67,6 +67,7 @@ def change_set(described: ChangeSet, *, with_values: bool = False) -> Json:
     """Return a change set as in DescribeChangeSet and ListChangeSets.
 
     Args:
+        described: The change set.
         with_values: Include property values before and after.
     """
     return {

@@ -84,7 +84,7 @@ def test_terminal_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nodes_that_stay_need_no_prompt(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     confirm(FakeChangeSets(found=()), cdk, yes=False)
-    assert "None of the 2 running nodes ends in this deployment." in capsys.readouterr().out
+    assert "This deployment does not end running nodes. Running: 2." in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:

@@ -60,4 +60,4 @@ def test_unreadable_state_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleets, "bucket", "trn-gone")
     sentence = running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack")
     assert sentence is not None
-    assert sentence.startswith("unknown whether a job runs: ")
+    assert sentence.startswith("unknown whether a job is running: ")

@@ -250,7 +250,7 @@ def test_refused_termination_leaves_the_job_running(
 def test_node_is_not_terminated_without_confirmation(jobs: list[Job]) -> None:
     Path("bench.toml").write_text(RECOVERY)
     ended = run("bench", *TWO, "bench.toml", stdin="n\n")
-    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert ended.exit_code == ExitCode.NOT_READY
     assert "a node of trn-pilot is terminated" in " ".join(ended.output.split())
     assert jobs == []
 

@@ -82,7 +82,7 @@ def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> Non
     ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
     assert (Path("results") / job.id / "model" / "weights.bin").read_text() == "weights"
     assert not Path("../evil").exists()
-    assert f"1 files are in results/{job.id}." in ended.stderr
+    assert f"1 file is in results/{job.id}." in ended.stderr
     again = run("jobs", *TWO, job.id, "--outputs", "results")
     assert f"results/{job.id} exists" in again.stderr
 

@@ -114,7 +114,7 @@ def test_report_has_modules_seconds_bytes_and_dollars(host: Host, nodes: JobNode
     assert round(len(MODULES) * COMPILE_SECONDS) <= int(seconds[1]) < 60
     stored = [content for key, content in nodes.aws.records.items() if key.startswith("compiled/")]
     assert len(stored) == len(MODULES)
-    assert f"{sum(map(len, stored)) // 1024} KiB stored, 0 modules were there" in ended.stdout
+    assert f"{sum(map(len, stored)) // 1024} KiB stored, 0 modules were stored before" in ended.stdout
     where = place(instance_type="trn1.32xlarge", lnc=1, world_size=PROCESSES).path
     assert re.search(rf"place +{re.escape(where)}", ended.stdout)
     dollars = re.search(r"host +60 min, \$([0-9.]+)\n", ended.stdout)

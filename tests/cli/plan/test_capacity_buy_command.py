@@ -153,7 +153,7 @@ def test_missing_response_reports_possible_purchase(shop: Shop) -> None:
     shop.fails_with = SaleUnknownError("time-out")
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, len(shop.bought)) == (ExitCode.UNKNOWN, 1)
-    assert "may have been bought or not: time-out" in ended.stderr
+    assert "Unknown whether the Capacity Block was bought: time-out" in ended.stderr
     assert "Nothing was bought" not in ended.stdout
 
 
