@@ -1,4 +1,4 @@
-"""Checkpoints for Bedrock's model import: what it does not support is found in the files."""
+"""Checkpoints for Bedrock's model import: files and settings that imports do not support are found."""
 
 import json
 import struct
@@ -86,9 +86,9 @@ def test_region_without_imports_is_found(checkpoint: Path) -> None:
     assert not_passed(checkpoint, "us-west-2") == [("architecture", "fail")]
 
 
-@pytest.mark.parametrize("kept", [0, 7, 8, 20, -1])
-def test_truncated_weights_are_found(kept: int, checkpoint: Path) -> None:
-    (checkpoint / "model.safetensors").write_bytes(safetensors()[:kept])
+@pytest.mark.parametrize("end", [0, 7, 8, 20, -1])
+def test_truncated_weights_are_found(end: int, checkpoint: Path) -> None:
+    (checkpoint / "model.safetensors").write_bytes(safetensors()[:end])
     assert ("tensors", "fail") in not_passed(checkpoint)
 
 
@@ -140,7 +140,7 @@ def test_weights_that_are_too_large_are_found(model_type: str, limit: str, check
     assert ("size", "fail") in not_passed(checkpoint)
 
 
-def test_role_reads_the_checkpoint_alone() -> None:
+def test_role_reads_the_checkpoint_and_lists_its_bucket() -> None:
     policy = role_policy("models", "llama/", "111122223333")
     assert {row["Action"] for row in policy["Statement"]} == {"s3:GetObject", "s3:ListBucket"}
     assert policy["Statement"][0]["Resource"] == "arn:aws:s3:::models/llama/*"

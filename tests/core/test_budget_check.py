@@ -1,4 +1,4 @@
-"""Whether the budget of a plan can be created, as far as the signed-in user may see budgets."""
+"""The check `budget`: whether the account can have budgets, or whether that is unknown."""
 
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount

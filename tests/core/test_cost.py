@@ -74,8 +74,8 @@ amounts = st.decimals("0.0001", "1000", places=4)
 
 @st.composite
 def quoted(draw: st.DrawFn, plan: Plan) -> Quotes:
-    """A price, an unlisted one, or none for each item that the plan is billed for."""
-    usd = {item.item: draw(st.none() | st.just("unheard") | amounts) for item in cost_items(plan)}
+    """For each billed item of the plan: a price, a price that AWS does not list, or no price."""
+    usd = {item.item: draw(st.none() | st.just("no price") | amounts) for item in cost_items(plan)}
     return Quotes(
         prices={
             item: Price(usd=amount, source="drawn", date=TODAY, origin="AWS")
@@ -156,11 +156,11 @@ def test_training_plan_is_shown_as_paid() -> None:
 
 
 @pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])
-def test_fixed_costs_of_two_stacks_are_billed_twice(product: str) -> None:
+def test_costs_of_two_stacks_are_listed_twice_unless_by_use(product: str) -> None:
     found = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
     assert found.count(product) == (1 if product == "s3-storage" else 2)
 
 
-def test_initialization_rate_is_billed_per_launch() -> None:
+def test_volume_initialization_is_billed_by_use() -> None:
     line = line_of(estimated(root_volume_initialization=300), "volume-initialization")
     assert (line.billed, line.unit) == ("by use", "GB")

@@ -73,7 +73,7 @@ def test_old_node_costs_once_for_several_groups() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=5))
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     stacks = [cluster_stack(), cluster_stack(deleted=NOW - timedelta(hours=9))]
-    # The fake group answers the same for either stack: an hour of SECOND for each.
+    # The fake group has the same history for both stacks: an hour of SECOND for each.
     found = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], lister=lister))
     assert "7.00 node-hours" in found.estimated[0].how
 
@@ -133,9 +133,9 @@ def test_node_without_termination_record_makes_total_a_lower_bound() -> None:
         {"activities": (), "stacks": [cluster_stack(hours_ago=24 * 50)]},
         {"lister": FakeLister(found=None)},
     ],
-    ids=["a group that is gone and forgotten", "older than Auto Scaling remembers", "instances denied"],
+    ids=["deleted group without history", "stack older than the history", "instances not readable"],
 )
-def test_activities_older_than_the_history_are_unknown(answers: dict[str, Any]) -> None:
+def test_unknown_run_times_make_the_total_incomplete(answers: dict[str, Any]) -> None:
     found = spent(account(**answers))
     assert found.estimated_total.unknown
     assert not found.is_complete
@@ -239,8 +239,15 @@ def test_activities_of_a_deleted_group_are_requested_too(aws: AwsSpendingAccount
     stub = Stubber(aws.client("autoscaling"))
     stub.activate()
     began = datetime(2026, 11, 20, tzinfo=UTC)
-    one = {"ActivityId": "1", "AutoScalingGroupName": "g", "Cause": "x", "StartTime": began, "StatusCode": "Successful"}
+    stored = {
+        "ActivityId": "1",
+        "AutoScalingGroupName": "g",
+        "Cause": "x",
+        "Description": "Launching",
+        "StartTime": began,
+        "StatusCode": "Successful",
+    }
     parameters = {"AutoScalingGroupName": "g", "IncludeDeletedGroups": True}
-    stub.add_response("describe_scaling_activities", {"Activities": [one | {"Description": "Launching"}]}, parameters)
+    stub.add_response("describe_scaling_activities", {"Activities": [stored]}, parameters)
     (activity,) = aws.scaling_activities("g")
     assert (activity.description, activity.began, activity.succeeded) == ("Launching", began, True)

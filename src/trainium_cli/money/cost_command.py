@@ -32,7 +32,7 @@ def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool
     Estimated costs follow from the scaling activities of the nodes, the age of other resources, and list prices. `trn
     estimate` shows the costs before a deployment.
 
-    Exit code 3: an amount is unknown, or something could not be read.
+    Exit code 0: every estimated amount is known. 3: one is unknown, or something could not be read.
     """
     plan = read_cluster_plan(invocation)
     stack_names = stacks_of_cluster(invocation, plan, stacks)
@@ -115,7 +115,7 @@ def summary(spending: Spending) -> list[tuple[str, str]]:
 
 
 def spending_as_json(spending: Spending) -> dict[str, Any]:
-    """Unknown amounts are null."""
+    """The document of --json. Unknown amounts are null."""
     forecast = spending.forecast
     return {
         "cluster": spending.audit.cluster,

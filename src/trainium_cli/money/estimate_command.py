@@ -43,8 +43,8 @@ _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "s
 def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.
 
-    Prices come from the AWS Price List if the credentials allow it, otherwise from a dated snapshot. A price without a
-    source is unknown, not 0; trn:prices names a file with your prices. Exit code 3: a total lacks a price.
+    Prices come from the file that trn:prices names, else from the AWS Price List if the credentials allow it, else from
+    a dated snapshot. A price that none of them has is unknown, not 0. Exit code 3: a total lacks a price.
     """
     plan = invocation.plan()
     aws = None if offline else aws_prices(plan.region)
@@ -137,7 +137,7 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
     """Notes on the table of this plan."""
     notes = [
         "Asleep (`trn sleep`): no nodes, and no endpoints or gateways billed by the hour. "
-        "Items billed by use are added, by your own amounts. "
+        "Items billed by use cost extra, depending on your use. "
         f"A month is {facts()['billing']['hours_per_month']} hours. "
         "Lambda, logs and requests to S3 cost almost nothing and are left out."
     ]

@@ -35,7 +35,7 @@ class CostLine(CostItem):
 
     @property
     def running_hour(self) -> Decimal | None:
-        """The hourly cost with all nodes running. Items that are billed by use are left out."""
+        """The hourly cost with all nodes running; 0 for items that are billed by use."""
         if self.billed == "by use":
             return _ZERO
         if self.unit_usd is None:
@@ -45,7 +45,7 @@ class CostLine(CostItem):
 
     @property
     def asleep_month(self) -> Decimal | None:
-        """The monthly cost without nodes. A Capacity Block is prepaid, so it adds nothing."""
+        """The monthly cost without nodes. A Capacity Block is prepaid, so its amount is 0."""
         if self.billed != "always":
             return _ZERO
         hourly = self.running_hour
@@ -73,7 +73,12 @@ class Total:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The lines and totals of a plan. `unavailable`: reasons why AWS's prices are unavailable."""
+    """The lines and totals of a plan.
+
+    Attributes:
+        hours: The length of the pilot.
+        unavailable: Reasons why AWS's prices are unavailable.
+    """
 
     lines: tuple[CostLine, ...]
     hours: Decimal
@@ -121,13 +126,13 @@ def estimate(
     aws: Prices | None,
     items: Callable[[Plan], Sequence[CostItem]] = cluster_cost_items,
 ) -> Estimate:
-    """Estimate the cost of a plan with its own prices, then AWS's, then those of the snapshot.
+    """Estimate the cost of a plan. Its own prices take precedence over AWS's, and AWS's over the snapshot's.
 
     Args:
         plan: The plan.
         hours: The length of the pilot.
-        aws: AWS's prices; None to use only the others.
-        items: The items of the plan to estimate.
+        aws: AWS's prices; None to use only the plan's and the snapshot's.
+        items: Returns the billed items of the plan.
     """
     cost_items = items(plan)
     found = quotes((item.item for item in cost_items), own=plan.prices, aws=aws)
@@ -139,13 +144,13 @@ def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]
 
 
 def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:
-    """The hourly cost line of the host of `trn precompile`; None for a plan without one."""
+    """The line of the instance on which `trn precompile` runs; None if the estimate has none."""
     host = (ON_DEMAND, plan.cache.precompile_instance_type)
     return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == host), None)
 
 
 def precompile_host_hour(plan: Plan, estimated: Estimate) -> Total:
-    """The hourly cost of the host of `trn precompile`."""
+    """The hourly cost of the instance on which `trn precompile` runs."""
     line = precompile_host_line(plan, estimated)
     return _total([None if line is None else line.unit_usd])
 
@@ -166,7 +171,7 @@ def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
 
 
 def dollars(usd: Decimal) -> str:
-    """An amount to the cent; amounts below one cent are shown as such."""
+    """An amount, rounded to the cent; "< $0.01" for less than one cent."""
     return "< $0.01" if 0 < usd < _CENT else f"${usd.quantize(_CENT, ROUND_HALF_UP):,}"
 
 

@@ -19,7 +19,13 @@ unknown amount of use."""
 
 @dataclass(frozen=True, kw_only=True)
 class CostItem:
-    """A quantity of a priced item. `resource_type`: the CloudFormation type that is billed, or that launches it."""
+    """A quantity of a priced item.
+
+    Attributes:
+        what: The item in words.
+        billed: When the item is billed.
+        resource_type: The CloudFormation type of the billed resource, or of the resource that launches it.
+    """
 
     what: str
     item: PricedItem
@@ -51,7 +57,7 @@ def network_items(
 
 
 def volume_items(plan: Plan, nodes: int, resource_type: str) -> Iterator[CostItem]:
-    """The root volumes of nodes that run."""
+    """The root volumes of running nodes."""
     volume = f"{nodes} x {plan.root_volume_gib} GiB gp3 volume"
     yield cost_item(plan, volume, "gp3-storage", resource_type, "running", nodes * plan.root_volume_gib)
     faster = plan.root_volume_throughput - facts()["gp3_throughput"]["included"]

@@ -24,8 +24,10 @@ class ListPrice:
 def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
     """The on-demand prices of products with the usage type, each for the lowest tier of use.
 
-    Zero does not count as a price: AWS lists it for usage that is billed elsewhere. Raises UnavailableError for an
-    unreadable document.
+    Zero does not count as a price: AWS lists it for usage that is billed elsewhere.
+
+    Raises:
+        UnavailableError: A document has an unknown format.
     """
     try:
         products = [json.loads(document) for document in documents]

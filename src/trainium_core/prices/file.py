@@ -1,4 +1,4 @@
-"""Reads a price file. The snapshot of this package and users' files have the same form."""
+"""Reads a price file. The snapshot of this package and users' files have the same format."""
 
 import csv
 from collections.abc import Mapping
@@ -29,7 +29,11 @@ def snapshot_prices() -> PriceTable:
 
 
 def load_prices(path: Path) -> PriceTable:
-    """A user's prices. Raises PricesError if the file is missing or a value is wrong."""
+    """A user's prices.
+
+    Raises:
+        PricesError: The file cannot be read, or a value is invalid.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -17,9 +17,9 @@ class Product:
     `service`, `usage_type` and `filters` form the Price List query, with {region} and {instance_type} as placeholders.
 
     Attributes:
-        unit: An hour, a GB, a GB-month, a GiBps-mo or an alarm-month.
-        of_instance_type: Whether it has one price per instance type, not one for all.
-        service: None if the Price List has no price, or if the query is unknown.
+        unit: Such as hour, GB or GB-month.
+        of_instance_type: Whether each instance type has its own price.
+        service: The service code; None if the Price List has no price, or if the query is unknown.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Product:
 
 @cache
 def products() -> Mapping[str, Product]:
-    """Every product by its key, as in the file."""
+    """All products by their keys in price_products.toml."""
     document: Mapping[str, Any] = tomllib.loads((DATA / "price_products.toml").read_text(encoding="utf-8"))
     return {key: Product(**cast(dict[str, Any], row)) for key, row in document.items() if isinstance(row, dict)}
 
@@ -46,7 +46,7 @@ Origin = Literal["yours", "AWS", "snapshot"]
 
 @dataclass(frozen=True, kw_only=True)
 class PricedItem:
-    """The key of a price: a product in a region, and its instance type and zone if they matter."""
+    """The key of a price: a product in a region, and the instance type and zone if the price depends on them."""
 
     product: str
     region: str
@@ -56,9 +56,14 @@ class PricedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """US dollars for one unit of a product, before tax and discounts, as stated by a source on a day (ISO date).
+    """The price of one unit of a product, before tax and discounts.
 
-    `usd`: None if the source states that AWS lists no such price. `confidence`: reliability of the source.
+    Attributes:
+        usd: US dollars; None if the source states that AWS lists no price.
+        source: Where the price is from.
+        date: When the source stated it, as an ISO date.
+        confidence: A note on the reliability of the price.
+        origin: Whether the price is from the user's file, AWS or the snapshot.
     """
 
     usd: Decimal | None
@@ -72,7 +77,11 @@ class Prices(Protocol):
     """AWS's current prices."""
 
     def price(self, item: PricedItem) -> Price:
-        """Raises UnavailableError if AWS does not answer."""
+        """The current price of an item.
+
+        Raises:
+            UnavailableError: AWS did not answer, or the answer is not one price.
+        """
         ...
 
 
@@ -81,7 +90,7 @@ PriceTable = Mapping[PricedItem, Price]
 
 
 def best_price(prices: PriceTable, item: PricedItem) -> Price | None:
-    """The price of the item, else the one for all zones. If its zone is unknown, the price of the dearest zone."""
+    """The price of the item, else its price for all zones. For an item without a zone: the highest of all zones."""
     if item in prices:
         return prices[item]
     if item.zone_id:

@@ -12,22 +12,24 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class Quotes:
-    """The price of each item that has one, and the reasons why AWS's prices are unavailable."""
+    """The prices of items.
+
+    Attributes:
+        prices: The known prices.
+        unavailable: Reasons why AWS's prices are unavailable.
+    """
 
     prices: Mapping[PricedItem, Price]
     unavailable: tuple[str, ...] = ()
 
 
 def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) -> Quotes:
-    """Look up the price of every item.
+    """Look up the price of every item: in the user's file, else at AWS, else in the snapshot.
 
     Args:
         items: The items.
-        own: The user's prices, which take precedence.
+        own: The user's prices.
         aws: AWS's prices, read concurrently; None to skip them.
-
-    Returns:
-        The price of each item, the user's before AWS's before the snapshot's, and why AWS's are unavailable.
     """
     unique = tuple(dict.fromkeys(items))
     found = {item: price for item in unique if (price := best_price(own, item)) is not None}

@@ -11,6 +11,11 @@ _NOT_ENABLED = "is a linked account"
 
 class AwsBudgets(AwsService):
     def budgets_enabled(self, account: str) -> bool:
+        """Whether an account can have budgets.
+
+        Raises:
+            UnavailableError: AWS did not answer, or the permission is missing.
+        """
         try:
             with read_errors("budgets:ViewBudget", absent=(_NOT_ENABLED,)):
                 self.client("budgets").describe_budgets(AccountId=account, MaxResults=1)

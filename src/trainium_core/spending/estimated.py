@@ -15,7 +15,7 @@ from trainium_core.spending.spending import Line
 
 INSTANCE = "EC2 instance"
 _OF_NODES = (INSTANCE, "EBS volume")
-"""Kinds that exist only with nodes. Their cost is estimated from the nodes' run times."""
+"""Kinds whose cost node_lines() estimates from the run times of nodes; other instances are estimated by their age."""
 
 _HOUR = timedelta(hours=1)
 _PREPAID = "prepaid, not included"
@@ -48,7 +48,7 @@ def node_lines(
     if runs and not per_node:
         yield Line(what=f"{noun}s", usd=None, how=f"unknown: the plan has no {noun}")
     if unknown:
-        what = f"{unknown} {noun}s with an unknown end"
+        what = f"{unknown} {noun}{'' if unknown == 1 else 's'} with an unknown end"
         yield Line(what=what, usd=None, how="unknown: no longer in Auto Scaling's history")
 
 
@@ -71,7 +71,9 @@ def _weeks() -> int:
 
 
 def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
-    """Estimate what existing resources have cost since their creation, or since that of the oldest existing stack.
+    """Estimate what existing resources have cost since their creation.
+
+    If that is unknown, the creation of the oldest existing stack is used.
 
     Args:
         audit: The audit of the cluster.
@@ -98,7 +100,7 @@ def prepaid_lines(plan: Plan) -> Iterator[Line]:
 
 
 def hourly_lines(audit: Audit) -> Iterator[Line]:
-    """The hourly cost of everything that exists."""
+    """The hourly cost of each existing resource that is billed or has no known price."""
     for audited in _billed_resources(audit):
         hourly = _per_hour(audited)
         how = "list price" if hourly is not None else audited.resource.charge.unpriced or "no price"
@@ -106,7 +108,7 @@ def hourly_lines(audit: Audit) -> Iterator[Line]:
 
 
 def _billed_resources(audit: Audit) -> Iterator[Audited]:
-    """The resources of the cluster that cost something while unused. Shared resources do not count."""
+    """The resources of the cluster that are billed by time or have no known price; shared resources do not count."""
     return (audited for audited in audit.resources if audited.group != "shared" and audited.usd_per_month != 0)
 
 

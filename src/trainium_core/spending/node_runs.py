@@ -14,7 +14,11 @@ _TERMINATED = re.compile(r"Terminating EC2 instance: (i-[0-9a-f]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingActivity:
-    """An entry of the group's history. `under_way`: neither succeeded nor failed yet."""
+    """An entry in the history of an Auto Scaling group.
+
+    Attributes:
+        under_way: Whether the activity has neither succeeded nor failed yet.
+    """
 
     description: str
     began: datetime
@@ -24,7 +28,12 @@ class ScalingActivity:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRun:
-    """The time that a node ran. `ended`: None while it runs, or if its end is unknown."""
+    """The time that a node ran.
+
+    Attributes:
+        ended: When it was terminated; None while it runs, or if that is unknown.
+        has_known_end: Whether it still runs, or `ended` is known.
+    """
 
     instance_id: str
     began: datetime
@@ -32,7 +41,7 @@ class NodeRun:
     has_known_end: bool = True
 
     def duration(self, now: datetime) -> timedelta | None:
-        """None if its end is unknown."""
+        """How long the node has run; None if its end is unknown."""
         return (self.ended or now) - self.began if self.has_known_end else None
 
 
@@ -43,16 +52,16 @@ def node_runs(
     deleted: datetime | None,
     history_start: datetime,
 ) -> Iterator[NodeRun]:
-    """Each successful launch, and each ended node from before the history, oldest first.
+    """The runs of all nodes in the history of a group, the oldest first.
 
     Args:
         activities: The history of the group.
-        running: The running instances.
+        running: IDs of the running instances.
         deleted: When the group was deleted, which is the end of its remaining nodes.
-        history_start: Start of the history. Earlier time is in no run.
+        history_start: Start of the history. A node that was launched earlier has this as its begin.
     """
     entries = list(activities)
-    # A terminating node is not billed.
+    # A node is not billed once its termination has begun.
     ends = dict(_instances((entry for entry in entries if entry.succeeded or entry.under_way), _TERMINATED))
     launched = dict(_instances((entry for entry in entries if entry.succeeded), _LAUNCHED))
     earlier = {instance: history_start for instance in ends if instance not in launched}

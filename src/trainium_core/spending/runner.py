@@ -1,4 +1,4 @@
-"""Determines the costs of a plan's cluster."""
+"""Determines what a plan's cluster has cost and costs now."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,18 +32,24 @@ class SpendingAccount(AuditedAccount, Protocol):
     """Methods raise UnavailableError if AWS does not answer."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
-        """The last six weeks of a group, deleted or not."""
+        """The scaling activities of a group in the last six weeks, also of a deleted group."""
         ...
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
-        """US dollars by service, by the tag trn:cluster. `end`: the day after the last. AWS bills this request."""
+        """Billed US dollars by service, for resources with the tag trn:cluster. AWS bills this request.
+
+        Args:
+            cluster: Name of the cluster.
+            start: The first day.
+            end: The day after the last.
+        """
         ...
 
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _OF_SERVICES = frozenset(nodes.resource_type for nodes in SERVICE_NODES if nodes.group)
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
-"""The resource type of a plan's instances and root volumes in its cost items."""
+"""The resource types of a plan's instances and root volumes in its cost items."""
 
 
 def spending(
@@ -101,7 +107,7 @@ def spending(
 def _runs(
     account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime, node_type: str
 ) -> Iterator[tuple[str, NodeRun]]:
-    """Each run with the name of its group, which is empty if it is unknown.
+    """Each run with the name of its group, which is empty if the group is unknown.
 
     Instances of other types than nodes, such as login nodes, have no run unless they are in a group.
     """
@@ -122,7 +128,7 @@ def _runs(
             for run in found:
                 counted.add(run.instance_id)
                 yield name, run
-    for name, launched in running.items():  # before the history of the groups, or in none
+    for name, launched in running.items():  # Launched before the history of the groups, or not in a group.
         if name not in counted | others and launched is not None:
             yield "", NodeRun(instance_id=name, began=launched, ended=None)
 
@@ -159,7 +165,7 @@ def _billed(
 
 
 def _forecast(plan: Plan, found: Spending) -> Forecast | None:
-    """The forecast starts from the larger of two amounts: bills lag, and the estimate lacks what is not visible."""
+    """The forecast starts from the bill or the estimate, whichever is higher: bills lag, and estimates have gaps."""
     creation_times = [stack.created for stack in found.audit.stacks if stack.exists]
     if plan.pilot.ends is None or not creation_times:
         return None

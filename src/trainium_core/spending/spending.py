@@ -11,7 +11,12 @@ from trainium_core.costs.estimate import Total
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """An amount in US dollars, None if unknown. `how`: the basis of the amount."""
+    """An amount.
+
+    Attributes:
+        usd: US dollars; None if unknown.
+        how: The basis of the amount, or why it is unknown.
+    """
 
     what: str
     usd: Decimal | None
@@ -20,7 +25,13 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """The expected costs at the end, if nothing changes."""
+    """The expected costs at the end, if the cost per hour does not change.
+
+    Attributes:
+        ends: The end of the pilot.
+        hours: The hours until then.
+        total: The costs until now and in these hours.
+    """
 
     ends: datetime
     hours: Decimal
@@ -34,11 +45,11 @@ class Spending:
     Attributes:
         audit: The existing resources.
         since: Creation of the first known stack.
-        billed: By service; None if Cost Explorer has no data.
-        not_billed: Why there is no data.
+        billed: Billed US dollars by service; None if they are unknown.
+        not_billed: Why `billed` is None.
         estimated: Estimated costs until now.
         now: Costs per hour.
-        forecast: None for a plan without an end.
+        forecast: None if the plan has no end, or no stack exists.
     """
 
     audit: Audit
@@ -68,6 +79,11 @@ class Spending:
 
 
 def total_of(lines: tuple[Line, ...], *, also_unknown: int) -> Total:
-    """The sum of lines. `also_unknown`: the number of resources that could not be read and may cost something."""
+    """The sum of lines.
+
+    Args:
+        lines: The lines.
+        also_unknown: The number of listings that failed, whose resources may cost something.
+    """
     known = [line.usd for line in lines if line.usd is not None]
     return Total(usd=sum(known, Decimal(0)), unknown=len(lines) - len(known) + also_unknown)

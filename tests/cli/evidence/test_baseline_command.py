@@ -1,4 +1,4 @@
-"""`trn baseline`."""
+"""`trn baseline`: what it shows, and the cdk.json that it writes."""
 
 import json
 import os

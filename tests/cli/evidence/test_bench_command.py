@@ -1,4 +1,4 @@
-"""`trn bench` against S3 of moto, with nodes that write what nodes write."""
+"""`trn bench` against S3 of moto, where the tests write the files of nodes."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ def jobs(cluster: Cluster) -> list[Job]:
 def work(cluster: Cluster, started: list[Job], result: str = "succeeded", seconds: str = " seconds=0.5") -> None:
     current = cluster.jobs.current()
     assert current is not None
-    # Job IDs have whole seconds: those of a test's runs would be the same.
+    # Called several times for each job.
     if any(job.id == current.job.id for job in started):
         return
     started.append(current.job)
@@ -72,6 +72,8 @@ def record() -> Record:
 
 @pytest.fixture(autouse=True)
 def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advance the time by a second at each call: a job ID contains the second of its start."""
+
     class Clock(datetime):
         seconds = 0
 

@@ -40,12 +40,12 @@ def steps_run(monkeypatch: pytest.MonkeyPatch, *, exit_code: int = 0) -> list[st
     """Record commands instead of running them."""
     calls: list[str] = []
 
-    def noted(_self: object, step: Step, _job: str, _seconds: float | None) -> StepEnd:
+    def record(_self: object, step: Step, _job: str, _seconds: float | None) -> StepEnd:
         calls.append(step.key)
         printed = {"totals": {"running_hour": {"usd_at_least": 2.0, "unknown_prices": 0}}, "job": {"id": "job-1"}}
         return StepEnd(exit_code=exit_code, output=json.dumps(printed))
 
-    monkeypatch.setattr(pilot_command.PilotCommands, "run", noted)
+    monkeypatch.setattr(pilot_command.PilotCommands, "run", record)
     return calls
 
 
@@ -82,7 +82,7 @@ def test_complete_pilot_shows_every_step_and_what_was_spent(folder: Path, monkey
 
 
 @pytest.mark.usefixtures("folder")
-def test_failed_look_stops_before_money_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_check_stops_before_money_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = steps_run(monkeypatch, exit_code=1)
     shown = run("pilot", "pilot.toml", "--yes")
     assert (shown.exit_code, calls) == (ExitCode.NOT_READY, ["trainium plan", "report"])
@@ -117,7 +117,7 @@ def test_plans_of_the_wrong_kind_are_refused(
     assert says in refused.stderr
 
 
-def test_state_of_something_else_is_refused(folder: Path) -> None:
+def test_invalid_state_is_refused(folder: Path) -> None:
     (folder / "pilot").mkdir()
     (folder / "pilot/pilot.json").write_text("{}")
     refused = run("pilot", "pilot.toml", "--yes")
