@@ -8,6 +8,7 @@ import pytest
 from tests.core.fake_prices import FakePrices
 from tests.core.plans import from_settings
 from trainium_core.preflight.cost_check import check_cost
+from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.check_result import CheckResult
 
 CHEAP: dict[str, Decimal | None] = {
@@ -27,6 +28,13 @@ def test_snapshot_prices_pass_with_their_age_and_reason() -> None:
     assert answer.found.endswith(
         "from a snapshot of list prices, the oldest of 2026-07-21, since no answer about price"
     )
+
+
+def test_prices_of_the_user_are_named() -> None:
+    volume = PricedItem(product="gp3-storage", region="us-west-2")
+    yours = Price(usd=Decimal("0.05"), source="contract", date="2026-11-01", origin="yours")
+    answer = check_cost(from_settings().but(prices={volume: yours}), FakePrices(usd=CHEAP))
+    assert answer.found.endswith("; your prices of trn:prices, and list prices, before tax and discounts")
 
 
 def test_unknown_price_is_a_warning() -> None:

@@ -172,7 +172,7 @@ def test_given_route_table_must_be_that_of_the_subnet() -> None:
 
 def test_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
     finding = with_route_table(vpc_endpoints=[S3_GATEWAY])
-    assert (finding.outcome, finding.fix) == ("fail", "leave trn:route_table_id out")
+    assert (finding.outcome, finding.fix) == ("fail", "remove trn:route_table_id")
 
 
 def test_restrictive_policy_of_a_session_endpoint_is_a_warning() -> None:

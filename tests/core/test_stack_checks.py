@@ -44,7 +44,7 @@ def test_stack_is_updated_only_from_a_stable_state(status: str | None, outcome: 
         ("DELETE_FAILED", "cdk destroy TrnClusterStack"),
         ("ROLLBACK_FAILED", "cdk destroy TrnClusterStack"),
         ("UPDATE_ROLLBACK_FAILED", "cdk rollback TrnClusterStack"),
-        ("UPDATE_IN_PROGRESS", "wait until that has ended"),
+        ("UPDATE_IN_PROGRESS", "wait until the operation has ended"),
     ],
 )
 def test_stuck_stack_is_reported_with_the_way_to_repair_it(status: str, command: str) -> None:

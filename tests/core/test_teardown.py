@@ -25,7 +25,7 @@ from tests.core.fake_teardown import (
 )
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
-from trainium_core.stacks.description import MadeResource
+from trainium_core.stacks.description import StackResource
 from trainium_core.teardown.account import Leftover, Workload
 from trainium_core.teardown.run import Outcome, take_down, verdict
 from trainium_core.teardown.scope import find_scope
@@ -182,7 +182,7 @@ def test_unreadable_jobs_count_even_if_the_stack_was_deleted() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
-RETAINED_GROUP = MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
+RETAINED_GROUP = StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_COMPLETE"])
@@ -214,7 +214,7 @@ def test_bucket_that_cannot_be_emptied_does_not_stop_others(error: type[Exceptio
                 raise error("it is locked")
             return super().delete_some(bucket)
 
-    buckets = tuple(MadeResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("locked", RECORDS))
+    buckets = tuple(StackResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("locked", RECORDS))
     deleted = [cluster_stack(status="DELETE_COMPLETE", resources=buckets)]
     account = Locked(stacks=[], deleted=deleted, leftovers=[], work=[])
     account.tags["locked"] = CONSENT
@@ -288,7 +288,7 @@ def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
 
 def test_only_own_hyperpod_log_group_is_deleted() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"
-    pod = MadeResource(kind="AWS::SageMaker::Cluster", resource_id=arn, gone=True)
+    pod = StackResource(kind="AWS::SageMaker::Cluster", resource_id=arn, gone=True)
     deleted = [cluster_stack(name="HyperPodStack", status="DELETE_COMPLETE", resources=(pod,))]
     own, other = (
         Leftover(kind="log group", resource_id=f"/aws/sagemaker/Clusters/pod/{end}", tags={}) for end in ("abc123", "x")
@@ -301,8 +301,8 @@ def test_only_own_hyperpod_log_group_is_deleted() -> None:
 WITH_A_WEBSITE = cluster_stack(
     resources=(
         *cluster_stack().resources,
-        MadeResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True),
-        MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id="website", other=True),
+        StackResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True),
+        StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id="website", other=True),
     )
 )
 

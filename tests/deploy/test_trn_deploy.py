@@ -108,7 +108,7 @@ def test_failed_deployment_reports_the_node_and_its_reason(failed: Moment) -> No
 
 
 def test_failed_deployment_reports_stack_state_and_next_step(failed: Moment) -> None:
-    assert "State: everything it created was deleted; nothing runs." in failed.run.printed
+    assert "State: all created resources were deleted, except retained ones; nothing runs." in failed.run.printed
     assert "Next:  run `trn deploy` again" in failed.run.printed
 
 
@@ -116,7 +116,7 @@ def test_reports_of_terminated_failed_nodes_are_shown(looked_at: tuple[Run, Run]
     nodes, status = looked_at
     assert nodes.code == 1
     assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in nodes.printed
-    assert "State: everything it created was deleted; nothing runs." in nodes.printed
+    assert "State: all created resources were deleted, except retained ones; nothing runs." in nodes.printed
     assert "`trn nodes` shows what failed" in status.printed
 
 

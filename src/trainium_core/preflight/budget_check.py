@@ -9,7 +9,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_budget(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without a budget."""
+    """Check access to AWS Budgets; None for a plan without a budget."""
     if plan.pilot.budget_usd is None:
         return None
     number = account.identity().account

@@ -1,4 +1,4 @@
-"""Whether an existing bucket can hold the compile cache."""
+"""Whether an existing bucket for the compile cache exists, and is in the plan's region."""
 
 from trainium_core.plan import Plan
 from trainium_core.storage.storage import Buckets
@@ -6,13 +6,13 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_cache(plan: Plan, account: Buckets) -> CheckResult | None:
-    """None for a new bucket."""
+    """Check the bucket; None for a new bucket."""
     bucket = plan.cache.bucket
     if bucket is None:
         return None
     region = account.bucket_region(bucket)
     if region is None:
-        fix = "set trn:cache_bucket to an existing bucket, or leave it out for a new one"
+        fix = "set trn:cache_bucket to an existing bucket, or remove it for a new bucket"
         return CheckResult(outcome="fail", found=f"bucket {bucket} does not exist", fix=fix)
     if region not in (plan.region, ""):
         found = f"{bucket} is in {region}; nodes reach only buckets in {plan.region} through their S3 endpoint"

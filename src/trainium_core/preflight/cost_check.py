@@ -1,4 +1,4 @@
-"""The cost of the plan. A price never blocks a deployment; an unknown price is a warning."""
+"""The cost of the plan. The check never fails; an unknown price is a warning."""
 
 from trainium_core.costs.estimate import Estimate, estimate, sales_warning, stack_cost_items, stack_cost_notes
 from trainium_core.plan import Plan
@@ -26,8 +26,11 @@ def check_cost(plan: Plan, aws: Prices) -> CheckResult:
 
 
 def _where_from(estimated: Estimate) -> str:
-    days = sorted(line.price.date for line in estimated.lines if line.price and line.price.origin == "snapshot")
-    if not days:
-        return "list prices, before tax and discounts"
+    prices = [line.price for line in estimated.lines if line.price]
+    origins = {price.origin for price in prices}
+    yours = "your prices of trn:prices, and " if "yours" in origins else ""
+    if "snapshot" not in origins:
+        return f"{yours}list prices, before tax and discounts"
+    oldest = min(price.date for price in prices if price.origin == "snapshot")
     why = f", since {estimated.unavailable[0]}" if estimated.unavailable else ""
-    return f"from a snapshot of list prices, the oldest of {days[0]}{why}"
+    return f"from {yours}a snapshot of list prices, the oldest of {oldest}{why}"

@@ -12,7 +12,7 @@ _AFTER_THE_END = {"sleep": "no nodes would be launched", "destroy": "the stack w
 
 
 def check_end(plan: Plan, account: Stacks) -> CheckResult | None:
-    """None for a plan without an end, and for plans with training jobs only, which have their own time limits."""
+    """Check the end; None for a plan without an end, or only with training jobs, which have their own time limits."""
     stacks = [plan.stack_names[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:
         return None
@@ -27,7 +27,7 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> CheckR
 
     Args:
         plan: A plan with an end.
-        deployed: Time of the first deployment; None before it, or for an end that does not depend on it.
+        deployed: Time of the first deployment; None before the first deployment, or if the end is a date.
         now: The current time.
     """
     ends = read_pilot_end(plan.pilot.ends or "").instant(deployed or now)

@@ -1,7 +1,6 @@
 """Whether the policies of existing VPC endpoints allow the nodes' requests.
 
-Only statements that apply to every caller are judged: statements with conditions, or for some principals, may or may
-not apply to the nodes.
+Only statements for every caller and without conditions have a known effect. Others may or may not apply to the nodes.
 """
 
 import json
@@ -21,14 +20,22 @@ Statement = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """An action on resources. `*` in the ARN stands for parts that are not known before the deployment."""
+    """An action that the nodes need, on resources.
+
+    Attributes:
+        action: Name of the action.
+        resource: ARN, in which `*` stands for parts that are unknown before the deployment.
+    """
 
     action: str
     resource: str
 
 
 def s3_needs(plan: Plan) -> Sequence[Need]:
-    """The S3 requests of nodes: CloudFormation's buckets, the CDK's assets, and an existing cache bucket."""
+    """The S3 requests of nodes to the stacks' buckets, the CDK's assets and an existing cache bucket.
+
+    Requests of jobs to the buckets of trn:job_inputs and trn:job_checkpoints are not included.
+    """
     buckets = [f"{physical_name_prefix(plan.stack_names[key]).lower()}-*" for key in plan.stacks]
     buckets += [plan.cache.bucket] if plan.cache.bucket else []
     own = [
@@ -46,7 +53,7 @@ _SESSION_NEEDS = {
         for action in ("CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel")
     ],
 }
-_UNRESTRICTED = CheckResult(outcome="pass", found="no existing endpoint restricts it")
+_UNRESTRICTED = CheckResult(outcome="pass", found="no existing endpoint restricts requests")
 
 
 def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
@@ -65,7 +72,7 @@ def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
 def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
     name = f"the policy of the {endpoint.kind} endpoint of {endpoint.service}"
     resources = dict.fromkeys(need.resource for need in needs)
-    fix = "let it allow " + " and ".join(
+    fix = "let the policy allow " + " and ".join(
         f"{', '.join(sorted(need.action for need in needs if need.resource == resource))} on {resource}"
         for resource in resources
     )
@@ -77,7 +84,7 @@ def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
     if refused := [need for need in needs if verdicts[need] == "refused"]:
         return CheckResult(outcome="fail", found=f"{name} does not allow {_first(refused)}", fix=fix)
     if unclear := [need for need in needs if verdicts[need] == "unknown"]:
-        found = f"whether {name} allows {_first(unclear)} depends on its conditions, principals or names"
+        found = f"whether {name} allows {_first(unclear)} depends on its conditions, principals or resources"
         return CheckResult(outcome="unknown", found=found, fix=fix)
     return CheckResult(outcome="pass", found=f"{name} allows the nodes' requests")
 
@@ -99,7 +106,7 @@ def _verdict(statements: Iterable[Statement], need: Need) -> Literal["allowed", 
 
 
 def _applies_to_every_caller(statement: Statement, need: Need) -> bool:
-    """Whether a statement covers the whole need, for every caller."""
+    """Whether a statement about the action covers all resources of the need, for every caller."""
     return (
         not statement.get("Condition")
         and not {"NotAction", "NotResource", "NotPrincipal"} & statement.keys()
@@ -118,7 +125,7 @@ def _may_concern(statement: Statement, need: Need) -> bool:
 
 
 def _may_overlap(pattern: str, other: str) -> bool:
-    """Whether two patterns can match the same text: compares them up to the first `*`, and after the last."""
+    """Whether two patterns may match the same text. Only the parts before the first and after the last `*` count."""
     if "*" not in pattern and "*" not in other:
         return pattern == other
     start = min(len(text.partition("*")[0]) for text in (pattern, other))

@@ -12,9 +12,9 @@ _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
 
 def worst_of(results: Iterable[CheckResult]) -> CheckResult:
-    """Several results as one: the worst outcome, with the texts of those that did not pass."""
-    given = list(results)
-    shown = [result for result in given if result.outcome != "pass"] or given
+    """Combine results: the worst outcome, with the texts of the results that did not pass, or of all if all passed."""
+    combined = list(results)
+    shown = [result for result in combined if result.outcome != "pass"] or combined
     return CheckResult(
         outcome=_FROM_GOOD_TO_BAD[max(_FROM_GOOD_TO_BAD.index(result.outcome) for result in shown)],
         found="; ".join(result.found for result in shown),
@@ -25,14 +25,19 @@ def worst_of(results: Iterable[CheckResult]) -> CheckResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(CheckResult):
-    """The result of a check, by its name. A suppressed finding is shown, but does not count."""
+    """The result of a check.
+
+    Attributes:
+        check: Name of the check.
+        suppressed: Whether the finding is shown, but does not count.
+    """
 
     check: str
     suppressed: bool = False
 
 
 def verdict(findings: Iterable[Finding]) -> Verdict:
-    """The combined verdict. Warnings pass; an unknown result never does."""
+    """The combined verdict. Warnings count as passed. Without findings, the verdict is unknown."""
     outcomes = {finding.outcome for finding in findings if not finding.suppressed}
     if "fail" in outcomes:
         return "not ready"

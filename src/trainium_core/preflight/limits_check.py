@@ -1,7 +1,7 @@
 """Whether the quotas of addresses, gateways, volumes and network interfaces allow the plan: used + needed <= limit.
 
-Only the network interfaces of nodes are counted. Endpoints, NAT gateways and file systems need a few more, and HyperPod
-an unknown number.
+Of the network interfaces that the plan needs, only those of nodes are counted. Endpoints, NAT gateways and file systems
+need a few more, and HyperPod an unknown number.
 """
 
 import math
@@ -24,7 +24,15 @@ from trainium_runtime.quota import Quota
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One quota. `one`, `many`: names of what it counts. `by_nodes`: whether fewer nodes need less of it."""
+    """One quota.
+
+    Attributes:
+        one: Singular of the counted resource.
+        many: Plural of the counted resource.
+        need: Computes the amount that a plan needs.
+        use: Reads the amount in use outside the cluster.
+        by_nodes: Whether a plan with fewer nodes needs less.
+    """
 
     one: str
     many: str
@@ -38,7 +46,7 @@ _LAUNCHING = engines_with_check("quota")
 
 
 def check_limits(plan: Plan, account: Account) -> CheckResult | None:
-    """None if the plan creates nothing that the quota counts."""
+    """Check the quotas; None if the plan creates nothing that they count."""
     needs = {key: need for key, limit in LIMITS.items() if (need := limit.need(plan))}
     if not needs:
         return None
@@ -66,7 +74,17 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
 
 
 def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> CheckResult:
-    """Whether the quota has room for the plan. Raises UnavailableError if the quota does not exist."""
+    """Check whether a quota has room for the plan.
+
+    Args:
+        key: A key of LIMITS.
+        plan: The plan.
+        quota: The quota; None if Service Quotas does not have it.
+        use: The use of the quota outside the cluster.
+
+    Raises:
+        UnavailableError: Service Quotas does not have the quota.
+    """
     limit, need, fact = LIMITS[key], LIMITS[key].need(plan), facts()["limits"][key]
     if quota is None:
         raise UnavailableError(f"Service Quotas in {plan.region} has no quota {fact['code']}, {fact['name']}")
@@ -92,12 +110,12 @@ def _counted(amount: float, limit: Limit) -> str:
 
 
 def _number(amount: float) -> str:
-    """With at most two decimals."""
+    """A number with at most two decimals."""
     return f"{round(amount, 2):.15g}"
 
 
 def _billed(plan: Plan, product: str) -> float:
-    """The amount of a product that the stacks are billed for."""
+    """The amount of a product for which the stacks are billed."""
     return float(sum(item.quantity for item in stack_cost_items(plan) if item.item.product == product))
 
 

@@ -1,4 +1,4 @@
-"""Whether the existing network of the nodes leads to S3, or a new one can be created."""
+"""Whether the nodes reach S3 in an existing VPC, or the account has room for a new VPC."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_dns(plan: Plan, vpc: Vpc, *, has_nat: bool) -> CheckResult:
-    """Check that nodes can resolve the names of AWS.
+    """Check whether nodes can resolve AWS names.
 
     Args:
         plan: The plan.
@@ -31,12 +31,12 @@ def check_dns(plan: Plan, vpc: Vpc, *, has_nat: bool) -> CheckResult:
 
 def _attributes(vpc: Vpc, *, has_nat: bool) -> CheckResult:
     if not vpc.dns_support:
-        found = f"AWS's DNS is off in {vpc.vpc_id}: without another resolver, nodes cannot resolve the name of S3"
+        found = f"AWS's DNS is off in {vpc.vpc_id}: without another DNS server, nodes cannot resolve the name of S3"
         return CheckResult(outcome="warn", found=found, fix="turn enableDnsSupport on")
     if not vpc.dns_hostnames and not has_nat:
         found = f"enableDnsHostnames is off in {vpc.vpc_id}: private names of endpoints do not work"
         return CheckResult(outcome="warn", found=found, fix="turn enableDnsHostnames on")
-    return CheckResult(outcome="pass", found="names are resolved")
+    return CheckResult(outcome="pass", found="AWS's DNS is on")
 
 
 def _servers(plan: Plan, vpc: Vpc) -> Iterator[CheckResult]:
@@ -45,26 +45,26 @@ def _servers(plan: Plan, vpc: Vpc) -> Iterator[CheckResult]:
         yield CheckResult(outcome="unknown", found=f"EC2 did not return the DHCP options of {vpc.vpc_id}")
         return
     if not vpc.dns_servers:
-        found = f"the DHCP options of {vpc.vpc_id} name no DNS server; which one nodes use then is not documented"
+        found = f"the DHCP options of {vpc.vpc_id} name no DNS server; which server nodes then use is not documented"
         yield CheckResult(outcome="warn", found=found, fix="add domain-name-servers, such as AmazonProvidedDNS")
     amazon = {*facts()["dns"]["amazon"], str(ipaddress.IPv4Network(vpc.cidr).network_address + 2)}
     others = [server for server in vpc.dns_servers if server not in amazon]
     if closed := [server for server in others if server not in allowed]:
-        found = f"nodes would use the DNS servers {', '.join(closed)} ({vpc.vpc_id}'s DHCP options), which their "
-        found += "security group does not allow: they could not resolve the name of S3"
+        found = f"nodes would use the DNS servers {', '.join(closed)} of the DHCP options of {vpc.vpc_id}, which the "
+        found += "nodes' security group does not allow: they could not resolve the name of S3"
         yield CheckResult(outcome="fail", found=found, fix=f"set {setting} to {','.join(others)}")
     elif others:
         found = f"nodes use the DNS servers {', '.join(others)}; whether these resolve AWS names and private "
         found += "endpoint names cannot be checked here"
         yield CheckResult(outcome="warn", found=found)
     if unused := [server for server in allowed if server not in others]:
-        found = f"{setting} opens port 53 to {', '.join(unused)}, which {vpc.vpc_id}'s DHCP options do not name"
+        found = f"{setting} opens port 53 to {', '.join(unused)}, which the DHCP options of {vpc.vpc_id} do not name"
         yield CheckResult(outcome="warn", found=found, fix="remove the servers that nodes do not use")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ExistingNetwork:
-    """The existing network of the nodes. `held_addresses`: those in use by nodes of the same cluster."""
+    """The existing network of the nodes. `held_addresses`: number of addresses in use by nodes of the same cluster."""
 
     vpc: Vpc
     subnet: Subnet
@@ -78,7 +78,7 @@ class _ExistingNetwork:
 
     @property
     def has_unverifiable_target(self) -> bool:
-        """Whether the default route has a target that cannot be checked. NAT and internet gateways can."""
+        """Whether the default route has a target other than a NAT or internet gateway, which cannot be checked."""
         return self.table.default_target is not None and not self.table.default_target.startswith(("nat-", "igw-"))
 
     def interfaces(self, service: str) -> Sequence[VpcEndpoint]:
@@ -86,7 +86,7 @@ class _ExistingNetwork:
         return [e for e in self.endpoints if e.service == service and e.kind == "interface" and e.private_dns]
 
     def existing_s3_endpoints(self, plan: Plan) -> Sequence[VpcEndpoint]:
-        """Existing endpoints that requests to S3 pass. The plan's new endpoint has a policy that allows everything."""
+        """The endpoints for S3 that are not the cluster's, whose own endpoint has a policy that allows everything."""
         endpoints = [*self.s3_gateways, *self.interfaces("s3")]
         return [endpoint for endpoint in endpoints if endpoint.cluster != plan.cluster_name]
 
@@ -103,7 +103,10 @@ class _ExistingNetwork:
 
 
 def check_network(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without a network. Each stack in a VPC creates one unless trn:vpc_id is set."""
+    """Check the network; None if no stack of the plan is in a VPC.
+
+    Each stack in a VPC creates a VPC, unless trn:vpc_id is set.
+    """
     vpcs = sum(engine.needs_vpc(plan) for engine in engines_of(plan))
     if not vpcs:
         return None
@@ -132,7 +135,7 @@ def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
     found = f"{used} of {quota.limit:g} VPCs are in use, without the plan's"
     if used + count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = f"ask Service Quotas for more of {code}, or use an existing VPC: trn:vpc_id"
+    fix = f"ask Service Quotas for a higher quota {code}, or use an existing VPC: trn:vpc_id"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
@@ -209,7 +212,7 @@ def _room_for_s3_gateway(plan: Plan, network: _ExistingNetwork) -> CheckResult:
         return CheckResult(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
     if any(endpoint.cluster != plan.cluster_name for endpoint in network.s3_gateways):
         found = f"{table} already leads to S3 through a gateway endpoint, and cannot have a second"
-        return CheckResult(outcome="fail", found=found, fix="leave trn:route_table_id out")
+        return CheckResult(outcome="fail", found=found, fix="remove trn:route_table_id")
     return CheckResult(outcome="pass", found=f"{table} can have an S3 gateway endpoint")
 
 

@@ -9,7 +9,7 @@ from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
 PRINCIPAL = re.compile(r"arn:(?P<partition>aws[a-z-]*):iam::(?P<account>[0-9]{12}):(role|user|group)/(?P<name>.+)")
-"""ARNs that IAM can simulate. It does not accept role sessions (arn:aws:sts::...:assumed-role/...)."""
+"""The ARNs that IAM's simulation accepts; ARNs of role sessions (arn:aws:sts::...:assumed-role/...) are refused."""
 
 _SHOWN = 6
 _SOME_NAME = "simulated"
@@ -31,22 +31,24 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
     count = len({action for calls in wanted for action in calls.actions})
     needed = f"{count} actions of `trn permissions {role}`"
     if not denials:
-        return CheckResult(outcome="pass", found=f"IAM's simulation denies {arn['name']} none of them", needed=needed)
+        return CheckResult(outcome="pass", found=f"IAM's simulation allows {arn['name']} all of them", needed=needed)
     certain = [denial for denial in denials if not denial.missing_keys]
     if not certain:
         keys = sorted({key for denial in denials for key in denial.missing_keys})
         found = f"IAM's simulation denies {arn['name']} {_named(denials)}, without values for {', '.join(keys)}"
-        return CheckResult(outcome="unknown", found=found, needed=needed, fix="check its policies for these keys")
+        return CheckResult(
+            outcome="unknown", found=found, needed=needed, fix="check the policies of the principal for these keys"
+        )
     found = f"IAM's simulation denies {arn['name']} {_named(certain)}{_denied_by(certain)}"
-    fix = "allow them, or leave out --role: a simulation can differ from a deployment; `trn permissions "
-    fix += f"{role}` prints policies"
+    fix = f"allow these actions (`trn permissions {role}` prints policies); or omit --role, because a simulation "
+    fix += "can differ from a deployment"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[Calls]:
     """The actions and resources to simulate, once for each value of a condition.
 
-    Wildcards in resources are replaced by a name. Actions with wildcards cannot be simulated, and are left out.
+    Wildcards in resources are replaced by a name. Actions with wildcards cannot be simulated, and are omitted.
     """
     region = {"aws:RequestedRegion": plan.region}
     for document in policies(role, scope_of(plan, account=account, partition=partition)):

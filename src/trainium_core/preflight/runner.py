@@ -36,7 +36,7 @@ CHECKS: Mapping[str, Check] = {
 """All checks by name, in the order of the findings. An engine's checks run if trn:stacks includes it."""
 
 _STARTED_FIRST = ("bootstrap", "quota", "image")
-"""Checks with sequential requests, which start first because they take longest."""
+"""The checks that start first: they make sequential requests, and so take longest."""
 
 _NO_MORE: Mapping[str, Check] = {}
 
@@ -80,19 +80,19 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
 
 
 def no_access(findings: Sequence[Finding]) -> str | None:
-    """Why no check could read anything, and what helps; None if one could."""
+    """Why no check could read anything, and what to do; None if a check could, or if the reason is another."""
     answered = [finding for finding in findings if not finding.suppressed and finding.check not in _LOCAL_CHECKS]
     unknown = [finding for finding in answered if finding.outcome == "unknown"]
     remedied = [finding for finding in unknown if finding.fix in REMEDIES]
     if not remedied or {finding.check for finding in answered if finding not in unknown} - _WITHOUT_PERMISSION:
         return None
     first, more = remedied[0], len(unknown) - 1
-    others = f", and {more} more checks have no answer" if first.fix == BE_ALLOWED and more else ""
+    others = f"; checks without an answer: {more + 1}" if first.fix == BE_ALLOWED and more else ""
     return f"{first.found}{others}: {first.fix}"
 
 
 def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
-    """The findings of checks that apply to the plan. Advice that is the same for several is given once."""
+    """The findings of checks that apply to the plan. Advice that several findings share is given once."""
     signed_out_at, has_advised = "", False
     for name, result in results.items():
         if result is None:

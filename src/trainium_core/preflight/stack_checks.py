@@ -24,7 +24,7 @@ _REPAIRS: Mapping[str, str] = {
     "ROLLBACK_FAILED": _DESTROY,
     "DELETE_FAILED": _DESTROY,
 }
-"""The advice for each state in which a stack cannot be updated."""
+"""The advice for states in which a stack cannot be updated. For other states, _of_stack() has advice."""
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
@@ -36,7 +36,7 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
 
 
 def bootstrap_of(region: str, account: Account) -> CheckResult:
-    """Check the bootstrap version that `cdk deploy` reads, independent of the bootstrap stack's name."""
+    """Check the version that `cdk bootstrap` stored in a parameter, which does not depend on the stack's name."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
     needed = f"version {bootstrap['version']} or newer"
@@ -53,7 +53,7 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
 
 
 def check_stack(plan: Plan, account: Account) -> CheckResult:
-    """Check every stack of trn:stacks."""
+    """Check the states of the stacks in trn:stacks."""
     return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 
@@ -68,7 +68,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
         found = f"{stack} belongs to cluster {cluster}, not to {plan.cluster_name}: cdk deploy would replace it"
-        fix = f"set trn:cluster_name to {cluster} to change that one, or to another name"
+        fix = f"set trn:cluster_name to {cluster} to change that cluster, or to another name"
         return CheckResult(outcome="fail", found=found, fix=fix)
     if status in _UPDATABLE:
         if contents.network and (refusal := _unsupported_network_change(stack, construct_id, plan, contents.network)):
@@ -78,7 +78,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
         found = f"{stack} could not be created earlier ({status}): cdk deploy first deletes its remains"
         return CheckResult(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
-        return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
+        return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix="wait until the operation has ended")
     fix = _REPAIRS.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=construct_id)
     return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
@@ -92,7 +92,7 @@ def _unsupported_network_change(
     if not uses_existing_vpc and deployed.zone_id != plan.zone_id and deployed.cidr == plan.network.vpc_cidr:
         found = (
             f"{stack} has its subnet in {deployed.zone_id}, and the plan needs {plan.zone_id}: CloudFormation creates "
-            "the new subnet before it deletes the old one, and EC2 refuses two with the same addresses "
+            "the new subnet before it deletes the old one, and EC2 refuses two subnets with the same addresses "
             "(InvalidSubnet.Conflict)"
         )
         zone_fits = deployed.zone_id in plan.type.zones[plan.region]

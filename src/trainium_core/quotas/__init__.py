@@ -1,1 +1,1 @@
-"""What a plan needs of the quotas of EC2 and SageMaker."""
+"""Quotas: what a plan needs, what the account uses, and requests for increases."""

@@ -14,14 +14,24 @@ _DEPENDENCY_DENIED = (
 
 
 class AlreadyRequestedError(Exception):
-    """A request for this quota is open. Service Quotas accepts no second one."""
+    """A request for this quota is open. Service Quotas does not accept a second request."""
 
 
 class AwsQuotaRequests(AwsService):
     """Requests quota increases with boto3's default credentials."""
 
     def request_increase(self, service: str, code: str, *, desired: float) -> QuotaRequest:
-        """Raises AlreadyRequestedError and RequestRefusedError."""
+        """Request an increase of a quota.
+
+        Args:
+            service: Code of the service.
+            code: Code of the quota.
+            desired: The new value.
+
+        Raises:
+            AlreadyRequestedError: A request for this quota is open.
+            RequestRefusedError: Service Quotas refused the request.
+        """
         try:
             with write_errors("servicequotas:RequestServiceQuotaIncrease"):
                 answer = self.client("service-quotas").request_service_quota_increase(

@@ -1,7 +1,7 @@
 """Counts addresses, gateways, volumes and network interfaces in EC2, for their quotas.
 
-EC2 omits resources managed by AWS services if the account hides them. IncludeManagedResources, which would list them,
-is newer than the oldest supported boto3.
+If the account hides resources that AWS services manage, EC2 does not list them. The parameter IncludeManagedResources,
+which would list them, is newer than the oldest supported boto3.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 _GATEWAY_STATES = ("pending", "available", "deleting")
 _LARGEST_PAGE = 1000
 _MAX_PAGES = 20
-"""Four times the default quota of network interfaces. In an account with more, counting stops here."""
+"""Counting stops after this number of pages, which contain four times the default quota of network interfaces."""
 
 
 class AwsResourceUse(AwsService):
@@ -56,7 +56,7 @@ class AwsResourceUse(AwsService):
         return []
 
     def _listed(self, operation: str, key: str, **arguments: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
-        """The entries of the first pages, and whether these are all."""
+        """The entries of the first pages, and whether these are all entries."""
         entries: list[Mapping[str, Any]] = []
         paginator = self.client("ec2").get_paginator(operation)
         pages = paginator.paginate(**arguments, PaginationConfig={"PageSize": _LARGEST_PAGE})
@@ -68,6 +68,6 @@ class AwsResourceUse(AwsService):
 
 
 def _others(entries: Iterable[Mapping[str, Any]], cluster: str) -> Sequence[Mapping[str, Any]]:
-    """Entries without the tag of the cluster. In network interfaces the tags are called TagSet."""
+    """The entries without the tag of the cluster. Network interfaces have their tags in TagSet."""
     own = {"Key": CLUSTER_TAG, "Value": cluster}
     return [entry for entry in entries if own not in (entry.get("Tags") or entry.get("TagSet") or ())]

@@ -1,4 +1,4 @@
-"""The EC2 quotas that instances count against."""
+"""The EC2 quotas of the vCPUs of instances."""
 
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.facts import facts
@@ -8,7 +8,7 @@ from trainium_runtime.quota_need import QuotaNeed
 
 
 def quota_need(plan: Plan) -> QuotaNeed | None:
-    """What the plan's instances need of their quota; None as in instances_quota_need()."""
+    """What the instances of a plan need of their quota; None in the cases of instances_quota_need()."""
     return instances_quota_need(
         plan.type, plan.nodes, plan.capacity, region=plan.region, cluster_name=plan.cluster_name
     )
@@ -19,8 +19,8 @@ def instances_quota_need(
 ) -> QuotaNeed | None:
     """What instances of a type need of their quota.
 
-    None for a Capacity Block, since it is not documented whether it counts; for a family without a quota in the facts;
-    and for a reservation, whose capacity counted when it was created.
+    None for a Capacity Block, for which it is not documented whether it counts against a quota; for a family without a
+    quota in the facts; and for a reservation, which counts against the quota from its creation.
     """
     quotas = facts()["quotas"]
     family = next((name for name in (kind.generation, kind.family) if capacity in quotas.get(name, {})), None)

@@ -1,4 +1,4 @@
-"""The use of quotas other than those of instances: the limits of the facts."""
+"""The use of the quotas in the section `limits` of facts.toml, and of AWS PCS clusters."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,19 +9,24 @@ GIB_PER_TIB = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """The amount of something that a quota limits. `complete`: false if counting stopped before the end."""
+    """The amount of something that a quota limits.
+
+    Attributes:
+        amount: The counted amount.
+        complete: Whether everything was counted.
+    """
 
     amount: float
     complete: bool = True
 
 
 class ResourceUse(Protocol):
-    """Methods count resources without the cluster's tag trn:cluster."""
+    """Methods named `_excluding` count the resources without the tag trn:cluster of the cluster."""
 
     def elastic_ips_excluding(self, cluster: str) -> Use: ...
 
     def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
-        """Gateways in a zone; in the whole region if zone_id is None."""
+        """Gateways in a zone, or in the whole region if zone_id is None."""
         ...
 
     def gp3_tib_excluding(self, cluster: str) -> Use: ...

@@ -1,4 +1,4 @@
-"""SageMaker's quotas for instance types, found by name because AWS publishes no codes."""
+"""SageMaker's quotas for instance types, found by name because AWS does not document their codes."""
 
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
@@ -14,16 +14,19 @@ def sagemaker_quota_name(instance_type: str, usage: str) -> str:
 
 
 def sagemaker_quota(instance_type: str, usage: str, account: Quotas) -> Quota | None:
-    """The quota for a usage of an instance type; None if SageMaker has none. Raises UnavailableError.
+    """The quota for a usage of an instance type; None if SageMaker has none.
 
     A known code saves paging through a thousand quotas. It is used only if the quota still has the expected name.
+
+    Raises:
+        UnavailableError: Service Quotas does not answer.
     """
     name = sagemaker_quota_name(instance_type, usage)
     return quota_of_sagemaker(name, facts()["sagemaker_quotas"]["codes"].get(name), account)
 
 
 def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | None:
-    """The quota with that name, looked up by its code first, if known. Raises UnavailableError."""
+    """The quota of this name, looked up by its code first, if the code is known. Raises UnavailableError."""
     known = account.quota(SERVICE, code) if code else None
     if known and known.name == name:
         return known

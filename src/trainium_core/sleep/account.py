@@ -13,10 +13,12 @@ class SleepState:
     """The sleep state of a stack.
 
     Attributes:
-        asleep: None for a stack without a sleep switch, such as another app's, of which only the nodes can be ended.
-        created: Time of its creation.
-        groups: Auto Scaling groups of its nodes.
-        hosts: Auto Scaling group of the precompile host, if it has one.
+        status: CloudFormation's status of the stack.
+        asleep: Whether the stack sleeps; None without a sleep switch, as in some other apps' stacks.
+        cluster: The cluster in the tags of the stack or its resources, if any.
+        created: Creation time of the stack.
+        groups: Auto Scaling groups of the nodes.
+        hosts: Auto Scaling group of the precompile host, if there is one.
     """
 
     status: str
@@ -28,16 +30,18 @@ class SleepState:
 
 
 class SleepAccount(StackEvents, NoticeAccount, Protocol):
-    def sleep_state(self, stack: str) -> SleepState | None: ...
+    def sleep_state(self, stack: str) -> SleepState | None:
+        """The state of a stack; None if the stack does not exist. Raises UnavailableError."""
+        ...
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
         """Start a stack update that changes only the parameter `Asleep`. Raises RequestRefusedError."""
         ...
 
     def size_group(self, name: str, nodes: int) -> None:
-        """Set the number of nodes of a group, in a stack without a sleep switch. Raises RequestRefusedError."""
+        """Set the desired size of a group. Raises RequestRefusedError."""
         ...
 
     def fleet(self, stack: str) -> str | None:
-        """The result of the fleet gate at its last deployment; None if the stack has none."""
+        """The result of the fleet gate in the last deployment; None without the stack or a fleet gate."""
         ...

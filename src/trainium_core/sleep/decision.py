@@ -18,7 +18,7 @@ _CANCELS = {
     "CREATE_IN_PROGRESS": "trn destroy",
     "UPDATE_IN_PROGRESS": "aws cloudformation cancel-update-stack --stack-name {}",
 }
-"""By the states of a stack in which it may launch nodes: the command that stops that."""
+"""The command that cancels an operation that may still launch nodes, by the status of the stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +26,11 @@ class Observed:
     """A stack before it is switched.
 
     Attributes:
-        stack: Its name.
-        state: Its sleep state.
-        has_nodes: Whether it has nodes, or a desired size above 0.
-        wants_nodes: Whether it has a desired size above 0.
-        has_host: The same for the host of `trn precompile`.
+        stack: Name of the stack.
+        state: Sleep state of the stack.
+        has_nodes: Whether a group of the nodes has instances, or a desired size above 0.
+        wants_nodes: Whether a group of the nodes has a desired size above 0.
+        has_host: Whether the group of the precompile host has instances, or a desired size above 0.
         cluster: The cluster in the plan.
         has_clock: Whether a clock launches the nodes at the start of their Capacity Block.
         ends: End of the pilot, if known.
@@ -50,7 +50,13 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """The decision. message: why nothing is switched, else empty. ends_host: end the host in addition."""
+    """The decision.
+
+    Attributes:
+        action: What to do.
+        message: Why nothing is switched; otherwise empty.
+        ends_host: Whether to terminate the precompile host in addition.
+    """
 
     action: Action
     message: str = ""
@@ -58,7 +64,7 @@ class Switch:
 
 
 def decide(observed: Observed, want: Want) -> Switch:
-    """Decide how to reach the wanted state."""
+    """Decide how the stack reaches the wanted state."""
     return _sleep(observed) if want == "asleep" else _wake(observed)
 
 
@@ -67,8 +73,8 @@ def _sleep(observed: Observed) -> Switch:
     if not _is_of_cluster(observed):
         return _of_other_cluster(observed)
     if state.groups and not (observed.wants_nodes or state.asleep) and state.status in _CANCELS:
-        # The fleet gate holds the size at 0, while it replaces nodes or before it launches the first ones. It would
-        # not notice that the size was set to 0 once more.
+        # The fleet gate keeps the size at 0 while it replaces nodes, and before it launches the first nodes. It would
+        # not notice that `trn sleep` set the size to 0 too.
         return _refuse(
             f"{observed.stack} is in {state.status}, and may launch nodes later: wait until the deployment has ended, "
             f"or end it with `{_CANCELS[state.status].format(observed.stack)}`."
@@ -91,7 +97,8 @@ def _wake(observed: Observed) -> Switch:
     state, cluster = observed.state, observed.cluster
     if not _is_of_cluster(observed):
         return _of_other_cluster(observed)
-    lost = state.asleep is False and not observed.has_nodes and not observed.has_clock  # such as to its clock
+    # An awake stack can lose its nodes, for example if its clock function stops idle nodes.
+    lost = state.asleep is False and not observed.has_nodes and not observed.has_clock
     if state.groups and (state.asleep is None or lost):
         if observed.has_nodes:
             return _nothing(f"{cluster} already has its nodes.")
@@ -120,9 +127,9 @@ def _obstacle(observed: Observed) -> Switch | None:
     """Why the stack cannot be updated."""
     state, stack = observed.state, observed.stack
     if state.asleep is None:
-        return _refuse(f"{stack} has no nodes that can sleep. `trn destroy` deletes it.")
+        return _refuse(f"{stack} has no nodes that can sleep. `trn destroy` deletes the stack.")
     if state.status not in STEADY:
-        return _refuse(f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`.")
+        return _refuse(f"{stack} is in {state.status}: wait until the operation has ended, or see `trn preflight`.")
     return None
 
 
@@ -130,7 +137,7 @@ def _after_the_end(observed: Observed) -> Switch | None:
     if observed.ends is None or observed.ends > observed.now:
         return None
     ended = minute_text(observed.ends)
-    return _refuse(f"The pilot ended at {ended}. Run `trn extend 8h` first, then wake it.")
+    return _refuse(f"The pilot ended at {ended}. Run `trn extend 8h` first, then `trn wake`.")
 
 
 def _refuse(message: str) -> Switch:

@@ -48,7 +48,7 @@ def _change(entry: Mapping[str, Any]) -> ResourceChange:
 
 
 def _with_detail(known: ChangedProperty, detail: Mapping[str, Any]) -> ChangedProperty:
-    """Merges the entries of a property: its written value, and its change by each resource that it refers to."""
+    """Merge a detail into what is known of a property. A property has one detail for each cause of its change."""
     target, certain = detail["Target"], detail["Evaluation"] == "Static"
     cause = detail.get("CausingEntity", "").partition(".")[0]
     return ChangedProperty(

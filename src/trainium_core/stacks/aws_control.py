@@ -5,7 +5,7 @@ from typing import Any
 
 from trainium_core.stacks.aws_stacks import NO_STACK, SETTLED, AwsStackReader, cluster_of
 from trainium_core.stacks.cluster_resources import TemplateResources, resources_of
-from trainium_core.stacks.description import MadeResource, StackDescription, StackProgress
+from trainium_core.stacks.description import StackDescription, StackProgress, StackResource
 from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
@@ -54,10 +54,10 @@ class AwsStackControl(AwsStackReader):
 
     def _existing_resources(
         self, stack_id: str, template: TemplateResources, others: Collection[str]
-    ) -> Iterator[MadeResource]:
-        kept = {name for name, made in template.items() if made.get("DeletionPolicy") in _KEEPS}
+    ) -> Iterator[StackResource]:
+        kept = {name for name, resource in template.items() if resource.get("DeletionPolicy") in _KEEPS}
         for entry in self.stack_resources(stack_id):
-            yield MadeResource(
+            yield StackResource(
                 kind=entry["ResourceType"],
                 resource_id=entry.get("PhysicalResourceId", ""),
                 kept=entry["LogicalResourceId"] in kept,
@@ -65,7 +65,7 @@ class AwsStackControl(AwsStackReader):
                 other=entry["LogicalResourceId"] in others,
             )
 
-    def _former_resources(self, stack_id: str, others: Collection[str]) -> Iterator[MadeResource]:
+    def _former_resources(self, stack_id: str, others: Collection[str]) -> Iterator[StackResource]:
         """The resources of a deleted stack, from the last event of each."""
         last: dict[tuple[str, str], Mapping[str, Any]] = {}
         for event in self.newest_events(stack_id):
@@ -75,7 +75,7 @@ class AwsStackControl(AwsStackReader):
                 status = event["ResourceStatus"]
                 kept, gone = status == "DELETE_SKIPPED", status == "DELETE_COMPLETE"
                 other = event["LogicalResourceId"] in others
-                yield MadeResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
+                yield StackResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
 
     def _failures(self, stack_id: str) -> Iterator[str]:
         """Why the last deletion of the stack failed, by resource."""
@@ -89,6 +89,6 @@ class AwsStackControl(AwsStackReader):
 
 
 def _others(found: Mapping[str, Any], template: TemplateResources) -> frozenset[str]:
-    """Logical IDs of resources that do not belong to the cluster; none if the stack itself has the cluster's tag."""
+    """Logical IDs of resources that do not belong to the cluster; empty if the stack itself has the cluster's tag."""
     cluster = None if CLUSTER_TAG in tag_values(found.get("Tags")) else cluster_of({}, template)
     return frozenset(template) - resources_of(template, cluster) if cluster else frozenset()

@@ -15,27 +15,27 @@ from trainium_runtime.tags import tag_values
 NO_STACK = ("does not exist",)
 
 SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")
-"""States of a resource whose deletion is over."""
+"""States of a resource that CloudFormation has deleted, or has skipped in a deletion."""
 
 
 class AwsStackReader(AwsService):
-    """CloudFormation's answers about stacks, by name or ID. Raises UnavailableError."""
+    """Reads stacks by name or ID. Methods raise UnavailableError."""
 
     def describe_stack(self, name: str) -> Mapping[str, Any] | None:
-        """None if the stack does not exist. A deleted stack has only its ID."""
+        """The description of a stack; None if the stack does not exist. A deleted stack is found only by its ID."""
         with read_errors("cloudformation:DescribeStacks", absent=NO_STACK):
             (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
             return found
         return None
 
     def describe_stacks(self) -> Sequence[Mapping[str, Any]]:
-        """Every stack that is not deleted."""
+        """The descriptions of all stacks that are not deleted."""
         with read_errors("cloudformation:DescribeStacks"):
             pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
             return [stack for page in pages for stack in page["Stacks"] if stack["StackStatus"] != "DELETE_COMPLETE"]
 
     def deleted_stack_ids(self) -> Sequence[tuple[str, str]]:
-        """Name and ID of each deleted stack that CloudFormation still lists, the last one first."""
+        """Name and ID of each deleted stack that CloudFormation still lists, the newest first."""
         with read_errors("cloudformation:ListStacks"):
             pages = self.client("cloudformation").get_paginator("list_stacks")
             listed = pages.paginate(StackStatusFilter=["DELETE_COMPLETE"])
@@ -56,7 +56,7 @@ class AwsStackReader(AwsService):
                 yield from page["StackEvents"]
 
     def template_resources(self, stack_id: str, status: str) -> TemplateResources:
-        """The resources in the template of a stack, which may be deleted."""
+        """The resources in the template of an existing or deleted stack; empty without the stack or a template."""
         if status == "REVIEW_IN_PROGRESS":
             return {}
         with read_errors("cloudformation:GetTemplate", absent=NO_STACK):
@@ -67,7 +67,7 @@ class AwsStackReader(AwsService):
         return {}
 
     def stack_containing(self, resource_id: str) -> str | None:
-        """The existing stack that contains a resource."""
+        """The name of the existing stack that contains a resource; None if no stack does."""
         with read_errors("cloudformation:DescribeStackResources", absent=NO_STACK):
             answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
             there = [entry["StackName"] for entry in answer["StackResources"] if entry["ResourceStatus"] not in SETTLED]
@@ -75,7 +75,11 @@ class AwsStackReader(AwsService):
         return None
 
     def tag_index(self, cluster: str | None = None) -> Mapping[str, Mapping[str, str]]:
-        """The tags of each resource with the tag trn:cluster, by ARN. cluster: its value. Default: any value."""
+        """The tags of each resource with the tag trn:cluster, by ARN.
+
+        Args:
+            cluster: Value of the tag. Default: any value.
+        """
         wanted = {"Key": CLUSTER_TAG} | ({"Values": [cluster]} if cluster else {})
         with read_errors("tag:GetResources"):
             pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
@@ -84,7 +88,10 @@ class AwsStackReader(AwsService):
 
 
 def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
-    """The cluster, by the tag of a stack or of its resources: the CDK tags stacks only if configured to."""
+    """The name of the cluster, from the tags of a stack, else of its resources; None without the tag trn:cluster.
+
+    The CDK tags stacks only if an app configures stack tags.
+    """
     if CLUSTER_TAG in tags:
         return tags[CLUSTER_TAG]
     return next(iter(clusters_in(resources)), None)
@@ -120,10 +127,10 @@ def _network(resources: TemplateResources) -> StackNetwork | None:
     cidr = _first_property(resources, "AWS::EC2::VPC", "CidrBlock")
     if zone_id is None or cidr is None:
         return None
-    has_lustre = any(made["Type"] == "AWS::FSx::FileSystem" for made in resources.values())
+    has_lustre = any(resource["Type"] == "AWS::FSx::FileSystem" for resource in resources.values())
     return StackNetwork(zone_id=zone_id, cidr=cidr, has_lustre=has_lustre)
 
 
 def _first_property(resources: TemplateResources, resource_type: str, name: str) -> str | None:
-    of_type = (made.get("Properties", {}) for made in resources.values() if made["Type"] == resource_type)
+    of_type = (resource.get("Properties", {}) for resource in resources.values() if resource["Type"] == resource_type)
     return next((properties[name] for properties in of_type if isinstance(properties.get(name), str)), None)

@@ -7,12 +7,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedProperty:
-    """The values before and after the change, as text; None if absent, or not yet known to CloudFormation.
+    """A property that changes, or may change.
 
     Attributes:
-        certain: Whether it changes regardless of the resources that it refers to.
-        causes: Logical IDs of the resources whose change may change it.
-        recreates: Whether its change replaces the resource, or may.
+        before: Value before the change, as text; None if absent or unknown.
+        after: Value after the change, as text; None if absent, or unknown until the update.
+        certain: Whether the property changes regardless of the resources to which it refers.
+        causes: Logical IDs of the resources whose change may change the property.
+        recreates: Whether the change of the property replaces, or may replace, the resource.
     """
 
     before: str | None = None
@@ -24,7 +26,16 @@ class ChangedProperty:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceChange:
-    """A change of one resource. `action` and `replacement` are CloudFormation's terms."""
+    """A change of one resource.
+
+    Attributes:
+        kind: Resource type.
+        action: CloudFormation's term, such as Modify.
+        logical_id: Logical ID of the resource.
+        physical_id: Physical ID of the resource; empty for a new resource.
+        replacement: CloudFormation's term: True, False or Conditional.
+        properties: The properties that change or may change.
+    """
 
     kind: str
     action: str
@@ -42,9 +53,9 @@ class ChangeSets(Protocol):
         ...
 
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
-        """Empty if the change set does not exist: then nothing changes."""
+        """The changes of a change set; empty if it does not exist, because the CDK CLI deletes empty change sets."""
         ...
 
     def delete_change_set(self, stack: str, change_set: str) -> None:
-        """Raises RequestRefusedError."""
+        """Delete a change set, if it exists. Raises RequestRefusedError."""
         ...

@@ -29,31 +29,37 @@ _ATTACHMENTS = (
     "AWS::SNS::TopicPolicy",
     "AWS::Scheduler::Schedule",
 )
-"""Resource types without tags, which belong to the resource that they name."""
+"""Resource types without tags. A resource of these types belongs to the resource to which it refers."""
 
 
 def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
     """The clusters in the tags of resources, in the order of the template."""
-    return tuple(dict.fromkeys(value for made in resources.values() for value in _cluster_tags(made)))
+    return tuple(dict.fromkeys(value for resource in resources.values() for value in _cluster_tags(resource)))
 
 
 def resources_of(resources: TemplateResources, cluster: str) -> frozenset[str]:
-    """Logical IDs of a cluster's resources: tagged ones, this package's functions, and what is attached to them."""
-    own = {name for name, made in resources.items() if cluster in _cluster_tags(made) or _is_custom(made)}
-    for name, made in resources.items():
-        properties = made.get("Properties", {})
-        if str(properties.get("Handler", "")).startswith(_HANDLERS) and not set(_cluster_tags(made)) - {cluster}:
+    """Logical IDs of a cluster's resources.
+
+    These are the tagged resources, this package's functions and custom resources, what is attached to any of these, and
+    the metadata of the CDK.
+    """
+    own = {name for name, resource in resources.items() if cluster in _cluster_tags(resource) or _is_custom(resource)}
+    for name, resource in resources.items():
+        properties = resource.get("Properties", {})
+        if str(properties.get("Handler", "")).startswith(_HANDLERS) and not set(_cluster_tags(resource)) - {cluster}:
             own |= {name, *_references({key: properties.get(key) for key in ("Role", "LoggingConfig")})}
-    attached = {name for name, made in resources.items() if made["Type"] in _ATTACHMENTS and _concerns(made, own)}
-    return frozenset(own | attached | {name for name, made in resources.items() if made["Type"] == _METADATA})
+    attached = {
+        name for name, resource in resources.items() if resource["Type"] in _ATTACHMENTS and _concerns(resource, own)
+    }
+    return frozenset(own | attached | {name for name, resource in resources.items() if resource["Type"] == _METADATA})
 
 
-def _is_custom(made: Mapping[str, Any]) -> bool:
-    return made["Type"].startswith(_CUSTOM)
+def _is_custom(resource: Mapping[str, Any]) -> bool:
+    return resource["Type"].startswith(_CUSTOM)
 
 
-def _concerns(made: Mapping[str, Any], own: Collection[str]) -> bool:
-    properties = made.get("Properties", {})
+def _concerns(resource: Mapping[str, Any], own: Collection[str]) -> bool:
+    properties = resource.get("Properties", {})
     return CLUSTER_TAG in str(properties) or any(name in own for name in _references(properties))
 
 
@@ -73,14 +79,14 @@ def _references(value: Any) -> Iterator[str]:
                     yield from _references(element)
 
 
-def _cluster_tags(made: Mapping[str, Any]) -> Iterator[str]:
-    properties = made.get("Properties", {})
+def _cluster_tags(resource: Mapping[str, Any]) -> Iterator[str]:
+    properties = resource.get("Properties", {})
     for name in _TAG_PROPERTIES:
         yield from _tag_values(properties.get(name))
 
 
 def _tag_values(tags: Any) -> Iterator[str]:
-    """The values of the tag trn:cluster. Services take tags as a list, as a map, or by resource type."""
+    """The values of the tag trn:cluster in a property, which is a list, a map, or has tags by resource type."""
     match tags:
         case {"Key": key, "Value": str(value)}:
             if key == CLUSTER_TAG:

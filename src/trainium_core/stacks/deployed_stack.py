@@ -20,9 +20,13 @@ class DeployedStack:
 
 @dataclass(frozen=True, kw_only=True)
 class StackNetwork:
-    """The network that a stack created. zone_id: of its subnets. cidr: of its VPC.
+    """The network that a stack created.
 
-    has_lustre: whether it contains an FSx for Lustre file system, which a new network would replace with an empty one.
+    Attributes:
+        zone_id: Availability Zone ID of the subnets.
+        cidr: IPv4 block of the VPC.
+        has_lustre: Whether the stack contains an FSx for Lustre file system. CloudFormation would replace the file
+            system with an empty one if it replaced the network.
     """
 
     zone_id: str
@@ -32,7 +36,12 @@ class StackNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class StackContents:
-    """The content of a stack. cluster: from its tags, or None. network: None if it created none."""
+    """The content of a stack.
+
+    Attributes:
+        cluster: The cluster in the tags of the stack or its resources, if any.
+        network: The network that the stack created, if any.
+    """
 
     cluster: str | None
     network: StackNetwork | None = None
@@ -40,9 +49,9 @@ class StackContents:
 
 class Stacks(Protocol):
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        """None if the stack does not exist."""
+        """The stack of this name; None if it does not exist."""
         ...
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
-        """From the template of the stack."""
+        """The content of a stack, from its template and tags."""
         ...

@@ -13,13 +13,13 @@ _REQUEST = re.compile(
     r"( See the details in CloudWatch Log Stream.*)?( ?\(RequestId:.*\))?$",
     re.DOTALL,
 )
-"""CloudFormation's wrapper around the message of a custom resource, such as a gate."""
+"""The text that CloudFormation puts around the message of a custom resource, such as the fleet gate."""
 
 _OTHERWISE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 
 _STATES: Mapping[str, str] = {
-    "ROLLBACK_COMPLETE": "everything it created was deleted; nothing runs",
-    "UPDATE_ROLLBACK_COMPLETE": "the stack is as it was before",
+    "ROLLBACK_COMPLETE": "all created resources were deleted, except retained ones; nothing runs",
+    "UPDATE_ROLLBACK_COMPLETE": "the stack is as it was before the deployment",
     "ROLLBACK_FAILED": "some resources could not be deleted: run `trn destroy`",
     "CREATE_FAILED": "its resources still exist and are billed: run `trn destroy`",
     "UPDATE_ROLLBACK_FAILED": "the stack is between two states: run `cdk rollback`, or `trn destroy`",
@@ -28,9 +28,13 @@ _STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeploymentFailure:
-    """`reasons`: the errors that caused the others. `state`: the state of the stack.
+    """Why a deployment failed.
 
-    cause: what `trn explain` says of the reasons; empty for unknown errors.
+    Attributes:
+        reasons: The original errors.
+        state: The state of the stack, as a sentence.
+        advice: What to do next.
+        cause: The cause of the reasons that `trn explain` shows; empty for unknown errors.
     """
 
     reasons: tuple[str, ...]
@@ -40,19 +44,19 @@ class DeploymentFailure:
 
     @property
     def text(self) -> str:
-        """Reasons, state and advice, in lines."""
+        """Reasons, cause, state and advice, in lines."""
         reasons = "\n".join(f"  {reason}" for reason in self.reasons)
         return f"{reasons}\n{self.summary}"
 
     @property
     def summary(self) -> str:
-        """All of it but the reasons."""
+        """Cause, state and advice, in lines."""
         cause = f"Cause: {self.cause}.\n" if self.cause else ""
         return f"{cause}State: {self.state}.\nNext:  {self.advice}."
 
 
 def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None:
-    """The failure in the events of one deployment, oldest first; None if nothing failed in the stack."""
+    """The failure in the events of one deployment, oldest first; None if the events contain no failure."""
     failed = [event for event in events if event.status.endswith("_FAILED") and not event.of_stack]
     causes = [event for event in failed if event.reason and not _CANCELLED.search(event.reason)]
     of_stack = [event for event in events if event.of_stack]

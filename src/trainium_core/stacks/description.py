@@ -6,13 +6,15 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeResource:
-    """A current or former resource of a stack. `kind`: its CloudFormation type.
+class StackResource:
+    """A current or former resource of a stack.
 
     Attributes:
-        kept: It is, or was, retained when the stack is deleted.
-        gone: CloudFormation has deleted it.
-        other: It does not belong to the cluster.
+        kind: CloudFormation's type of the resource.
+        resource_id: Physical ID; empty until the resource is created.
+        kept: Whether the deletion of the stack retains, or has retained, the resource.
+        gone: Whether CloudFormation has deleted the resource.
+        other: Whether the resource does not belong to the cluster.
     """
 
     kind: str
@@ -24,32 +26,43 @@ class MadeResource:
 
 @dataclass(frozen=True, kw_only=True)
 class StackDescription:
-    """A stack and its resources. `cluster`: the tag trn:cluster of the stack or its resources, if any."""
+    """A stack and its resources.
+
+    Attributes:
+        cluster: Value of the tag trn:cluster of the stack or its resources, if any.
+        protected: Whether the stack has termination protection.
+    """
 
     name: str
     stack_id: str
     status: str
     cluster: str | None
     protected: bool = False
-    resources: tuple[MadeResource, ...] = ()
+    resources: tuple[StackResource, ...] = ()
 
     def ids(self, kind: str) -> tuple[str, ...]:
-        """Physical IDs of the cluster's resources of a kind that are deleted with the stack and still exist."""
+        """Physical IDs of the cluster's resources of a type that still exist, and are deleted with the stack."""
         return tuple(
-            made.resource_id
-            for made in self.resources
-            if made.kind == kind and not (made.kept or made.gone or made.other)
+            resource.resource_id
+            for resource in self.resources
+            if resource.kind == kind and not (resource.kept or resource.gone or resource.other)
         )
 
     @property
-    def others(self) -> tuple[MadeResource, ...]:
-        """Other resources in the stack, which would be deleted with it."""
-        return tuple(made for made in self.resources if made.other and not (made.kept or made.gone))
+    def others(self) -> tuple[StackResource, ...]:
+        """The resources that do not belong to the cluster, and would be deleted with the stack."""
+        return tuple(resource for resource in self.resources if resource.other and not (resource.kept or resource.gone))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackProgress:
-    """The state of a deletion. `left`: remaining resources. `failures`: errors by resource."""
+    """The state of a deletion.
+
+    Attributes:
+        status: Status of the stack.
+        left: Number of remaining resources.
+        failures: Why the last deletion failed, by resource.
+    """
 
     status: str
     left: int = 0
@@ -66,7 +79,7 @@ class Stacks(Protocol):
     def stack_progress(self, stack_id: str) -> StackProgress: ...
 
     def stack_containing(self, resource_id: str) -> str | None:
-        """The existing stack that contains a resource."""
+        """The name of the existing stack that contains a resource; None if no stack does."""
         ...
 
     def delete_stack(self, stack_id: str) -> None: ...

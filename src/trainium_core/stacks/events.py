@@ -10,7 +10,12 @@ from trainium_core.polling import Polling
 
 @dataclass(frozen=True, kw_only=True)
 class StackEvent:
-    """An event of a resource, or of the stack itself (`of_stack`)."""
+    """An event of a resource, or of the stack itself.
+
+    Attributes:
+        kind: CloudFormation's type of the resource.
+        of_stack: Whether the event is of the stack itself.
+    """
 
     kind: str
     logical_id: str
@@ -21,13 +26,13 @@ class StackEvent:
 
 
 def stack_status(events: Sequence[StackEvent]) -> str:
-    """The stack's status from its events, oldest first; empty if they do not contain it."""
+    """The status of a stack, from its events, oldest first; empty if no event is of the stack itself."""
     return next((event.status for event in reversed(events) if event.of_stack), "")
 
 
 class StackEvents(Protocol):
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
-        """The events after the one with the ID `after`, oldest first; empty without the stack."""
+        """The events after the event with the ID `after`, oldest first; empty without the stack."""
         ...
 
     def last_event(self, stack: str) -> str | None:
@@ -43,7 +48,21 @@ def follow(
     on_progress: Callable[[str], None],
     pause: Callable[[float], None],
 ) -> Sequence[StackEvent]:
-    """The events after `after`, until the stack has reached a final status. Raises UnavailableError."""
+    """Wait until a stack has reached a final status.
+
+    Args:
+        account: Reads the events.
+        stack: Name or ID of the stack.
+        after: ID of the last event before the change. Default: events from the creation of the stack.
+        on_progress: Called with messages about the progress.
+        pause: Waits for a number of seconds.
+
+    Returns:
+        The events after `after`, oldest first.
+
+    Raises:
+        UnavailableError: CloudFormation has not answered several times in a row.
+    """
     polling = Polling(pause)
     while True:
         events: Sequence[StackEvent] = ()
@@ -58,7 +77,7 @@ def follow(
 
 
 def _current_resource(events: Sequence[StackEvent]) -> str:
-    """The resource in progress: the last one that has started and not ended."""
+    """The status of a resource in progress, or else of the last event."""
     at_work = {event.logical_id: event for event in events if not event.of_stack}
     busy = [event for event in at_work.values() if event.status.endswith("_IN_PROGRESS")]
     shown = (busy or list(events))[-1]

@@ -19,7 +19,15 @@ class Buckets(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FsxFileSystem:
-    """An FSx file system. `kind` and `state` are FSx's terms; `mount_name` is empty unless it is a Lustre one."""
+    """An FSx file system.
+
+    Attributes:
+        kind: FSx's term, such as LUSTRE.
+        state: FSx's term, such as AVAILABLE.
+        subnet_id: The first subnet of the file system.
+        mount_name: Mount name of a Lustre file system; empty for other types.
+        security_group_ids: Security groups of the network interfaces.
+    """
 
     file_system_id: str
     kind: str
@@ -32,7 +40,11 @@ class FsxFileSystem:
 
 @dataclass(frozen=True, kw_only=True)
 class MountTarget:
-    """A mount target of an EFS file system. `clusters`: the tags trn:cluster of its security groups."""
+    """A mount target of an EFS file system.
+
+    Attributes:
+        clusters: Values of the tag trn:cluster of the security groups.
+    """
 
     zone_id: str
     vpc_id: str
@@ -43,7 +55,11 @@ class MountTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class EfsFileSystem:
-    """An EFS file system. `only_zone_id`: the zone of a One Zone file system."""
+    """An EFS file system.
+
+    Attributes:
+        only_zone_id: Availability Zone ID of a One Zone file system; None for a regional file system.
+    """
 
     file_system_id: str
     state: str

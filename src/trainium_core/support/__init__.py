@@ -1,1 +1,1 @@
-"""The support archive: data for diagnosing a deployment, without secrets."""
+"""The support archive: data for diagnosing a deployment. Only logs, which are optional, may contain secrets."""

@@ -16,7 +16,12 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of the archive. name: of its file, or of its folder if it has several files."""
+    """A part of the archive.
+
+    Attributes:
+        name: Name of the file, or of the folder of several files.
+        gather: Returns the text of the file, or texts by file name.
+    """
 
     name: str
     gather: Callable[[], str | Mapping[str, str]]
@@ -24,7 +29,12 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class SupportFiles:
-    """Texts by file name, and the reasons for missing parts by name."""
+    """The content of the archive.
+
+    Attributes:
+        files: Texts by file name.
+        unavailable: Reasons for missing parts, by the name of the part.
+    """
 
     files: Mapping[str, str]
     unavailable: Mapping[str, str]
@@ -48,7 +58,16 @@ def gather(parts: Sequence[Part]) -> SupportFiles:
 
 
 def write_archive(gathered: SupportFiles, *, folder: str, made: datetime) -> bytes:
-    """A .tar.gz with everything below `folder`, and a manifest of included and missing parts."""
+    """Write a .tar.gz archive.
+
+    Args:
+        gathered: The files.
+        folder: The folder in the archive.
+        made: Time of the archive.
+
+    Returns:
+        The archive, with a manifest of included files and missing parts.
+    """
     manifest = {
         "made": made.isoformat(),
         "files": {name: len(text.encode()) for name, text in sorted(gathered.files.items())},

@@ -1,4 +1,4 @@
-"""Reads the ends of logs of a stack, its functions and its nodes."""
+"""Reads the last events of a stack, and the last lines of the logs of its functions and nodes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -22,13 +22,13 @@ class AwsSupport(AwsFleets):
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
         if self.describe_stack(stack) is None:
             stack = next((stack_id for name, stack_id in self.deleted_stack_ids() if name == stack), stack)
-        left_out = ("StackId", "EventId", "StackName", "ResourceProperties", "ClientRequestToken")
+        omitted = ("StackId", "EventId", "StackName", "ResourceProperties", "ClientRequestToken")
         newest = islice(self.newest_events(stack), _EVENTS)
-        return [{key: value for key, value in event.items() if key not in left_out} for event in newest]
+        return [{key: value for key, value in event.items() if key not in omitted} for event in newest]
 
     def functions_logs(self, stack: str) -> Mapping[str, str]:
-        made = self.stack_resources(stack)
-        groups = [each["PhysicalResourceId"] for each in made if each["ResourceType"] == "AWS::Logs::LogGroup"]
+        resources = self.stack_resources(stack)
+        groups = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::Logs::LogGroup"]
         return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:

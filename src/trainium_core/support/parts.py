@@ -23,33 +23,33 @@ class SupportAccount(Protocol):
     """Methods raise UnavailableError if AWS does not answer."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """The newest events of a stack, newest first; of the last stack of that name if it was deleted."""
+        """The last events of a stack, or else of the last deleted stack of this name, newest first."""
         ...
 
     def functions_logs(self, stack: str) -> Mapping[str, str]:
-        """The end of each log group of a stack, by name."""
+        """The last lines of each log group of a stack, by file name."""
         ...
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        """The end of the log that each node stored, by instance ID."""
+        """The end of the logs that nodes stored, of the last nodes that did, by file name."""
         ...
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """Recent activities of a stack's Auto Scaling group, newest first."""
+        """The last activities of a stack's Auto Scaling group, newest first."""
         ...
 
     def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
-        """The end of the console of each instance, or why there is none."""
+        """The end of the console output of the first instances, or why there is none, by file name."""
         ...
 
 
 SETTINGS_FILE = "settings.json"
 _FILES = ("catalog", "prices")
-"""Settings that stand for the content of a user's file."""
+"""Settings whose values are the content of a user's file."""
 
 
 def settings_part(plan: Plan) -> Part:
-    """Every setting with its value; for the setup script, only its length and digest."""
+    """The settings with their values, without catalogue and prices; of the setup script, only length and digest."""
 
     def settings() -> str:
         values = {name: as_written(setting_value(plan, name)) for name in SETTINGS if name not in _FILES}
@@ -62,14 +62,23 @@ def settings_part(plan: Plan) -> Part:
 
 
 def problems_part(error: PlanError) -> Part:
-    """The problems of the settings, if there is no plan."""
+    """The problems of settings that are not a valid plan."""
     return Part(name=SETTINGS_FILE, gather=lambda: as_json({"problems": [*map(asdict, error.problems)]}))
 
 
 def account_parts(
     plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
-    """Structured records of the account. stacks: whose events to include. node_stack: the stack of the nodes."""
+    """Structured records of the account.
+
+    Args:
+        plan: The plan.
+        stacks: Names of the stacks whose events are included.
+        account: The account, for the preflight.
+        nodes: Reads the nodes.
+        history: Reads events and scaling activities.
+        node_stack: Name of the stack of the nodes.
+    """
 
     def node_table() -> str:
         found = _report(plan, nodes, node_stack)
@@ -90,7 +99,7 @@ def account_parts(
 def log_parts(
     plan: Plan, stacks: Sequence[str], *, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
-    """Raw logs of functions and nodes, and consoles of nodes that are not proven. They may contain secrets."""
+    """Raw logs of functions and nodes, and consoles of nodes that are not proven. These may contain secrets."""
 
     def consoles() -> Mapping[str, str]:
         found = _report(plan, nodes, node_stack)
@@ -115,5 +124,5 @@ def _written(read: Callable[[str], Any], stack: str) -> Callable[[], str]:
 
 
 def as_json(value: Any) -> str:
-    """The text of a file."""
+    """The text of a JSON file."""
     return json.dumps(value, indent=2, default=str) + "\n"

@@ -10,11 +10,12 @@ from trainium_core.stacks.description import Stacks
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Something that runs, and is billed.
+    """Something that runs and is billed, such as a job.
 
     Attributes:
-        kind: The engine's name of it, in the singular.
-        stopping: Whether it has been stopped, and is ending.
+        kind: The engine's name of the kind of workload, in the singular.
+        work_id: The ID with which the engine stops the workload.
+        stopping: Whether the workload was stopped, and has not ended yet.
     """
 
     kind: str
@@ -36,41 +37,54 @@ class Leftover:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredBytes:
-    """The amount of stored data. `at_least`: counting stopped before the end."""
+    """The amount of stored data.
+
+    Attributes:
+        count: Number of bytes.
+        at_least: Whether counting stopped before the end, so that more may be stored.
+    """
 
     count: int
     at_least: bool = False
 
 
 class TeardownAccount(Stacks, NoticeAccount, Protocol):
-    """All requests. Reads raise UnavailableError, changes RequestRefusedError."""
+    """The requests of a teardown. Reads raise UnavailableError, changes RequestRefusedError."""
 
     def running_workloads(
         self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
     ) -> Sequence[Workload]:
-        """Running workloads of the cluster on these engines, by name and tag."""
+        """The running workloads of the cluster on these engines."""
         ...
 
     def stop(self, work: Workload) -> None: ...
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
-        """Empty also for a missing bucket."""
+        """The tags of a bucket; empty without tags or without the bucket."""
         ...
 
     def delete_some(self, bucket: str) -> int:
-        """Delete one request's worth of versions, delete markers and unfinished uploads; 0 if the bucket is empty."""
+        """Delete as many versions and delete markers, or else unfinished uploads, as one request lists.
+
+        Returns:
+            The number of deleted entries; 0 if the bucket is empty.
+        """
         ...
 
     def delete_bucket(self, name: str) -> None: ...
 
     def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
-        """Log groups by stack name, other resources by the cluster's tag; only unattached network interfaces."""
+        """Resources that may belong to the cluster.
+
+        Log groups are found by the names of stacks and services, other resources by the cluster's tag. Attached network
+        interfaces are not included.
+        """
         ...
 
     def delete_leftover(self, leftover: Leftover) -> None: ...
 
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
-        """The stored or billed size of a bucket or file system; None if it does not exist."""
+        """The data in a bucket or EFS file system, or the capacity of an FSx file system; None if it does not exist."""
         ...
 
     def imported_models(self, cluster: str) -> Sequence[str]:

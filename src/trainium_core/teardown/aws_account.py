@@ -125,7 +125,7 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
         return None
 
     def _in_fsx(self, file_system_id: str) -> StoredBytes | None:
-        """The billed size: its capacity, not its use."""
+        """The capacity of the file system, which is billed regardless of use."""
         with read_errors("fsx:DescribeFileSystems", absent=("FileSystemNotFound",)):
             (entry,) = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"]
             return StoredBytes(count=entry["StorageCapacity"] * _GIB)

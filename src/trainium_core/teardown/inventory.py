@@ -1,4 +1,4 @@
-"""What a teardown would delete and retain, for the confirmation."""
+"""Lists what a teardown would delete and retain, for the confirmation."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -9,7 +9,7 @@ from decimal import Decimal
 from trainium_core.plan import Plan
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
-from trainium_core.stacks.description import MadeResource, StackDescription
+from trainium_core.stacks.description import StackDescription, StackResource
 from trainium_core.teardown.account import StoredBytes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, count, ours
@@ -27,7 +27,13 @@ _HIDDEN = "AWS::CDK::Metadata"
 
 @dataclass(frozen=True, kw_only=True)
 class DeletedItem:
-    """An item that will be deleted. `detail`: what is lost with it."""
+    """An item that will be deleted or stopped.
+
+    Attributes:
+        what: Kind of the item.
+        name: Name or ID of the item.
+        detail: State or content of the item.
+    """
 
     what: str
     name: str
@@ -36,7 +42,14 @@ class DeletedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class RetainedResource:
-    """A retained resource. `month_usd`: monthly cost of its content in US dollars; None if unknown."""
+    """A retained resource.
+
+    Attributes:
+        kind: CloudFormation's type of the resource.
+        resource_id: Physical ID or ARN.
+        stored: The amount of stored data; None if unknown.
+        month_usd: Monthly cost of the stored data in US dollars; None if unknown.
+    """
 
     kind: str
     resource_id: str
@@ -46,7 +59,13 @@ class RetainedResource:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """`unknown`: what could not be read, and why."""
+    """What a teardown would delete and retain.
+
+    Attributes:
+        going: Items that will be deleted or stopped.
+        kept: Resources that are retained.
+        unknown: What could not be read, and why.
+    """
 
     going: tuple[DeletedItem, ...]
     kept: tuple[RetainedResource, ...]
@@ -54,7 +73,14 @@ class Inventory:
 
 
 def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
-    """List what is deleted and what is retained. What cannot be read is listed too."""
+    """List what a teardown deletes and retains.
+
+    Args:
+        account: The account.
+        scope: The stacks of the cluster.
+        plan: The plan, for the region and the user's prices.
+        prices: AWS's prices. None: only the prices of the plan and of the snapshot.
+    """
     survey = _Survey(account, scope)
     going = tuple(survey.going())
     retained = (*kept(account, scope, plan, prices=prices), *_handed_over(account, scope.cluster))
@@ -62,37 +88,37 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
 
 
 def _handed_over(account: TeardownAccount, cluster: str) -> Iterator[RetainedResource]:
-    """Models in Bedrock. If the tag index cannot be read, the search for the cluster's stacks has reported that."""
+    """Models in Bedrock. If the tag index cannot be read, the search for stacks has already reported the error."""
     with suppress(UnavailableError):
         for arn in account.imported_models(cluster):
             yield RetainedResource(kind="AWS::Bedrock::ImportedModel", resource_id=arn, stored=None, month_usd=None)
 
 
 def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
-    """Retained resources of the stacks that still exist, with their cost."""
-    sizes = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
+    """The existing resources that the stacks retain, or have retained, with their cost."""
+    sizes = [(resource, _size(account, resource)) for resource in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
-    wanted = [items[made.kind] for made, size in sizes if size is not None and made.kind in items]
+    wanted = [items[resource.kind] for resource, size in sizes if size is not None and resource.kind in items]
     found = quotes(wanted, own=plan.prices, aws=prices).prices
     usd = {kind: price.usd for kind, item in items.items() if (price := found.get(item)) is not None}
     return tuple(
         RetainedResource(
-            kind=made.kind,
-            resource_id=made.resource_id,
+            kind=resource.kind,
+            resource_id=resource.resource_id,
             stored=None if isinstance(size, str) else size,
-            month_usd=_month(size, usd.get(made.kind)),
+            month_usd=_month(size, usd.get(resource.kind)),
         )
-        for made, size in sizes
+        for resource, size in sizes
         if size is not None
     )
 
 
-def _size(account: TeardownAccount, made: MadeResource) -> StoredBytes | str | None:
-    """None if the resource does not exist; text if its existence or size is unknown."""
-    if made.kind not in _PRODUCTS:
+def _size(account: TeardownAccount, resource: StackResource) -> StoredBytes | str | None:
+    """The size of a resource; None if it does not exist; text if existence or size is unknown."""
+    if resource.kind not in _PRODUCTS:
         return "no size"
     try:
-        return account.stored(made.kind, made.resource_id)
+        return account.stored(resource.kind, resource.resource_id)
     except UnavailableError as error:
         return str(error)
 
@@ -143,7 +169,7 @@ class _Survey:
 
     @contextmanager
     def _noting(self, what: str) -> Generator[None]:
-        """Note what could not be read."""
+        """A context that records an UnavailableError as unknown."""
         try:
             yield
         except UnavailableError as error:
@@ -151,11 +177,15 @@ class _Survey:
 
 
 def _in_stack(stack: StackDescription) -> Iterator[DeletedItem]:
-    """A stack, and what is lost with it."""
-    kinds = Counter(made.kind for made in stack.resources if not (made.kept or made.gone or made.kind == _HIDDEN))
+    """A stack, and the data that is lost with it."""
+    kinds = Counter(
+        resource.kind
+        for resource in stack.resources
+        if not (resource.kept or resource.gone or resource.kind == _HIDDEN)
+    )
     yield DeletedItem(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
     if stack.others:
-        lost = f"{count(len(stack.others), 'resource')} that are not the cluster's"
+        lost = f"{count(len(stack.others), 'resource')} outside the cluster"
         yield DeletedItem(what="of stack", name=stack.name, detail=lost)
     for kind, what in _DATA.items():
         for name in stack.ids(kind):

@@ -1,4 +1,4 @@
-"""Notifies the nodes of their end, and waits while jobs save their state."""
+"""Notifies the nodes of their termination, and waits while jobs save their state."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -11,7 +11,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)
-"""The same as for a spot instance. A node reads its notices every 30 seconds."""
+"""The default time between the notice and the termination of the nodes; the same as for a spot instance."""
 
 _REMEMBERED = timedelta(hours=1)
 _UP = ("pending", "running")
@@ -23,9 +23,20 @@ def utc_now() -> datetime:
 
 @dataclass
 class NotifyNodes:
-    """Notifies the nodes of a stack of their end, and waits until then. An earlier notice counts.
+    """A step that notifies the nodes of a stack of their termination, and waits until its time.
 
-    kind: name of the notice, such as destroy. groups: the nodes' Auto Scaling groups.
+    A notice of an earlier attempt is used, if its time is not later than requested.
+
+    Attributes:
+        account: The account.
+        stack: Name of the stack of the nodes; None if no stack has nodes.
+        groups: Auto Scaling groups of the nodes.
+        kind: Name of the notice, such as destroy.
+        reason: Reason in the notice.
+        grace: Time between notice and termination; none to send no notice.
+        now: Returns the current time.
+        name: Name of the step.
+        ends: Time of the termination, once the nodes are notified.
     """
 
     account: NoticeAccount
@@ -48,11 +59,11 @@ class NotifyNodes:
             return Progress(state="done", message="no node runs")
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
-            return Progress(state="done", message="none: no node was ever proven, so none can be notified")
+            return Progress(state="done", message="not sent: there is no membership yet, from which nodes read notices")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
-            return Progress(state="done", message=f"{count(running, 'node')} were already notified")
-        message = f"{count(running, 'node')} notified of their end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
+            return Progress(state="done", message=f"sent: {count(running, 'node')} notified, and the time has passed")
+        message = f"{count(running, 'node')} notified of termination at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
         return Progress(state="waiting", message=f"{message}; jobs save their state")
 
     def withdraw(self) -> None:
@@ -66,7 +77,7 @@ class NotifyNodes:
         return sum(number for group in groups for state, number in group.instances.items() if state in _UP)
 
     def _announced_end(self) -> datetime | None:
-        """The end in an earlier notice of this kind, unless it is long past or later than the requested one."""
+        """The time in an earlier notice of this kind, unless that time is long past, or later than requested."""
         assert self.stack is not None
         now = self.now()
         for notice in self.account.notices(self.stack):

@@ -1,4 +1,4 @@
-"""Runs the steps of a teardown in order, each until it is done, is stuck, or gets no answer."""
+"""Runs the steps of a teardown in order, each until it is done or stuck, or AWS does not answer."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ _HOW_TO_CONTINUE = (
     "remove the cluster from its app and deploy the app, or run `trn destroy --whole-stacks` to delete the whole stack"
 )
 _SHOWN = 4
-"""The number of resource types that are listed."""
+"""The number of resource types that are named."""
 
 OnProgress = Callable[[str, Progress], None]
 Pause = Callable[[float], None]
@@ -38,7 +38,14 @@ Pause = Callable[[float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of a step. `counts`: whether it affects the verdict; false if a later step replaced it."""
+    """The result of a step.
+
+    Attributes:
+        step: Name of the step.
+        state: `unknown` if AWS did not answer, `not tried` if an earlier step failed.
+        message: Details for people.
+        counts: Whether the result affects the verdict; false if the result of a later step includes it.
+    """
 
     step: str
     state: Literal["done", "stuck", "unknown", "not tried"]
@@ -65,9 +72,12 @@ def take_down(
         scope: The stacks of the cluster.
         on_progress: Called with the name of the step and its progress, after every poll.
         pause: Waits for a number of seconds.
-        grace: The time that running nodes get before they end.
+        grace: Time between the notice to running nodes and their termination.
         now: Returns the current time.
-        when_interrupted: Returns a context for the withdrawal of the notice at Ctrl-C.
+        when_interrupted: Returns a context for withdrawing the notice after Ctrl-C.
+
+    Returns:
+        The results of the steps.
     """
     if scope.protected:
         return tuple(_protected(name) for name in scope.protected)
@@ -92,7 +102,8 @@ def take_down(
     staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
-        # CloudFormation has ended the nodes and emptied the buckets. It stops no job elsewhere, and no retained node.
+        # CloudFormation has terminated the nodes and deleted the buckets, but not retained nodes, and no jobs that run
+        # outside the stacks.
         named = ((StopWorkloads.name, scope.has_outliving_workloads), (EmptyGroups.name, scope.retained_groups))
         counting = [name for name, counts in named if counts]
         preparations = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in preparations]
@@ -103,7 +114,11 @@ def take_down(
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
-    """Whether anything of the cluster is left. A resource with an unknown state counts as left."""
+    """Whether anything of the cluster is left.
+
+    Returns:
+        `left` if a step is stuck; `unknown` if AWS did not answer or a step was not tried; otherwise `gone`.
+    """
     states = {outcome.state for outcome in outcomes if outcome.counts}
     if states & {"stuck", "not tried"}:
         return "left" if "stuck" in states else "unknown"
@@ -111,7 +126,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
 
 
 def run_step(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
-    """Repeat a step until it is done, is stuck, or gets no answer several times in a row."""
+    """Repeat a step until it is done or stuck, or AWS has not answered several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
         progress = Progress(state="waiting", message="no answer")
@@ -148,11 +163,11 @@ def _shared_stack(stack: StackDescription) -> Outcome:
 
 def others_sentence(stack: StackDescription) -> str:
     """The other resources in a stack."""
-    kinds = Counter(made.kind for made in stack.others)
+    kinds = Counter(resource.kind for resource in stack.others)
     shown = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common(_SHOWN))
     more = len(kinds) - _SHOWN
-    return f"it also has {shown}{f' and {more} more types' if more > 0 else ''}, which are not the cluster's"
+    return f"it also has {shown}{f' and resources of {more} other types' if more > 0 else ''}, outside the cluster"
 
 
 def _not_tried(step: Step) -> Outcome:
-    return Outcome(step=step.name, state="not tried", message="waits until the stacks are deleted")
+    return Outcome(step=step.name, state="not tried", message="stacks are left")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from trainium_core.engines.engine import ServiceLogs
 from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
 from trainium_core.naming import stack_names
-from trainium_core.stacks.description import MadeResource, StackDescription, Stacks
+from trainium_core.stacks.description import StackDescription, StackResource, Stacks
 from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
@@ -20,12 +20,12 @@ _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
 
 def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
-    """Whether a resource belongs to the cluster: it has the tag, and no other stack created it.
+    """Whether a resource belongs to the cluster: it has the cluster's tag, and was not created by another's stack.
 
     Args:
         tags: The tags of the resource.
         cluster: Name of the cluster.
-        stacks: Stacks of the cluster with unusual names.
+        stacks: Names of the cluster's stacks that differ from the usual names.
     """
     made_by = tags.get(_STACK_TAG)
     own = made_by is None or made_by in (*stack_names(cluster).values(), *stacks)
@@ -34,9 +34,14 @@ def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collect
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The stacks of a cluster. `foreign`: existing stacks with one of our names that belong to something else.
+    """The stacks of a cluster.
 
-    `whole_stacks`: delete also stacks that contain other resources.
+    Attributes:
+        cluster: Name of the cluster.
+        existing: Existing stacks of the cluster.
+        deleted: Deleted stacks of the cluster that CloudFormation still lists.
+        foreign: Existing stacks with a usual name of the cluster's stacks that do not belong to the cluster.
+        whole_stacks: Whether stacks that contain other resources are deleted too.
     """
 
     cluster: str
@@ -73,8 +78,8 @@ class Scope:
 
     @property
     def retained_groups(self) -> tuple[str, ...]:
-        """Groups that the stacks retain, or have retained. Their nodes keep running without the stack."""
-        return tuple(made.resource_id for made in self.kept if made.kind == GROUP)
+        """Auto Scaling groups that the stacks retain, or have retained. Their nodes keep running without the stack."""
+        return tuple(resource.resource_id for resource in self.kept if resource.kind == GROUP)
 
     @property
     def state_machines(self) -> tuple[str, ...]:
@@ -82,7 +87,10 @@ class Scope:
 
     @property
     def engines_with_workloads(self) -> tuple[str, ...]:
-        """Engines with jobs to stop: those of an existing stack, and of a deleted one whose jobs run without it."""
+        """Keys of the engines with workloads to stop.
+
+        These are the engines of existing stacks, and of deleted stacks whose workloads run without the stack.
+        """
         existing, deleted = ({stack.name for stack in stacks} for stacks in (self.existing, self.deleted))
         own = stack_names(self.cluster)
         return tuple(
@@ -94,7 +102,7 @@ class Scope:
 
     @property
     def has_outliving_workloads(self) -> bool:
-        """Whether such jobs may run, and be billed, without a stack."""
+        """Whether workloads may run, and be billed, without a stack."""
         found = (ENGINES[key].workloads for key in self.engines_with_workloads)
         return any(workloads is not None and not workloads.end_with_stack for workloads in found)
 
@@ -113,16 +121,21 @@ class Scope:
 
     @property
     def buckets(self) -> tuple[str, ...]:
-        """Buckets of the stacks, and those that CloudFormation left of deleted stacks."""
+        """Buckets of the stacks to delete, and buckets of deleted stacks that CloudFormation did not delete."""
         return tuple(name for stack in (*self.going, *self.deleted) for name in stack.ids(BUCKET))
 
     @property
-    def kept(self) -> tuple[MadeResource, ...]:
+    def kept(self) -> tuple[StackResource, ...]:
         """Resources that the stacks retain, or have retained."""
-        return tuple(made for stack in (*self.existing, *self.deleted) for made in stack.resources if made.kept)
+        return tuple(
+            resource for stack in (*self.existing, *self.deleted) for resource in stack.resources if resource.kept
+        )
 
     def owns(self, leftover: Leftover) -> bool:
-        """Whether a resource outside the stacks belongs to the cluster; a log group without tags, by its name."""
+        """Whether a resource outside the stacks belongs to the cluster, by its tags.
+
+        A log group without tags belongs to the cluster by its name.
+        """
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
             return name in self._log_group_names() or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
@@ -130,15 +143,17 @@ class Scope:
 
     def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
         """Whether a stack has, or had, the resource whose ID is at the end of the log group's name."""
-        made = (made for stack in (*self.existing, *self.deleted) for made in stack.resources)
-        ids = (resource.resource_id.rpartition("/")[2] for resource in made if resource.kind == logs.resource_type)
+        resources = (resource for stack in (*self.existing, *self.deleted) for resource in stack.resources)
+        ids = (each.resource_id.rpartition("/")[2] for each in resources if each.kind == logs.resource_type)
         return log_group.startswith(logs.prefix) and log_group.rpartition("/")[2] in ids
 
     def _log_group_names(self) -> Iterator[str]:
         for stack in (*self.existing, *self.deleted):
             yield from stack.ids(_LOG_GROUP)
-            # Lambda creates this group for a function with permission to, even after our own group is deleted.
-            yield from (f"/aws/lambda/{made.resource_id}" for made in stack.resources if made.kind == _FUNCTION)
+            # Lambda creates this group if the function's role allows it, even after the stack's log group was deleted.
+            yield from (
+                f"/aws/lambda/{resource.resource_id}" for resource in stack.resources if resource.kind == _FUNCTION
+            )
 
     def _ids_in(self, kind: str) -> tuple[str, ...]:
         return tuple(resource_id for stack in self.existing for resource_id in stack.ids(kind))
@@ -150,8 +165,8 @@ def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), 
     Args:
         account: The account.
         cluster: Name of the cluster.
-        located: Stacks that contain parts of the cluster, whatever their names.
-        whole_stacks: Delete also stacks that contain other resources.
+        located: Names of stacks that contain resources of the cluster.
+        whole_stacks: Whether stacks that contain other resources are deleted too.
 
     Raises:
         UnavailableError: AWS did not answer.

@@ -1,4 +1,4 @@
-"""The steps of a teardown. Each reads the state, makes the missing calls, and can be repeated."""
+"""The steps of a teardown. Each step reads the state, makes the missing changes, and can be repeated."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """The progress of a step, as text.
+    """The progress of a step.
 
     Attributes:
-        waiting: AWS is working.
-        working: The step did a part, and can continue at once.
-        stuck: The step cannot finish.
+        state: `waiting` while AWS works; `working` if the step has done a part and can continue at once; `stuck` if it
+            cannot finish; or `done`.
+        message: Details for people.
     """
 
     state: Literal["done", "working", "waiting", "stuck"]
@@ -28,13 +28,18 @@ class Progress:
 
 
 class Step(Protocol):
-    """Stores nothing that it cannot read again, so an interrupted teardown can start again."""
+    """A step of a teardown. It reads its state from AWS, so that an interrupted teardown can be repeated."""
 
     @property
     def name(self) -> str: ...
 
     def advance(self) -> Progress:
-        """Raises UnavailableError and RequestRefusedError."""
+        """Do a part of the step.
+
+        Raises:
+            UnavailableError: AWS does not answer.
+            RequestRefusedError: AWS refused a change.
+        """
         ...
 
 
@@ -44,12 +49,12 @@ def count(number: int, what: str) -> str:
 
 
 _IDLE_LIMIT = 60
-"""Polls, about ten minutes, until a group that ends no instances is left to CloudFormation."""
+"""The number of polls, in about ten minutes, after which a group that terminates no instances is stuck."""
 
 
 @dataclass
 class StopWorkloads:
-    """Stops state machines, which would restart jobs, then jobs and warm pools, and waits for their end."""
+    """Stops jobs, warm pools, and state machines that would restart jobs, and waits until they have ended."""
 
     account: TeardownAccount
     scope: Scope
@@ -59,7 +64,7 @@ class StopWorkloads:
     def advance(self) -> Progress:
         engines = self.scope.engines_with_workloads
         if not engines:
-            return Progress(state="done", message="jobs run on the nodes, and end with them")
+            return Progress(state="done", message="jobs run only on nodes, and end with them")
         work = self.account.running_workloads(
             engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
         )
@@ -79,8 +84,15 @@ class StopWorkloads:
 class EmptyGroups:
     """Sets the desired size of the groups to 0 and waits until EC2 has terminated every instance.
 
-    A placement group with instances cannot be deleted. for_good: a group whose size something else raises again may not
-    launch instances any more.
+    A placement group with instances cannot be deleted.
+
+    Attributes:
+        account: The account.
+        groups: Names of the groups.
+        for_good: Whether to set the maximum size of a group to 0 too, if its desired size is raised meanwhile.
+        name: Name of the step.
+        idle: Number of consecutive polls in which no group terminated instances.
+        seen_at_0: Groups whose desired size has been 0.
     """
 
     account: NoticeAccount
@@ -94,8 +106,8 @@ class EmptyGroups:
         groups = self.account.node_groups(self.groups)
         for group in groups:
             if group.wanted:
-                # Something raised the size again, such as the clock of a Capacity Block, so the maximum is set too.
-                # Not at once: after an interrupted teardown, users may need the nodes.
+                # The maximum size is set too if something has raised the desired size again, such as the clock of a
+                # Capacity Block. It is not set at first: users may need the nodes after an interrupted teardown.
                 self.account.empty_group(group.name, for_good=self.for_good and group.name in self.seen_at_0)
             else:
                 self.seen_at_0.add(group.name)
@@ -108,14 +120,21 @@ class EmptyGroups:
         if self.idle == _IDLE_LIMIT:
             why = "protected from scale-in, or in standby?"
             return Progress(state="stuck", message=f"{message}, although the desired size of the group is 0: {why}")
-        return Progress(state="waiting", message=f"{message}; Trainium nodes may take more than 15 minutes to end")
+        return Progress(state="waiting", message=f"{message}; Trainium nodes may take over 15 minutes to shut down")
 
 
 @dataclass
 class EmptyBuckets:
     """Deletes every version, delete marker and unfinished upload of the buckets that may be emptied.
 
-    also_delete: delete the buckets too, which no stack contains. One refusal does not affect the others.
+    A refusal for one bucket does not affect other buckets.
+
+    Attributes:
+        account: The account.
+        scope: The stacks of the cluster.
+        also_delete: Whether to delete the buckets too, because no stack deletes them.
+        deleted: Number of deleted versions, delete markers and uploads.
+        refused: Reasons of refusals, by bucket.
     """
 
     account: TeardownAccount
@@ -149,7 +168,7 @@ class EmptyBuckets:
         return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
 
     def _advance(self, bucket: str) -> str | None:
-        """Do a part of the work on a bucket; None if there is none."""
+        """Do a part of the work on a bucket. Returns a message about it; None if nothing is left to do."""
         if not self.scope.may_empty(self.account.bucket_tags(bucket)):
             return None
         number = self.account.delete_some(bucket)
@@ -168,9 +187,14 @@ _FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS
 
 @dataclass
 class DeleteStacks:
-    """Deletes all stacks concurrently; they are independent. Stacks with other resources stay.
+    """Deletes the stacks of a scope concurrently, since they are independent. Stacks with other resources stay.
 
-    clearing: steps to repeat before another attempt, which delete the usual obstacles.
+    Attributes:
+        account: The account.
+        scope: The stacks of the cluster.
+        clearing: Steps that delete the usual obstacles, repeated before another attempt.
+        name: Name of the step.
+        attempts: Number of attempts by stack ID.
     """
 
     account: Stacks
@@ -215,7 +239,7 @@ class DeleteStacks:
 
     def _clear(self) -> None:
         for step in self.clearing:
-            # If clearing fails, the stack is still tried again: its error names the obstacle.
+            # If clearing fails, the stack is deleted anyway: the error of the stack then names the obstacle.
             with suppress(UnavailableError, RequestRefusedError):
                 while step.advance().state == "working":
                     pass
@@ -231,7 +255,7 @@ LEFTOVER_KINDS: Sequence[LeftoverKind] = get_args(LeftoverKind)
 
 @dataclass
 class DeleteLeftovers:
-    """Deletes resources with the cluster's tag outside of stacks. One refusal does not affect the others."""
+    """Deletes the cluster's resources of a kind outside of stacks. A refusal for one does not affect the others."""
 
     account: TeardownAccount
     scope: Scope
@@ -264,6 +288,6 @@ class DeleteLeftovers:
 
 
 def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
-    """The resources of a kind that belong to the cluster, but to no stack."""
+    """The resources of a kind that belong to the cluster, but not to a stack."""
     found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
     return [each for each in found if scope.owns(each) and account.stack_containing(each.resource_id) is None]
