@@ -23,7 +23,7 @@ def thing(
     parents: tuple[str, ...] = (),
     charge: Charge = FREE,
 ) -> Resource:
-    """A volume with an id, and a tag if there is a cluster."""
+    """A volume with this ID, tagged with `cluster` if it is set."""
     return Resource(
         name=name,
         arn=f"arn:aws:ec2:us-west-2:123456789012:volume/{name}",
@@ -54,7 +54,12 @@ def stack(
 
 @dataclass
 class FakeLister:
-    """`found`: None if the listing is denied. `denied`: resources that cannot be measured."""
+    """A lister whose responses a test defines.
+
+    Attributes:
+        found: The resources; None if the listing is denied.
+        denied: Names of resources that cannot be measured.
+    """
 
     found: Sequence[Resource] | None = ()
     kind: str = "EBS volume"
@@ -77,7 +82,14 @@ class FakeLister:
 
 @dataclass
 class FakeAuditedAccount:
-    """`tags`: cluster by ARN; None if that call is denied, as for `stacks`."""
+    """An account whose responses a test defines.
+
+    Attributes:
+        lister: The lister of EBS volumes.
+        handed_over: A lister of a kind that users keep, if any.
+        tags: The cluster of each tagged resource, by ARN; None if the call is denied.
+        stacks: The stack records; None if the call is denied.
+    """
 
     lister: FakeLister = field(default_factory=FakeLister)
     handed_over: FakeLister | None = None

@@ -46,7 +46,16 @@ SCHEDULED_BLOCK = replace(
 
 @dataclass(kw_only=True)
 class FakeCapacity:
-    """`unavailable` names the calls that fail. `blocks`: None if the type is not sold in blocks."""
+    """Capacity that a test defines.
+
+    Attributes:
+        unavailable: The names of the calls that fail.
+        blocks: The Capacity Blocks for sale; None if AWS sells none of the type.
+        scores: Spot placement scores by zone ID.
+        in_hand: The reservations of the account.
+        nodes_in_reservation: Number of the cluster's nodes in a reservation.
+        latest_end: The argument of the last call of block_offerings.
+    """
 
     unavailable: Collection[str] = ()
     blocks: Sequence[BlockOffering] | None = ()

@@ -115,8 +115,8 @@ def test_resource_in_tag_index_is_left_without_its_listing() -> None:
     ("account", "what", "permission"),
     [
         (FakeAuditedAccount(lister=FakeLister(found=None)), "EBS volume", "ec2:DescribeVolumes"),
-        (FakeAuditedAccount(tags=None), "the index of tags", "tag:GetResources"),
-        (FakeAuditedAccount(stacks=None), "the stacks, and what they made", "cloudformation:DescribeStacks"),
+        (FakeAuditedAccount(tags=None), "the tag index", "tag:GetResources"),
+        (FakeAuditedAccount(stacks=None), "the stacks and the resources they created", "cloudformation:DescribeStacks"),
     ],
 )
 def test_one_denied_call_makes_the_verdict_unknown(account: FakeAuditedAccount, what: str, permission: str) -> None:

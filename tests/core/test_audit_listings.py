@@ -42,7 +42,7 @@ def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
 def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
     with stubbed(LISTING[kind]) as (lister, stub):
         stub.add_response(LISTING[kind].operation, answer)
-        for _ in LISTING[kind].again:
+        for _ in LISTING[kind].more_arguments:
             stub.add_response(LISTING[kind].operation, {"TrainingJobSummaries": []})
         return list(lister.resources())
 

@@ -68,11 +68,11 @@ def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
             "vcpus names the source 'rumour'; known: announcement",
         ),
         ("date = 2027-01-31", "", "source 'announcement' needs a title and a date"),
-        ("value = [1, 3]", "value = [5]", "5 physical cores to a logical one do not divide 12 per device"),
+        ("value = [1, 3]", "value = [5]", "12 physical cores per device are not a multiple of 5 per logical core"),
         ("efa_interfaces = { value = 4", "efa_interfaces = { value = 5", "5 EFA interfaces do not fit 4 cards"),
         ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone IDs"),
         ("zones = {", "colour = 1\nzones = {", "unknown value colour; known: accelerator, vcpus"),
-        ("types.", "kinds.", "holds no instance type"),
+        ("types.", "kinds.", "has no instance types"),
         ("sources.announcement", "sources.ec2-api", "the built-in catalogue has another source 'ec2-api'"),
     ],
 )

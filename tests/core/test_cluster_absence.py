@@ -17,7 +17,7 @@ from trainium_runtime.pilot_end import PilotEnd
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLEET = DeployedFleet(cluster="trn", group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2)
 OF_JOBS = replace(FLEET, engine="pcs", group=None, service_group="arn")
-NOT_LAUNCHED = NodeGroup(wanted=2)
+NOT_LAUNCHED = NodeGroup(desired=2)
 IN_A_BLOCK = replace(FLEET, market="capacity-block", reservation_id="cr-1")
 BLOCK = Reservation(
     reservation_id="cr-1",
@@ -36,7 +36,15 @@ BLOCK = Reservation(
 
 @dataclass
 class FakeAccount:
-    """group: None before it is created."""
+    """An account whose answers a test defines.
+
+    Attributes:
+        tag: The recorded reason of the pilot's clock.
+        node_group: None before the group is created.
+        deployed: The nodes according to the template.
+        block: The reservation of the nodes.
+        unavailable: The error of all requests, or empty.
+    """
 
     tag: str | None = None
     node_group: NodeGroup | None = NOT_LAUNCHED
@@ -49,7 +57,7 @@ class FakeAccount:
             raise UnavailableError(self.unavailable)
         return self.deployed
 
-    def stopped(self, cluster: str) -> str | None:
+    def stop_reason(self, cluster: str) -> str | None:
         return self.tag if cluster == "trn" else None
 
     def group(self, name: str) -> NodeGroup | None:
@@ -68,13 +76,13 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
     ("account", "known", "why", "remedy"),
     [
         (FakeAccount(), {"asleep": True}, "put to sleep", "`trn wake`"),
-        (FakeAccount(deployed=OF_JOBS), {}, "no job needs any", "`trn run`"),
+        (FakeAccount(deployed=OF_JOBS), {}, "no job needs nodes", "`trn run`"),
         (FakeAccount(), {"ends": NOW - timedelta(hours=1)}, "the pilot ended at 2026-11-23T11:00Z", "`trn extend 8h`"),
         (
             FakeAccount(tag="capacity block", deployed=IN_A_BLOCK, block=BLOCK),
             {},
             "cr-1 begins at 2026-11-23T14:00Z",
-            "they launch automatically",
+            "the nodes launch then",
         ),
         (
             FakeAccount(deployed=IN_A_BLOCK, block=replace(BLOCK, state="expired", start=NOW, end=NOW)),
@@ -83,12 +91,12 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             "`trn capacity`",
         ),
         (
-            FakeAccount(node_group=NodeGroup(wanted=2, refusal="InsufficientInstanceCapacity: none in usw2-az4")),
+            FakeAccount(node_group=NodeGroup(desired=2, error="InsufficientInstanceCapacity: none in usw2-az4")),
             {"status": "CREATE_IN_PROGRESS"},
-            "EC2 launched none (no capacity)",
+            "the last launch failed (no capacity)",
             "`trn capacity`",
         ),
-        (FakeAccount(node_group=NodeGroup(wanted=2, refusal="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
+        (FakeAccount(node_group=NodeGroup(desired=2, error="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
     ],
 )
 def test_reason_and_command_are_named(account: FakeAccount, known: dict[str, object], why: str, remedy: str) -> None:
@@ -135,4 +143,4 @@ def test_unreadable_reason_is_named() -> None:
     found = clusters_in("us-west-2", account, prices={})
     answered = with_absences(found, FakeAccount(unavailable="the permission is missing"), NOW)
     assert answered.not_read == ("why trn has no nodes: the permission is missing",)
-    assert dict(with_absences(found, FakeAccount(), NOW).absences)["trn"].why == "none is launched yet"
+    assert dict(with_absences(found, FakeAccount(), NOW).absences)["trn"].why == "no node has been launched yet"

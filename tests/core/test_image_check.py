@@ -129,8 +129,8 @@ def test_release_is_read_from_the_description(description: str, release: str | N
 @given(major=st.integers(0, 3), minor=st.integers(0, 99), patch=st.integers(0, 99))
 def test_last_release_with_pytorch_includes_all_its_patches(major: int, minor: int, patch: int) -> None:
     release = NeuronRelease((major, minor, patch))
-    assert release.may_hold(frameworks()["xla"]) == ((major, minor) <= (2, 31))
-    assert release.may_hold(frameworks()["native"]) == ((major, minor) >= (2, 33))
+    assert release.may_contain(frameworks()["xla"]) == ((major, minor) <= (2, 31))
+    assert release.may_contain(frameworks()["native"]) == ((major, minor) >= (2, 33))
 
 
 def test_copied_image_is_a_warning() -> None:

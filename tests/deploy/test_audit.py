@@ -151,10 +151,10 @@ def test_destroyed_stack_leaves_only_retained_resources(life: tuple[Audit, Audit
     [
         ("ec2.DescribeVolumes", "EBS volume", "ec2:DescribeVolumes"),
         ("s3.ListBuckets", "S3 bucket", "s3:ListAllMyBuckets"),
-        ("resource-groups-tagging-api.GetResources", "the index of tags", "tag:GetResources"),
+        ("resource-groups-tagging-api.GetResources", "the tag index", "tag:GetResources"),
         (
             "cloudformation.DescribeStackEvents",
-            "the stacks, and what they made",
+            "the stacks and the resources they created",
             "cloudformation:DescribeStackEvents",
         ),
     ],

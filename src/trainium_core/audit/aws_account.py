@@ -19,7 +19,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 _THREADS = 4
 _DELETED_STACKS = 50
-"""How many deleted stacks of other names are looked at, the last ones: each costs two calls."""
+"""Maximum number of deleted stacks with other names that are read, last deleted first. Each takes two calls or more."""
 
 
 class AwsStackHistory(AwsStackReader):
@@ -29,18 +29,18 @@ class AwsStackHistory(AwsStackReader):
             return list(threads.map(partial(self._record, names), stacks))
 
     def _deleted(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-        """Deleted stacks with one of the names, and the most recent others, because an app chooses its stack names."""
+        """Deleted stacks with one of the names, and the last deleted others, because apps choose their stack names."""
         deleted = self.deleted_stack_ids()
         named = [stack_id for name, stack_id in deleted if name in names]
         others = [stack_id for name, stack_id in deleted if name not in names]
         for stack_id in (*named, *others[:_DELETED_STACKS]):
-            if found := self.describe_stack(stack_id):
-                yield found
+            if stack := self.describe_stack(stack_id):
+                yield stack
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
         cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
         if cluster is None and (stack["StackName"] in names or stack["StackStatus"] == "DELETE_COMPLETE"):
-            # Without an answer it counts as the cluster's, so that nothing left behind is missed.
+            # If the template cannot be read, a stack with one of the names counts as the cluster's.
             with suppress(UnavailableError):
                 template = self.template_resources(stack["StackId"], stack["StackStatus"])
                 cluster = cluster_of({}, template)
@@ -59,7 +59,10 @@ class AwsStackHistory(AwsStackReader):
         )
 
     def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:
-        """The stack's resources, without those of others, by logical ID, unless the stack retained them."""
+        """The last status of each resource, by type and physical ID.
+
+        Resources with a logical ID in `others` are omitted, unless the stack retained them.
+        """
         made = dict[tuple[str, str], str]()
         for event in self.newest_events(stack_id):
             physical_id = event.get("PhysicalResourceId")

@@ -14,7 +14,7 @@ def priced_item(item: ChargedItem, region: str) -> PricedItem:
 
 
 def priced_items(resources: Iterable[Resource], region: str) -> tuple[PricedItem, ...]:
-    """Every price to look up."""
+    """The prices that the charges of the resources need."""
     return tuple(priced_item(item, region) for resource in resources for item in resource.charge.items)
 
 
@@ -22,17 +22,17 @@ def hours_per_month() -> int:
     return facts()["billing"]["hours_per_month"]
 
 
-def per_month(charge: Charge, found: Quotes, region: str) -> Decimal | None:
+def per_month(charge: Charge, quotes: Quotes, region: str) -> Decimal | None:
     """US dollars, before tax and discounts; None if the price of a part is unknown."""
     if charge.unpriced:
         return None
-    amounts = [_per_month(item, found, region) for item in charge.items]
+    amounts = [_per_month(item, quotes, region) for item in charge.items]
     known = [amount for amount in amounts if amount is not None]
     return sum(known, Decimal(0)) if len(known) == len(amounts) else None
 
 
-def _per_month(item: ChargedItem, found: Quotes, region: str) -> Decimal | None:
-    price = found.prices.get(priced_item(item, region))
+def _per_month(item: ChargedItem, quotes: Quotes, region: str) -> Decimal | None:
+    price = quotes.prices.get(priced_item(item, region))
     if price is None or price.usd is None:
         return None
     units = hours_per_month() if products()[item.product].unit == "hour" else 1

@@ -11,14 +11,20 @@ from trainium_core.audit.stack_record import StackRecord
 from trainium_core.identity.caller import Identity
 
 Group = Literal["left", "kept", "shared"]
-"""Left behind or still in use; retained by the stack; part of the CDK bootstrap, which other apps share."""
+"""left: left behind, or still in use. kept: retained by the stack, or a kind that users keep. shared: part of the CDK
+bootstrap, which other apps use too."""
 
 Verdict = Literal["nothing left", "something left", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audited(Found):
-    """`usd_per_month`: None if a price is unknown."""
+    """A resource with its group and price.
+
+    Attributes:
+        group: Its group.
+        usd_per_month: None if a price is unknown.
+    """
 
     group: Group
     usd_per_month: Decimal | None
@@ -26,7 +32,7 @@ class Audited(Found):
 
 @dataclass(frozen=True, kw_only=True)
 class NotRead:
-    """Something that could not be read, and why. Names the permission if one is missing."""
+    """A call that failed, and why. The reason names the permission if one is missing."""
 
     what: str
     reason: str
@@ -34,7 +40,15 @@ class NotRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """`calls`: number of requests by operation. `prices_unavailable`: reasons why AWS's prices are unavailable."""
+    """The result of an audit.
+
+    Attributes:
+        stacks: The stacks of the cluster, including deleted ones.
+        not_read: The calls that failed.
+        kinds: The kinds whose listing was called.
+        calls: Number of requests by operation.
+        prices_unavailable: Reasons why AWS's prices are unavailable.
+    """
 
     cluster: str
     region: str

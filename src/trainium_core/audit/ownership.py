@@ -9,7 +9,7 @@ from trainium_core.audit.stack_record import Stacks
 from trainium_runtime.naming import CLUSTER_TAG
 
 STACK_ID_TAG = "aws:cloudformation:stack-id"
-"""The tag that CloudFormation adds to resources."""
+"""A tag that CloudFormation adds to resources."""
 
 Seen = tuple[str, str, Resource]
 """Kind, CloudFormation type and resource."""
@@ -46,11 +46,11 @@ class Evidence:
         return tuple(way for way in ways if way)
 
     def name_prefix(self, name: str) -> str:
-        """The prefix `STACK-...` if the name, after any path, begins with that of a stack of the cluster; else empty.
+        """`STACK-...` if a part of the name begins with a stack of the cluster and a hyphen; otherwise empty.
 
-        Of several matching stacks, the one with the longest name counts.
+        Parts are separated by `/`. If several stacks match, also of others, the one with the longest name counts.
         """
-        # The name of a shared stack proves nothing.
+        # A resource named after a shared stack may be another cluster's.
         shared = {stack.name for stack in self.stacks.own if stack.shared}
         own = {stack.name for stack in self.stacks.own} | (set(self.stack_names) - self.stacks.other_names)
         own -= shared
@@ -60,7 +60,7 @@ class Evidence:
         return ""
 
     def _is_of_other_stack(self, resource: Resource) -> bool:
-        """Whether CloudFormation's tag names another stack.
+        """Whether CloudFormation's tag names another stack; False for a resource with a cluster tag.
 
         A stack that CloudFormation no longer lists is identified by its name.
         """
@@ -72,7 +72,7 @@ class Evidence:
 
 
 def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Found]]:
-    """The resources of the cluster, and in turn what is part of them."""
+    """The resources of the cluster, their parts, and the parts of those."""
     rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
     while True:
         candidates, rest, new = rest, list[Seen](), list[tuple[Seen, Found]]()

@@ -11,7 +11,13 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 @dataclass(frozen=True, kw_only=True)
 class ChargedItem:
-    """A number of units of a product of price_products: hours per hour, or GB-months per month."""
+    """A quantity of a product of price_products.
+
+    Attributes:
+        product: The name of the product.
+        quantity: The number that runs, if the price is per hour; otherwise the units per month.
+        instance_type: Empty unless the price depends on it.
+    """
 
     product: str
     quantity: Decimal
@@ -20,9 +26,12 @@ class ChargedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """The cost of an existing resource. `unpriced`: the part without a known price, if any.
+    """The cost of an existing resource.
 
-    `note`: costs that are not included: by use, or paid in advance.
+    Attributes:
+        items: The parts with a product in price_products.
+        unpriced: The part without a known price, if any.
+        note: Costs that are not included: by use, or paid in advance.
     """
 
     items: tuple[ChargedItem, ...] = ()
@@ -39,11 +48,15 @@ class Resource:
     """One resource.
 
     Attributes:
-        arn: A listing fills in an ARN that its service does not return.
+        name: Its name, or its ID.
+        arn: Its ARN. The lister composes it if the service does not return one.
         ids: Every identifier that CloudFormation may use for it.
         tags: None if its listing does not contain them.
-        parents: IDs of what it is part of, such as the VPC.
-        name: Its name, or its ID.
+        parents: IDs of the resources that it is part of, such as its VPC.
+        state: The service's state, or empty.
+        detail: Its size, type or similar, as text.
+        created: Time of creation; None if its listing does not contain it.
+        charge: Its cost.
     """
 
     name: str
@@ -63,14 +76,15 @@ class Resource:
 
 
 class ResourceLister(Protocol):
-    """Lists one kind of resource in the whole account. Methods raise UnavailableError if AWS does not answer.
+    """Lists one kind of resource in an account and region. Methods raise UnavailableError if AWS does not answer.
 
     Attributes:
         kind: The kind in plain words, in the singular.
         resource_type: The CloudFormation type.
         arn_type: The type in its ARNs, as returned by the function `arn_type`.
-        handed_over: Whether users keep it when they destroy the cluster. It is listed only if the tag index names one.
-        in_estimates: Whether one can have a relevant cost while unused, or is a parent of one that can.
+        handed_over: Whether users keep such resources when they destroy the cluster. The kind is listed only if the tag
+            index contains one of the cluster.
+        in_estimates: Whether such a resource can have a relevant cost while unused, or can contain one that has.
     """
 
     kind: str

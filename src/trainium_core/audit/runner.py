@@ -42,9 +42,10 @@ def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
 def only_in_tag_index(
     tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """Tagged resources whose listing failed. A resource that its listing lacks is deleted: the tag index lags behind.
+    """Tagged resources of kinds that have no listing, or whose listing failed.
 
-    only_in_stack_records finds resources that a stack retained, or failed to delete.
+    A resource that its listing lacks is deleted: the tag index lags behind. Resources that a stack retained, or failed
+    to delete, are omitted, because only_in_stack_records returns them.
     """
     covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
     remembered = {
@@ -59,7 +60,7 @@ def only_in_tag_index(
 def only_in_stack_records(
     stacks: Iterable[StackRecord], wanted: str, answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """Resources that a stack left with this status, and whose listing failed."""
+    """Resources whose last status in a stack is `wanted`, of kinds that have no listing, or whose listing failed."""
     covered = {lister.resource_type for lister in answered} | {_STACK}
     for stack in stacks:
         for (resource_type, name), status in stack.made.items():
@@ -69,7 +70,7 @@ def only_in_stack_records(
 
 
 class AuditedAccount(Identities, Prices, Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods that send requests raise UnavailableError if AWS does not answer."""
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
         """One per kind of resource. Sends no request."""
@@ -82,7 +83,7 @@ class AuditedAccount(Identities, Prices, Protocol):
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
         """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
 
-        `made` is set for stacks with a tag trn:cluster or one of the names.
+        `made` is set for stacks with a cluster or with one of the names.
         """
         ...
 
@@ -92,18 +93,27 @@ class AuditedAccount(Identities, Prices, Protocol):
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of completed calls, and of all calls."""
+"""Called with the number of completed listings, and the number of all listings."""
 
 THREADS = 16
 """Concurrent requests. EC2 would throttle many more."""
 
-_TAGS = "the index of tags"
-_STACKS = "the stacks, and what they made"
+_TAGS = "the tag index"
+_STACKS = "the stacks and the resources they created"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Answers:
-    """`seen`: all listed resources. `answered`: listers that answered, or were skipped."""
+    """What AWS answered.
+
+    Attributes:
+        listers: The listers that were called.
+        answered: The listers that answered, and those that were skipped.
+        seen: All listed resources.
+        tagged: The value of the tag trn:cluster of every resource that has it, by ARN.
+        stacks: The stacks.
+        not_read: The calls that failed.
+    """
 
     listers: Sequence[ResourceLister]
     answered: Sequence[ResourceLister]
@@ -122,24 +132,24 @@ def audit(
     on_progress: Progress | None = None,
     only_estimated: bool = False,
 ) -> Audit:
-    """Every resource in the account that belongs, or may belong, to the plan's cluster.
+    """Find every resource in the account that belongs, or may belong, to the plan's cluster.
 
     Args:
         plan: The plan.
         account: The account.
-        stack_names: The stacks of the cluster. Other existing stacks with the cluster's tag count too.
+        stack_names: Names of the cluster's stacks. Other stacks with the cluster's tag count too.
         now: The time of the report.
-        on_progress: Called after every request.
-        only_estimated: Skip kinds that are not part of any estimate.
+        on_progress: Called after each listing, except those of kinds that users keep.
+        only_estimated: Whether to skip kinds that are not part of estimates.
 
     Raises:
-        UnavailableError: There are no credentials.
+        UnavailableError: The caller's identity cannot be read, or every call failed.
     """
     identity = account.identity()
     listers = account.listers(identity.account)
-    left_out = [lister for lister in listers if only_estimated and not lister.in_estimates]
-    included = [lister for lister in listers if lister not in left_out]
-    answers = _answers(account, plan.cluster_name, included, left_out, stack_names, on_progress)
+    skipped = [lister for lister in listers if only_estimated and not lister.in_estimates]
+    included = [lister for lister in listers if lister not in skipped]
+    answers = _answers(account, plan.cluster_name, included, skipped, stack_names, on_progress)
     not_read = list(answers.not_read)
     grouped = list(_grouped(answers, plan.cluster_name, stack_names, not_read))
     wanted = priced_items((found.resource for _, found in grouped), plan.region)
@@ -165,53 +175,53 @@ def _answers(
     account: AuditedAccount,
     cluster: str,
     listers: Sequence[ResourceLister],
-    left_out: Sequence[ResourceLister],
+    skipped: Sequence[ResourceLister],
     stack_names: Sequence[str],
     on_progress: Progress | None,
 ) -> _Answers:
     first = [lister for lister in listers if not lister.handed_over]
-    questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in first}
-    questions[_TAGS] = account.tagged
-    questions[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
-    reported, unanswered = _reported(questions, on_progress)
+    calls: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in first}
+    calls[_TAGS] = account.tagged
+    calls[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
+    reported, failed = _reported(calls, on_progress)
     if not reported:
-        error, more = next(iter(unanswered.values())), len(unanswered) - 1
-        raise UnavailableError(f"{error.reason}, and {more} more questions have no answer", remedy=error.remedy)
+        error, more = next(iter(failed.values())), len(failed) - 1
+        raise UnavailableError(f"{error.reason}, and {more} more calls failed", remedy=error.remedy)
     named = {arn_type(arn) for arn, owner in reported.get(_TAGS, {}).items() if owner == cluster}
     handed_over = [lister for lister in listers if lister.handed_over and lister.arn_type in named]
     if handed_over:
-        later, refused = _reported({lister.kind: partial(_resources, lister) for lister in handed_over}, None)
-        reported, unanswered = reported | later, unanswered | refused
-    asked = [*first, *handed_over]
+        later, also_failed = _reported({lister.kind: partial(_resources, lister) for lister in handed_over}, None)
+        reported, failed = reported | later, failed | also_failed
+    called = [*first, *handed_over]
     return _Answers(
-        listers=asked,
-        answered=[*(lister for lister in asked if lister.kind in reported), *left_out],
-        seen=[(lister.kind, lister.resource_type, each) for lister in asked for each in reported.get(lister.kind, ())],
+        listers=called,
+        answered=[*(lister for lister in called if lister.kind in reported), *skipped],
+        seen=[(lister.kind, lister.resource_type, each) for lister in called for each in reported.get(lister.kind, ())],
         tagged=reported.get(_TAGS, {}),
         stacks=_stacks_of_cluster(reported.get(_STACKS, ()), cluster, stack_names),
-        not_read=[NotRead(what=what, reason=unanswered[what].reason) for what in sorted(unanswered)],
+        not_read=[NotRead(what=what, reason=failed[what].reason) for what in sorted(failed)],
     )
 
 
 def _reported(
-    questions: Mapping[str, Callable[[], Any]], on_progress: Progress | None
+    calls: Mapping[str, Callable[[], Any]], on_progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, UnavailableError]]:
-    """The answers and the errors, by question."""
-    reported, unanswered = dict[str, Any](), dict[str, UnavailableError]()
+    """The answers and the errors, by name of the call."""
+    reported, failed = dict[str, Any](), dict[str, UnavailableError]()
     with ThreadPoolExecutor(THREADS) as threads:
-        futures: dict[Future[Any], str] = {threads.submit(run_listing): what for what, run_listing in questions.items()}
+        futures: dict[Future[Any], str] = {threads.submit(call): what for what, call in calls.items()}
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 try:
                     reported[futures[future]] = future.result()
                 except UnavailableError as error:
-                    unanswered[futures[future]] = error
+                    failed[futures[future]] = error
                 if on_progress is not None:
-                    on_progress(done, len(questions))
+                    on_progress(done, len(calls))
         except KeyboardInterrupt:
             threads.shutdown(wait=False, cancel_futures=True)
             raise
-    return reported, unanswered
+    return reported, failed
 
 
 def _resources(lister: ResourceLister) -> list[Resource]:
@@ -231,7 +241,7 @@ def _stacks_of_cluster(records: Sequence[StackRecord], cluster: str, names: Sequ
 def _grouped(
     answers: _Answers, cluster: str, stack_names: Sequence[str], not_read: list[NotRead]
 ) -> Iterator[tuple[Group, Found]]:
-    """All reported resources with their group. Resources that could not be measured are added to not_read."""
+    """All reported resources with their group. Adds the cluster's resources that cannot be measured to not_read."""
     evidence = Evidence(
         cluster=cluster,
         tagged={arn_key(arn): value for arn, value in answers.tagged.items()},

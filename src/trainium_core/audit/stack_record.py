@@ -15,10 +15,10 @@ class StackRecord:
     """A stack's history.
 
     Attributes:
-        made: Last status of every resource it ever created, by CloudFormation type and physical ID.
-        cluster: The cluster in its tag.
-        deleted: Time of deletion; None if it still exists, even partly.
-        shared: Whether it contains, or contained, other resources, which `made` omits.
+        cluster: The cluster in its tag, or in the tags of its resources; None without such a tag.
+        deleted: Time of deletion; None if the stack still exists, even partly.
+        made: Last status of every resource that it ever created, by CloudFormation type and physical ID.
+        shared: Whether it contains or contained resources of others. `made` omits them unless the stack retained them.
     """
 
     name: str
@@ -46,7 +46,10 @@ class Stacks:
 
     @property
     def made_names(self) -> frozenset[str]:
-        """Every resource that the cluster's stacks created, by ID and by the ID in its ARN: children may outlive it."""
+        """IDs of all resources that the cluster's stacks created, and the names in those that are ARNs.
+
+        Deleted resources count: their parts may still exist.
+        """
         made = [name for stack in self.own for _, name in stack.made]
         return frozenset([*made, *map(arn_name, made)])
 

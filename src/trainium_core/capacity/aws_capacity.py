@@ -22,19 +22,21 @@ _SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 _NOT_SOLD = "not supported for Capacity Blocks"
 
 _MESSAGES = {
-    "CapacityBlockDescribeLimitExceeded": "AWS refuses this account's searches for Capacity Blocks here: it limits "
-    "their rate (try again in a few minutes), and refuses accounts whose quota for Capacity Blocks of the type is 0 "
-    "(ask AWS Support)",
+    "CapacityBlockDescribeLimitExceeded": "AWS refused the search for Capacity Blocks in this region: either this "
+    "account sent too many (try again in a few minutes), or its quota for Capacity Blocks of the type is 0 (ask AWS "
+    "Support)",
     "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer": "AWS sells this type "
     "in UltraServers, and this account may not search for them: ask AWS Support",
-    "PendingVerification": "AWS is still verifying this account, and does not sell it Capacity Blocks yet",
-    "MaxConfigLimitExceeded": "AWS refuses this account further spot placement scores of other types, numbers or "
-    "regions within 24 hours",
+    "PendingVerification": "AWS is still verifying this account, and does not sell Capacity Blocks to it yet",
+    "MaxConfigLimitExceeded": "this account has requested spot placement scores for too many types, numbers of "
+    "instances or regions within 24 hours",
 }
 """Messages for AWS's errors, by a part of their code or message."""
 
 
 class AwsCapacity(AwsService):
+    """Implements trainium_core.capacity.offerings.Capacity."""
+
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
     ) -> Sequence[BlockOffering] | None:

@@ -16,7 +16,7 @@ ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts":
 
 
 class SaleUnknownError(Exception):
-    """AWS did not answer. The block may have been bought."""
+    """AWS did not answer, or answered with a server error. The block may have been bought."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +28,30 @@ class PurchasedBlock:
 
 
 class AwsCapacityPurchase:
-    """Buys in one region with boto3's default credentials. `client`: an EC2 client without retries, for tests."""
+    """Buys in one region with boto3's default credentials.
+
+    Args:
+        region: The region.
+        client: An EC2 client without retries, for tests.
+    """
 
     def __init__(self, region: str, *, client: Any = None) -> None:
         session: Any = boto3.session.Session()
         self._client: Any = client or session.client("ec2", region_name=region, config=ONCE)
 
     def buy(self, offering_id: str) -> PurchasedBlock:
-        """Raises RequestRefusedError and SaleUnknownError."""
+        """Buy a Capacity Block.
+
+        Args:
+            offering_id: ID of the offering.
+
+        Returns:
+            The purchased block.
+
+        Raises:
+            RequestRefusedError: AWS refused the purchase.
+            SaleUnknownError: The block may have been bought.
+        """
         try:
             with write_errors("ec2:PurchaseCapacityBlock"):
                 answer = self._client.purchase_capacity_block(

@@ -17,7 +17,8 @@ class BlockOffering:
     Its duration may differ slightly from the requested one, because every block ends at the same time of day.
 
     Attributes:
-        upfront_fee: For all instances and the whole duration, in `currency`.
+        instances: Number of instances.
+        upfront_fee: Price of all instances for the whole duration, in `currency`.
     """
 
     offering_id: str
@@ -39,12 +40,14 @@ class Reservation:
     """A purchased Capacity Block, or an On-Demand Capacity Reservation.
 
     Attributes:
-        capacity: As in a plan.
-        state: EC2's term, such as active.
-        platform: EC2's term, such as Linux/UNIX.
-        start: None if not set.
-        end: None if not set.
-        placement_group: Name of the group in which it was created, if any.
+        capacity: The purchase option, as in a plan.
+        state: EC2's state, such as active.
+        platform: EC2's platform, such as Linux/UNIX.
+        total: Number of instances.
+        available: Number of instances that can be launched now.
+        start: Start; None if EC2 returns none.
+        end: End; None if it has none.
+        placement_group: Name of the placement group in which it was created, if any.
     """
 
     reservation_id: str
@@ -62,27 +65,38 @@ class Reservation:
 
     @property
     def launchable(self) -> int:
-        """How many instances can be launched once it is active: a scheduled reservation has no instances yet."""
+        """Number of instances that can be launched, for a scheduled reservation once it is active."""
         return self.total if self.state == "scheduled" else self.available
 
 
 class Capacity(Protocol):
+    """Capacity in a region. Methods raise UnavailableError if AWS does not answer."""
+
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
     ) -> Sequence[BlockOffering] | None:
-        """None if AWS sells no Capacity Blocks of the type."""
+        """Capacity Blocks for sale; None if AWS sells none of the type.
+
+        Args:
+            instance_type: The instance type.
+            instances: Number of instances in a block.
+            hours: Duration of a block.
+            latest_end: Only blocks that end by this time.
+        """
         ...
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
-        """The score of each zone of the region, by zone ID."""
+        """The scores that EC2 returns for zones of the region, by zone ID."""
         ...
 
     def reservations(self, instance_type: str) -> Sequence[Reservation]:
         """Active and scheduled reservations."""
         ...
 
-    def reservation(self, reservation_id: str) -> Reservation | None: ...
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        """None if the reservation does not exist."""
+        ...
 
     def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
-        """The number of a cluster's nodes in the reservation."""
+        """Number of the cluster's instances in the reservation that are pending or running."""
         ...

@@ -26,13 +26,17 @@ class CapacityOption:
 
     Attributes:
         capacity: The purchase option, as in a plan.
+        prospect: A key of PROSPECTS.
         start: None for an immediate start.
+        end: The time at which the nodes stop; None without one.
+        hours: The duration; None if it is unlimited or unknown.
         hourly: US dollars per instance and hour; None if unknown.
         total: US dollars for all nodes over `hours`; None if unknown.
-        paid_for: The nodes cost nothing more.
+        paid_for: Whether the instances are reserved, and cost nothing more.
         score: AWS's spot placement score.
-        buys_from: The offering to buy first.
+        buys_from: ID of the offering to buy before the deployment.
         reservation_id: The reservation to launch into.
+        note: The reason for the prospect, or empty.
     """
 
     capacity: str
@@ -63,16 +67,16 @@ class CapacityOption:
 
 
 def ranked(options: Iterable[CapacityOption], *, start_by: datetime | None = None) -> tuple[CapacityOption, ...]:
-    """The options, best first. Options that start after `start_by` are unavailable.
+    """The options, best first. Options that could start only after `start_by` become unavailable.
 
-    The order is: could start now, could start later, unlikely, unknown, unavailable. Within these: prepaid options,
-    then the cheapest per hour, since blocks differ in length; unknown prices last. At equal prices, the earlier start.
+    The order is that of PROSPECTS. Options with the same prospect are sorted by price per hour, since blocks differ in
+    length: reserved ones first, unknown prices last. At equal prices, the earlier start comes first.
     """
     return tuple(sorted((_in_time(option, start_by) for option in options), key=_rank))
 
 
 def outlook(options: Iterable[CapacityOption]) -> Literal["something", "nothing", "unknown"]:
-    """Whether something could run, now or later. Negative only if every request was answered."""
+    """Whether the nodes could run, now or later. `nothing` only if every request was answered."""
     prospects = {option.prospect for option in options}
     if prospects & {"now", "later"}:
         return "something"

@@ -16,7 +16,14 @@ from trainium_runtime.pilot_clock import stops_before_block_end
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityRequest:
-    """A search for the nodes of a plan, for a number of hours. `start_by`: the latest start, if any."""
+    """A search for the nodes of a plan.
+
+    Attributes:
+        plan: The plan.
+        hours: How long the nodes are needed.
+        now: The current time.
+        start_by: The latest start, if any.
+    """
 
     plan: Plan
     hours: int
@@ -26,11 +33,15 @@ class CapacityRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionAnswers:
-    """The responses of one region, with the error of each request without an answer.
+    """The responses of one region. Each is an error if the request failed.
 
     Attributes:
-        blocks: Empty if no block is available, or if AWS sells no blocks of the type.
+        zones: IDs of the zones that offer the type.
+        reservations: The active and scheduled reservations of the type.
+        blocks: Empty if no block is available, or if blocks were not requested.
         sells_blocks: Whether AWS sells blocks of the type.
+        scores: Spot placement scores by zone ID.
+        prices: The prices that could be found.
     """
 
     region: str
@@ -43,7 +54,7 @@ class RegionAnswers:
 
 
 def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    """All ways to buy the type, including those that could not be read."""
+    """All ways to get the nodes in one region, including those whose request failed."""
     yield from _reserved(request, answers)
     for capacity, ways in ((ON_DEMAND, _on_demand), (SPOT, _spot), (CAPACITY_BLOCK, _blocks)):
         if capacity in request.plan.type.usage_classes:
@@ -51,7 +62,7 @@ def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterat
 
 
 def nodes_stop_at(reservation: Reservation) -> datetime | None:
-    """When the last nodes stop: before EC2 terminates the instances of a Capacity Block."""
+    """When the nodes stop: at the end of a reservation, or before the end of a Capacity Block. None: never."""
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
     return reservation.end - stops_before_block_end(reservation.instance_type)
@@ -154,7 +165,7 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
         if not answers.sells_blocks:
             reason = "AWS does not sell this type here"
             if request.plan.type.instances_per_ultraserver > 1:
-                reason += ", but whole UltraServers to accounts that AWS Support has enabled"
+                reason += ", except as whole UltraServers to accounts that AWS Support has enabled"
         elif nodes > largest:
             reason = f"a block holds up to {largest} instances"
         yield CapacityOption(capacity=CAPACITY_BLOCK, region=answers.region, prospect="no", note=reason)

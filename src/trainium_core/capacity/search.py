@@ -1,4 +1,4 @@
-"""Searches several regions in parallel for capacity for a plan's nodes, for a duration in hours."""
+"""Searches several regions in parallel for capacity for a plan's nodes."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ HOURS_PER_DAY = 24
 
 
 def block_durations() -> tuple[int, ...]:
-    """Every duration in hours: whole days at first, then whole weeks."""
+    """The durations of Capacity Blocks in hours: whole days at first, then whole weeks."""
     rule = facts()["capacity_blocks"]
     by_day, by_week = rule["longest_in_days_by_day"], rule["longest_in_days_by_week"]
     days = [*range(1, by_day + 1), *range(by_day + 7, by_week + 1, 7)]
@@ -27,14 +27,14 @@ def block_durations() -> tuple[int, ...]:
 
 
 def allowed_durations() -> str:
-    """The durations that AWS sells, as text."""
+    """The durations of Capacity Blocks, as text."""
     rule = facts()["capacity_blocks"]
     by_day, by_week = (rule[key] * HOURS_PER_DAY for key in ("longest_in_days_by_day", "longest_in_days_by_week"))
     return f"whole days ({HOURS_PER_DAY}, {2 * HOURS_PER_DAY}, ... {by_day}), then whole weeks up to {by_week}"
 
 
 def nearest_duration(hours: int) -> int:
-    """The shortest duration that is long enough, else the longest."""
+    """The shortest block duration of at least `hours`; the longest if none is."""
     durations = block_durations()
     return next((duration for duration in durations if duration >= hours), durations[-1])
 
@@ -61,9 +61,19 @@ class CapacitySearch:
 def search_capacity(
     request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]
 ) -> CapacitySearch:
-    """Query all regions in parallel. A region without an answer has options that say so.
+    """Query all regions in parallel. Options whose request failed are unknown, with the reason.
 
-    Raises UnavailableError if no region answered, or access is denied in all.
+    Args:
+        request: What to search for.
+        regions: Names of the regions.
+        seller_in: Returns the account in a region.
+
+    Returns:
+        The options of all regions.
+
+    Raises:
+        UnavailableError: In every region, either AWS was not reached, the credentials do not work, or all requests
+            failed for a reason with a known remedy.
     """
 
     def query(region: str) -> tuple[RegionAnswers, Quotes]:
@@ -78,7 +88,7 @@ def search_capacity(
     return CapacitySearch(
         options=ranked(options, start_by=request.start_by),
         prices=_once(price for answers, _ in answered for price in answers.prices.values()),
-        unavailable=_once(reason for _, found in answered for reason in found.unavailable),
+        unavailable=_once(reason for _, region_quotes in answered for reason in region_quotes.unavailable),
     )
 
 
@@ -95,10 +105,10 @@ def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple
             blocks = threads.submit(_answer, partial(_blocks, request, seller))
         reservations = threads.submit(_answer, partial(seller.reservations, name))
         zones = _answer(partial(seller.zones_offering, name))
-        found = _NO_PRICES
+        region_quotes = _NO_PRICES
         if not isinstance(zones, UnavailableError):
             items = priced_items(request, region, zones)
-            found = quotes(items, own=request.plan.prices, aws=seller)
+            region_quotes = quotes(items, own=request.plan.prices, aws=seller)
     offered = blocks.result() if blocks else ()
     answers = RegionAnswers(
         region=region,
@@ -107,9 +117,9 @@ def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple
         blocks=() if offered is None else offered,
         sells_blocks=offered is not None,
         scores=scores.result() if scores else {},
-        prices=found.prices,
+        prices=region_quotes.prices,
     )
-    return answers, found
+    return answers, region_quotes
 
 
 def _blocks(request: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
@@ -127,7 +137,7 @@ _NO_PRICES = Quotes(prices={})
 
 
 def _no_answer(answers: RegionAnswers) -> UnavailableError | None:
-    """The most actionable error if the region answered nothing; None if it answered something."""
+    """The error to raise if it occurs in every region; None if the region has options or unknowns to show."""
     if not isinstance(answers.zones, UnavailableError) or isinstance(answers.zones, NoAccessError):
         return answers.zones if isinstance(answers.zones, NoAccessError) else None
     others = (answers.reservations, answers.blocks, answers.scores)

@@ -13,7 +13,7 @@ from trainium_core.problems import nearest
 
 
 def nearest_region(word: str, regions: Sequence[str]) -> str | None:
-    """The region closest to `word`, in the same geography and partition if `word` starts with a known one."""
+    """The region closest to `word`, in the same geography if `word` starts with a known one; None if none is close."""
     geography = _geography(word.strip().casefold())
     known = geography in facts()["geographies"]["prefixes"]
     return nearest(word, [region for region in regions if not known or _geography(region) == geography])
@@ -28,7 +28,7 @@ class Catalog(Mapping[str, InstanceType]):
     """Instance types by name.
 
     Attributes:
-        facts: Each value with the key of its source, by type.
+        facts: Each value with the key of its source, by instance type and name of the value.
         sources: Title and date of each source.
     """
 
@@ -62,7 +62,14 @@ class Catalog(Mapping[str, InstanceType]):
     def overlaid_with(self, file: CatalogFile) -> "Catalog":
         """This catalogue with the types of a file, which replace types of the same name.
 
-        Sources of the file have separate keys. Raises CatalogError if both use a key for different sources.
+        Args:
+            file: The file.
+
+        Returns:
+            A new catalogue.
+
+        Raises:
+            CatalogError: The file and this catalogue use the same key for different sources.
         """
         for key, source in file.sources.items():
             if key in self.sources and source != self.sources[key]:
@@ -82,7 +89,14 @@ def builtin_catalog() -> Catalog:
 def load_catalog(overlay: Path | None = None) -> Catalog:
     """The built-in catalogue, overlaid with a user's file.
 
-    Raises CatalogError if the file is missing, is not TOML, lacks a value or a source, or has an unknown value.
+    Args:
+        overlay: The file, if any.
+
+    Returns:
+        The catalogue.
+
+    Raises:
+        CatalogError: The file cannot be read, or is invalid.
     """
     if overlay is None:
         return builtin_catalog()

@@ -12,7 +12,7 @@ ZONE_ID = r"[a-z]+[0-9]-az[0-9]"
 
 
 class CatalogError(ValueError):
-    """A catalogue file is invalid. The message names the file, the type and the value."""
+    """A catalogue file is invalid. The message names the file and, if there is one, the type and the value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,14 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFile:
-    """The content of a file: instance types, the fact behind each value, and the sources by key."""
+    """The content of a file.
+
+    Attributes:
+        where: The name of the file.
+        types: The instance types.
+        facts: Each value with the key of its source, by instance type and name of the value.
+        sources: Title and date of each source, by key.
+    """
 
     where: str
     types: tuple[InstanceType, ...]
@@ -50,7 +57,7 @@ def parse_catalog(text: str, where: str) -> CatalogFile:
     sources = _sources(_table(document.get("sources", {}), f"{where}: sources"), where)
     rows = _table(document.get("types", {}), f"{where}: types")
     if not rows:
-        raise CatalogError(f'{where}: holds no instance type; a type is a table [types."NAME"]')
+        raise CatalogError(f'{where}: has no instance types; write each as a table [types."NAME"]')
     facts = {name: _facts(_table(row, f"{where}: {name}"), sources, f"{where}: {name}") for name, row in rows.items()}
     types = tuple(_instance_type(name, facts[name], f"{where}: {name}") for name in rows)
     return CatalogFile(where=where, types=types, facts=facts, sources=sources)
@@ -142,5 +149,7 @@ def _instance_type(name: str, facts: Mapping[str, Fact], where: str) -> Instance
     for config in entry.logical_neuroncore_configs:
         if entry.neuron_cores_per_device % config:
             cores = entry.neuron_cores_per_device
-            raise CatalogError(f"{where}: {config} physical cores to a logical one do not divide {cores} per device")
+            raise CatalogError(
+                f"{where}: {cores} physical cores per device are not a multiple of {config} per logical core"
+            )
     return entry

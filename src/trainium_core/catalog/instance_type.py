@@ -11,10 +11,11 @@ class InstanceType:
     """An EC2 instance type, as stated by its sources. It has either Neuron devices or GPUs.
 
     Attributes:
-        device_memory_gib: Per device.
-        network_gbps: Per instance.
+        device_memory_gib: Memory of each device.
+        network_gbps: Bandwidth of the instance.
+        usage_classes: EC2's terms of the purchase options, such as spot.
         zones: IDs of the Availability Zones that offer the type, by region.
-        neuron_cores_per_device: Physical cores.
+        neuron_cores_per_device: Number of physical cores.
         logical_neuroncore_configs: Allowed numbers of physical cores per logical core. Empty: always one.
     """
 
@@ -77,5 +78,5 @@ class InstanceType:
         return tuple(zone for zones in self.zones.values() for zone in zones)
 
     def logical_neuron_cores(self, logical_neuroncore_config: int) -> int:
-        """The NeuronCores that torchrun, JAX and `neuron-ls` see on one instance."""
+        """Number of logical NeuronCores of one instance."""
         return self.physical_neuron_cores // logical_neuroncore_config

@@ -13,7 +13,7 @@ from trainium_core.facts import DATA, facts
 
 @cache
 def neuron_packages() -> Mapping[str, Any]:
-    """Packages, repositories, keys and compatibility rules, as in the file."""
+    """Packages, repositories, keys and compatibility rules, as in the data file."""
     return tomllib.loads((DATA / "neuron_packages.toml").read_text())
 
 
@@ -23,10 +23,13 @@ class Framework:
 
     Attributes:
         stack: Its key: native or xla for the two PyTorch stacks on Neuron images, jax, or cuda for PyTorch on GPUs.
-        environment: Start of the name of its virtual environment; on GPU images, the whole name.
-        gpus: Whether it runs on GPUs, not on Neuron devices.
+        environment: On Neuron images, a part of the name of its virtual environment; on GPU images, the whole name.
         not_on: Accelerators that it does not support.
-        first_release, last_release: Of the Neuron SDK, such as 2.31; empty without a bound.
+        parameters: Globs of the SSM parameters of its images, below the prefix of all images.
+        image_names: Globs of the names of its images.
+        gpus: Whether it runs on GPUs, not on Neuron devices.
+        first_release: First release of the Neuron SDK with such images, such as 2.33; empty if unknown.
+        last_release: Last release of the Neuron SDK with such images; empty if there is no last one.
     """
 
     stack: str
@@ -63,7 +66,7 @@ def _values(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def framework_of_parameter(parameter: str | None) -> Framework | None:
-    """The framework on images of an SSM parameter; None if the parameter promises none."""
+    """The framework on images of an SSM parameter; None if the parameter matches none."""
     if parameter is None:
         return None
     return next((framework for framework in frameworks().values() if _is_named(parameter, framework)), None)
@@ -75,22 +78,22 @@ def _is_named(parameter: str, framework: Framework) -> bool:
 
 
 def image_facts(*, gpus: bool) -> Mapping[str, Any]:
-    """What is known about the images of AWS for instances with GPUs, or for those with Neuron devices."""
+    """Facts about AWS's images for instances with GPUs, or for instances with Neuron devices."""
     return facts()["gpu_images" if gpus else "neuron_images"]
 
 
 def default_image(kind: InstanceType) -> str:
-    """The SSM parameter of the image of nodes whose plan names none."""
+    """The SSM parameter of the image for plans that name no image."""
     return facts()["gpu_images" if kind.is_gpu else "image"]["ssm_parameter"]
 
 
 def pytorch_for(kind: InstanceType) -> Framework:
-    """The PyTorch that AWS supports on the type."""
+    """The preferred PyTorch stack of the type."""
     return next(framework for framework in frameworks().values() if framework.is_pytorch and framework.runs_on(kind))
 
 
 def framework_of_image_name(name: str) -> Framework | None:
-    """The framework in an image's name; None if the name promises none."""
+    """The framework on images with this name; None if the name matches none."""
     return next(
         (
             framework

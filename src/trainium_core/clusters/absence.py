@@ -14,10 +14,10 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _END, _BUDGET, _IDLE = "end ", "budget ", "idle since "
-"""Start of the state of a pilot's clock (trainium_runtime.pilot_clock)."""
+"""Prefixes of the reasons that the pilot's clock records (trainium_runtime.pilot_clock)."""
 
 _SECONDS = re.compile(r"(?<=T\d\d:\d\d):[\d.]+Z$")
-"""Ends that are counted in hours from a deployment."""
+"""Seconds of a time, which are not shown. An end that is set in hours after the deployment has them."""
 
 _WAKE = "`trn wake` restores them"
 _EXTEND = "`trn extend 8h` sets a later end"
@@ -26,10 +26,15 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """The Auto Scaling group of the nodes. wanted: its desired size. refusal: error of its last launch, or empty."""
+    """The Auto Scaling group of the nodes.
 
-    wanted: int
-    refusal: str = ""
+    Attributes:
+        desired: Its desired size.
+        error: Error of its last scaling activity; empty if that did not fail.
+    """
+
+    desired: int
+    error: str = ""
 
 
 class AbsenceAccount(Protocol):
@@ -37,34 +42,47 @@ class AbsenceAccount(Protocol):
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None: ...
 
-    def stopped(self, cluster: str) -> str | None:
-        """The recorded reason why the pilot's clock stopped the nodes."""
+    def stop_reason(self, cluster: str) -> str | None:
+        """The recorded reason why the pilot's clock stopped the nodes; None if it did not."""
         ...
 
-    def group(self, name: str) -> NodeGroup | None: ...
+    def group(self, name: str) -> NodeGroup | None:
+        """None if the group does not exist."""
+        ...
 
-    def reservation(self, reservation_id: str) -> Reservation | None: ...
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        """None if the reservation does not exist."""
+        ...
 
 
 def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence | None:
-    """None for a cluster that has nodes, or whose stacks define none. Raises UnavailableError."""
+    """Why a cluster has no nodes. None if it has nodes, its stacks define none, or no reason is known.
+
+    Args:
+        cluster: The cluster.
+        account: The account.
+        now: The current time.
+
+    Raises:
+        UnavailableError: AWS did not answer.
+    """
     stack = next((stack for stack in cluster.stacks if stack.has_nodes), None)
     if stack is None or cluster.node_counts:
         return None
     if stack.asleep:
         return Absence(why="it was put to sleep", remedy=_WAKE)
     fleet = account.fleet(stack)
-    found = (
+    reason = (
         _end_reason(cluster, now)
-        or _clock_reason(account.stopped(cluster.name))
+        or _clock_reason(account.stop_reason(cluster.name))
         or _reservation_reason(fleet, account, now)
         or _group_reason(fleet, account)
     )
-    if found is None and not stack.is_steady:
+    if reason is None and not stack.is_steady:
         is_changing = stack.status.endswith("_IN_PROGRESS")
-        remedy = "`trn nodes --watch` follows it" if is_changing else "`trn nodes` shows what failed"
+        remedy = "`trn nodes --watch` follows the change" if is_changing else "`trn nodes` shows what failed"
         return Absence(why=f"its stack is in {stack.status}", remedy=remedy)
-    return found
+    return reason
 
 
 def _end_reason(cluster: Cluster, now: datetime) -> Absence | None:
@@ -73,20 +91,20 @@ def _end_reason(cluster: Cluster, now: datetime) -> Absence | None:
     return Absence(why=f"the pilot ended at {minute_text(cluster.ends)}", remedy=_EXTEND)
 
 
-def _clock_reason(stopped: str | None) -> Absence | None:
-    for begins, why, remedy in (
+def _clock_reason(recorded: str | None) -> Absence | None:
+    for prefix, why, remedy in (
         (_END, "the pilot ended at {}", _EXTEND),
         (_BUDGET, "its budget of ${} is spent", "raise trn:budget_usd, and run `trn deploy`"),
         (_IDLE, "not used since {}", _WAKE),
     ):
-        if stopped and stopped.startswith(begins):
-            what = _SECONDS.sub("Z", stopped.removeprefix(begins))
-            return Absence(why=why.format(what), remedy=remedy)
+        if recorded and recorded.startswith(prefix):
+            detail = _SECONDS.sub("Z", recorded.removeprefix(prefix))
+            return Absence(why=why.format(detail), remedy=remedy)
     return None
 
 
 def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, now: datetime) -> Absence | None:
-    """The reason of a Capacity Block or reservation that has not started, or has ended."""
+    """The reason if the Capacity Block or reservation has not started, has ended, or does not exist."""
     if fleet is None or fleet.reservation_id is None:
         return None
     block, name = account.reservation(fleet.reservation_id), fleet.reservation_id
@@ -94,7 +112,7 @@ def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, no
     if block is None:
         return Absence(why=f"EC2 has no reservation {name}", remedy=another)
     if block.start and now < block.start and block.state != "active":
-        return Absence(why=f"{name} begins at {utc_text(block.start)}", remedy="they launch automatically then")
+        return Absence(why=f"{name} begins at {utc_text(block.start)}", remedy="the nodes launch then, automatically")
     if block.state in ("expired", "cancelled", "failed", "unsupported") or (block.end and block.end <= now):
         return Absence(why=f"{name} is over ({block.state})", remedy=another)
     return None
@@ -102,26 +120,26 @@ def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, no
 
 def _group_reason(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absence | None:
     if fleet and fleet.service_group:
-        return Absence(why="no job needs any", remedy="`trn run` submits a job, which starts them")
+        return Absence(why="no job needs nodes", remedy="`trn run` submits a job, which starts nodes")
     group = account.group(fleet.group) if fleet and fleet.group else None
     if group is None:
         return None
-    if group.wanted == 0:
+    if group.desired == 0:
         return Absence(why="the desired size of their Auto Scaling group is 0", remedy=_WAKE)
-    if not group.refusal:
-        return Absence(why="none is launched yet", remedy="`trn nodes --watch` follows them")
-    known = known_error(group.refusal)
-    why = f"EC2 launched none ({known.name if known else group.refusal[:_LONGEST_REASON]})"
+    if not group.error:
+        return Absence(why="no node has been launched yet", remedy="`trn nodes --watch` follows the launch")
+    known = known_error(group.error)
+    why = f"the last launch failed ({known.name if known else group.error[:_LONGEST_REASON]})"
     return Absence(why=why, remedy=known.fix if known else "`trn capacity` shows where capacity is available")
 
 
-def with_absences(found: ClusterList, account: AbsenceAccount, now: datetime) -> ClusterList:
-    """The clusters, with the reason why some have no nodes. A reason that cannot be read is reported."""
-    absences, not_read = dict[str, Absence](), list(found.not_read)
-    for cluster in found.clusters:
+def with_absences(clusters: ClusterList, account: AbsenceAccount, now: datetime) -> ClusterList:
+    """The clusters with the reasons why some have no nodes. Reasons that cannot be read are added to `not_read`."""
+    absences, not_read = dict[str, Absence](), list(clusters.not_read)
+    for cluster in clusters.clusters:
         try:
             if reason := absence(cluster, account, now):
                 absences[cluster.name] = reason
         except UnavailableError as error:
             not_read.append(f"why {cluster.name} has no nodes: {error}")
-    return replace(found, absences=absences, not_read=tuple(not_read))
+    return replace(clusters, absences=absences, not_read=tuple(not_read))

@@ -38,23 +38,23 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
     def cluster_stacks(self) -> ClusterStacks:
         """Stacks with the tag, stacks whose resources have the tag, and stacks with the names of this app.
 
-        The tag index names the stack of each tagged resource. The index lags behind, so stacks with a tagged Auto
-        Scaling group are also read from CloudFormation.
+        The tag index names the stack of each tagged resource. The index lags behind, so the stacks of tagged Auto
+        Scaling groups are also read.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
             searches = {
                 threads.submit(search): search.__name__ for search in (self._stacks_in_index, self._stacks_with_group)
             }
             existing = self.describe_stacks()
-            made, not_read = set[str](), list[str]()
+            with_tagged, not_read = set[str](), list[str]()
             for future in searches:
                 try:
-                    made |= future.result()
+                    with_tagged |= future.result()
                 except NoAccessError:
                     raise
                 except UnavailableError as error:
                     not_read.append(f"stacks of other apps, by their resources: {error}")
-            answers = list(threads.map(partial(self._stack, made), existing))
+            answers = list(threads.map(partial(self._stack, with_tagged), existing))
         return ClusterStacks(
             stacks=[stack for answer in answers if not isinstance(answer, str) for stack in answer],
             not_read=[*not_read, *(answer for answer in answers if isinstance(answer, str))],
@@ -62,8 +62,8 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
         deployed = self.deployed_stack(stack.name)
-        found = self.fleets(deployed) if deployed else ()
-        return next((fleet for fleet in found if fleet.cluster == stack.cluster), None)
+        fleets = self.fleets(deployed) if deployed else ()
+        return next((fleet for fleet in fleets if fleet.cluster == stack.cluster), None)
 
     def _stacks_in_index(self) -> set[str]:
         """Names of the stacks that created the tagged resources in the index."""
@@ -73,8 +73,8 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         """Names of the stacks that have an Auto Scaling group with the tag."""
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
-            found = pages.paginate(Filters=[{"Name": "tag-key", "Values": [CLUSTER_TAG]}])
-            groups = [group for page in found for group in page["AutoScalingGroups"]]
+            tagged = pages.paginate(Filters=[{"Name": "tag-key", "Values": [CLUSTER_TAG]}])
+            groups = [group for page in tagged for group in page["AutoScalingGroups"]]
         named = ((group, tag_values(group.get("Tags"))) for group in groups)
         stacks = (tags.get(_STACK_TAG) or self.stack_containing(group["AutoScalingGroupName"]) for group, tags in named)
         return {stack for stack in stacks if stack}
@@ -94,34 +94,39 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             return [region["RegionName"] for region in self.client("ec2").describe_regions()["Regions"]]
         return []
 
-    def _stack(self, made: Collection[str], found: Mapping[str, Any]) -> Sequence[ClusterStack] | str:
-        """One ClusterStack per cluster in the stack; text if it cannot be read."""
-        name, engine, stack = found["StackName"], _engine_of(found["StackName"]), as_deployed_stack(found)
+    def _stack(self, with_tagged: Collection[str], described: Mapping[str, Any]) -> Sequence[ClusterStack] | str:
+        """One ClusterStack per cluster in the stack; the reason as text if the stack cannot be read.
+
+        Args:
+            with_tagged: Names of the stacks that contain tagged resources.
+            described: CloudFormation's description of the stack.
+        """
+        name, engine, stack = described["StackName"], _engine_of(described["StackName"]), as_deployed_stack(described)
         cluster = stack.tags.get(CLUSTER_TAG)
-        if cluster is None and engine is None and name not in made:
+        if cluster is None and engine is None and name not in with_tagged:
             return ()
         ends, has_nodes = dict[str, str | None](), {cluster} if engine in ENGINES_WITH_NODES else set[str | None]()
         clusters: Sequence[str] = (cluster,) if cluster else ()
         # A stack of another app may have the same name, but not the same outputs.
-        is_own_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
-        if cluster is None or engine is None or is_own_app:
+        may_be_of_another_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
+        if cluster is None or engine is None or may_be_of_another_app:
             try:
                 resources = self.template_resources(stack.stack_id, stack.status)
             except UnavailableError as error:
                 return f"the cluster of the stack {name}: {error}"
             fleets = deployed_fleets(resources, {})
             clusters = clusters or clusters_in(resources)
-            has_nodes = {one.cluster for one in fleets}
-            ends = {one.cluster: one.ends for one in fleets}
-        return [self._of(one, found, engine, ends.get(one), one in has_nodes) for one in clusters]
+            has_nodes = {fleet.cluster for fleet in fleets}
+            ends = {fleet.cluster: fleet.ends for fleet in fleets}
+        return [self._cluster_stack(name, described, engine, ends.get(name), name in has_nodes) for name in clusters]
 
-    def _of(
-        self, cluster: str, found: Mapping[str, Any], engine: str | None, ends: str | None, has_nodes: bool
+    def _cluster_stack(
+        self, cluster: str, described: Mapping[str, Any], engine: str | None, ends: str | None, has_nodes: bool
     ) -> ClusterStack:
-        stack = as_deployed_stack(found)
+        stack = as_deployed_stack(described)
         asleep, ends = stack.parameters.get(ASLEEP_PARAMETER), stack.outputs.get(ENDS_OUTPUT) or ends
         return ClusterStack(
-            name=found["StackName"],
+            name=described["StackName"],
             cluster=cluster,
             status=stack.status,
             engine=engine,
@@ -132,22 +137,22 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
 
 def _engine_of(stack: str) -> str | None:
-    """The engine, by the stack names of this repository's app."""
+    """The engine of a stack with a name of this repository's app; None for other names."""
     for key, construct_id in CONSTRUCT_IDS.items():
         if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(construct_id)}", stack):
             return key
     return None
 
 
-def _node(found: Mapping[str, Any]) -> ClusterNode:
-    tags = tag_values(found.get("Tags"))
+def _node(instance: Mapping[str, Any]) -> ClusterNode:
+    tags = tag_values(instance.get("Tags"))
     return ClusterNode(
-        instance_id=found["InstanceId"],
+        instance_id=instance["InstanceId"],
         cluster=tags[CLUSTER_TAG],
-        instance_type=found["InstanceType"],
-        state=found["State"]["Name"],
-        product=_PRODUCTS.get(found.get("InstanceLifecycle", ""), ON_DEMAND),
-        zone_id=found.get("Placement", {}).get("AvailabilityZoneId", ""),
+        instance_type=instance["InstanceType"],
+        state=instance["State"]["Name"],
+        product=_PRODUCTS.get(instance.get("InstanceLifecycle", ""), ON_DEMAND),
+        zone_id=instance.get("Placement", {}).get("AvailabilityZoneId", ""),
         stack=tags.get(_STACK_TAG),
     )
 
@@ -158,7 +163,7 @@ _LONGEST_REASON = 300
 class AwsAbsences(AwsClustersAccount):
     """Implements trainium_core.clusters.absence.AbsenceAccount."""
 
-    def stopped(self, cluster: str) -> str | None:
+    def stop_reason(self, cluster: str) -> str | None:
         return next((tags[STOPPED_TAG] for tags in self.tag_index(cluster).values() if STOPPED_TAG in tags), None)
 
     def group(self, name: str) -> NodeGroup | None:
@@ -167,14 +172,14 @@ class AwsAbsences(AwsClustersAccount):
             groups = client.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
             if not groups:
                 return None
-            wanted: int = groups[0]["DesiredCapacity"]
-        if not wanted:
-            return NodeGroup(wanted=0)
+            desired: int = groups[0]["DesiredCapacity"]
+        if not desired:
+            return NodeGroup(desired=0)
         with read_errors("autoscaling:DescribeScalingActivities"):
             last: list[Any] = client.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=1)["Activities"]
             failed = last and last[0]["StatusCode"] in ("Failed", "Cancelled")
-            refusal = one_line(last[0].get("StatusMessage", ""), _LONGEST_REASON) if failed else ""
-            return NodeGroup(wanted=wanted, refusal=refusal)
+            error = one_line(last[0].get("StatusMessage", ""), _LONGEST_REASON) if failed else ""
+            return NodeGroup(desired=desired, error=error)
         return None
 
     def reservation(self, reservation_id: str) -> Reservation | None:

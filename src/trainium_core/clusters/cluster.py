@@ -27,7 +27,7 @@ class ClusterStack:
         engine: Its key in trn:stacks; None for a stack of another app.
         asleep: Whether it sleeps; None if it cannot.
         ends: End of the pilot; None if it has no end.
-        has_nodes: Whether it contains the group of the nodes.
+        has_nodes: Whether it defines the nodes.
     """
 
     name: str
@@ -64,18 +64,23 @@ class ClusterNode:
 
     @property
     def is_precompile_host(self) -> bool:
-        """Whether it is the host of `trn precompile`, which has another type than nodes."""
+        """Whether it is the host of `trn precompile`, by its type, which nodes cannot have."""
         return self.instance_type in facts()["precompile"]["hosts"]
 
     @property
     def is_login_node(self) -> bool:
-        """Whether it is a login node of Slurm, which has another type than nodes."""
+        """Whether it is a login node of Slurm, by its type, which other nodes cannot have."""
         return self.instance_type in facts()["pcs"]["login_types"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStacks:
-    """not_read: stacks that may belong to a cluster but could not be read, each with the reason."""
+    """The stacks of all clusters.
+
+    Attributes:
+        stacks: One for each cluster in each stack.
+        not_read: The searches and stacks that could not be read, each with the reason.
+    """
 
     stacks: Sequence[ClusterStack]
     not_read: Sequence[str] = ()
@@ -89,14 +94,16 @@ class LocatingAccount(Protocol):
         ...
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        """The cluster's nodes in a stack, according to its template."""
+        """The cluster's nodes in a stack, according to its template; None if it defines none."""
         ...
 
 
 class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
     """Methods raise UnavailableError if AWS does not answer."""
 
-    def cluster_nodes(self) -> Sequence[ClusterNode]: ...
+    def cluster_nodes(self) -> Sequence[ClusterNode]:
+        """The nodes of all clusters."""
+        ...
 
     def enabled_regions(self) -> Sequence[str]:
         """The regions that are enabled for the account."""
@@ -112,7 +119,7 @@ class Cluster:
 
     Attributes:
         nodes: Its nodes, its precompile host and its login node.
-        per_hour: Their current list price in US dollars. A Capacity Block is prepaid, and not included.
+        per_hour: Price of its nodes per hour in US dollars, without prepaid Capacity Blocks.
         ends: The earliest end of its stacks.
     """
 
@@ -125,7 +132,7 @@ class Cluster:
 
     @property
     def state(self) -> str:
-        """CloudFormation's status if a stack is changing or needs attention; else whether nodes run."""
+        """The statuses of stacks that are changing or need attention; without such stacks, whether there are nodes."""
         unsteady = sorted({stack.status for stack in self.stacks if not stack.is_steady})
         if unsteady:
             return ", ".join(unsteady)
@@ -143,18 +150,23 @@ class Cluster:
 
     @property
     def host_counts(self) -> Mapping[str, int]:
-        """Number of precompile hosts by type: one or none."""
+        """Number of precompile hosts by type."""
         return Counter(node.instance_type for node in self.nodes if node.is_precompile_host)
 
     @property
     def login_counts(self) -> Mapping[str, int]:
-        """Number of login nodes by type: one or none."""
+        """Number of login nodes by type."""
         return Counter(node.instance_type for node in self.nodes if node.is_login_node)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Absence:
-    """why: a sentence without its full stop. remedy: how to get the nodes back."""
+    """The reason why a cluster has no nodes.
+
+    Attributes:
+        why: A clause without a full stop.
+        remedy: How to get the nodes back.
+    """
 
     why: str
     remedy: str
@@ -168,9 +180,9 @@ class ClusterList:
     """The clusters of a region.
 
     Attributes:
-        absences: Why clusters have no nodes, by name.
+        absences: Why clusters have no nodes, by name of the cluster.
         not_read: What could not be read, and why.
-        prices_unavailable: Why AWS's prices are unavailable.
+        prices_unavailable: Reasons why AWS's prices are unavailable.
     """
 
     region: str
@@ -181,7 +193,7 @@ class ClusterList:
 
 
 def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) -> ClusterList:
-    """Every cluster of the account in a region, by name.
+    """Every cluster of the account in a region, sorted by name.
 
     Args:
         region: The region.
@@ -193,26 +205,26 @@ def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) ->
     """
     with ThreadPoolExecutor() as threads:
         reading_nodes = threads.submit(account.cluster_nodes)
-        found = account.cluster_stacks()
+        cluster_stacks = account.cluster_stacks()
         nodes = reading_nodes.result()
     items = {node.instance_id: _priced(node, region) for node in nodes}
     wanted = (item for item in items.values() if item.product != CAPACITY_BLOCK)
     priced = quotes(wanted, own=prices, aws=account)
     usd = {node: price.usd for node, item in items.items() if (price := priced.prices.get(item)) is not None}
-    names = sorted({part.cluster for part in (*found.stacks, *nodes)})
+    names = sorted({part.cluster for part in (*cluster_stacks.stacks, *nodes)})
     return ClusterList(
         region=region,
         clusters=tuple(
             _cluster(
                 name,
                 region,
-                [stack for stack in found.stacks if stack.cluster == name],
+                [stack for stack in cluster_stacks.stacks if stack.cluster == name],
                 [node for node in nodes if node.cluster == name],
                 usd,
             )
             for name in names
         ),
-        not_read=tuple(found.not_read),
+        not_read=tuple(cluster_stacks.not_read),
         prices_unavailable=priced.unavailable,
     )
 

@@ -14,7 +14,12 @@ _MARKETS = ("spot", "capacity-block")
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedCluster:
-    """A deployed cluster. stacks: every stack that contains a part of it."""
+    """A deployed cluster.
+
+    Attributes:
+        name: The name of the cluster.
+        stacks: Every stack that contains a part of it.
+    """
 
     name: str
     stacks: tuple[ClusterStack, ...]
@@ -24,31 +29,41 @@ class LocatedCluster:
         return next((stack for stack in self.stacks if stack.has_nodes), None)
 
 
-def located(found: ClusterStacks) -> Sequence[LocatedCluster]:
-    """The clusters of the stacks, by name."""
-    names = sorted({stack.cluster for stack in found.stacks})
+def located(account_stacks: ClusterStacks) -> Sequence[LocatedCluster]:
+    """The clusters of the stacks, sorted by name."""
+    names = sorted({stack.cluster for stack in account_stacks.stacks})
     return [
-        LocatedCluster(name=name, stacks=tuple(stack for stack in found.stacks if stack.cluster == name))
+        LocatedCluster(name=name, stacks=tuple(stack for stack in account_stacks.stacks if stack.cluster == name))
         for name in names
     ]
 
 
 def deployed_plan(account: LocatingAccount, cluster: LocatedCluster, region: str) -> Plan:
-    """A partial plan of a cluster, from its stacks. Raises PlanError and UnavailableError.
+    """A partial plan of a deployed cluster, from its stacks. Settings such as network and image are not read.
 
-    For commands on deployed clusters. Settings such as network and image are not read.
+    Args:
+        account: The account.
+        cluster: The cluster.
+        region: The region.
+
+    Returns:
+        The plan.
+
+    Raises:
+        PlanError: The stacks have values that a plan cannot have.
+        UnavailableError: AWS did not answer.
     """
     stack = cluster.stack_of_nodes
     fleet = account.fleet(stack) if stack else None
     if fleet is None or fleet.instance_type is None:
-        # Without nodes the type is not used: everything is found by the cluster's name.
+        # The type is not used without nodes: commands find everything by the cluster's name.
         any_type = next(iter((*builtin_catalog().offered_in(region), *builtin_catalog())))
         return Plan.of(region=region, cluster_name=cluster.name, instance_type=any_type)
     return _plan_of(fleet, region)
 
 
 def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
-    known = {
+    required = {
         "region": region,
         "stacks": (fleet.engine,),
         "cluster_name": fleet.cluster,
@@ -57,11 +72,11 @@ def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
         "node_recovery": fleet.replacements > 0,
     }
     bought = {"capacity": fleet.market if fleet.market in _MARKETS or not fleet.reservation_id else "reservation"}
-    more = {**bought, "reservation_id": fleet.reservation_id, "node_replacements": fleet.replacements or None}
-    more |= {"ends": fleet.ends, "idle_minutes": fleet.idle_minutes}
-    given = {key: value for key, value in more.items() if value is not None}
+    optional = {**bought, "reservation_id": fleet.reservation_id, "node_replacements": fleet.replacements or None}
+    optional |= {"ends": fleet.ends, "idle_minutes": fleet.idle_minutes}
+    deployed = {key: value for key, value in optional.items() if value is not None}
     try:
-        return Plan.of(**known, **given)
+        return Plan.of(**required, **deployed)
     except PlanError:
-        # The other settings are unknown, and not needed.
-        return Plan.of(**known)
+        # Together they may need settings that are not read. The optional ones can be left out.
+        return Plan.of(**required)

@@ -18,7 +18,12 @@ _EVENTS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """The current or last job of the nodes. status: one or two words."""
+    """The current or last job of the nodes.
+
+    Attributes:
+        job_id: ID of the job.
+        status: Its status, in one or two words.
+    """
 
     job_id: str
     status: str
@@ -29,11 +34,13 @@ class ClusterStatus:
     """The status of one cluster.
 
     Attributes:
-        nodes, usage, job: None if there are none.
+        nodes: The nodes; None if they cannot be read.
+        replacements: Maximum number of failed nodes that are replaced in any 24 hours.
+        usage: Use of the nodes; None if there is no report of it.
+        job: The current or last job; None without one.
         precompilation: Job of the precompile host; None without a host.
-        absence: Why there are no nodes; None if there are some.
         events: Events of the stack itself, newest first.
-        replacements: Failed nodes that may be replaced within 24 hours.
+        absence: Why there are no nodes; None if there are nodes, or no reason is known.
         not_read: What could not be read, and why.
     """
 
@@ -67,7 +74,19 @@ def cluster_status(
     absence: Callable[[], Absence | None],
     replacements: int,
 ) -> ClusterStatus:
-    """Read the status. Parts without an answer are listed. usage: reads the use of instances by their IDs."""
+    """Read the status of a cluster. Parts that cannot be read are listed in `not_read`.
+
+    Args:
+        cluster: The cluster.
+        stack: Name of the stack with the nodes.
+        nodes: Reads the nodes.
+        events: Reads the events of the stack.
+        job: Reads the current or last job.
+        precompilation: Reads the job of the precompile host.
+        usage: Reads the use of instances by their IDs.
+        absence: Reads why there are no nodes.
+        replacements: Maximum number of failed nodes that are replaced in any 24 hours.
+    """
     not_read = list[str]()
 
     def read_or_note(what: str, read: Callable[[], Answer]) -> Answer | None:
@@ -83,7 +102,7 @@ def cluster_status(
     for_jobs = deployed is not None and deployed.for_jobs is not None
     return ClusterStatus(
         cluster=cluster,
-        # Nodes that start with jobs do not report their use: their service ends idle ones.
+        # Nodes that start with jobs do not report their use: AWS PCS terminates idle ones.
         usage=read_or_note("use of the nodes", lambda: usage(instances)) if instances and not for_jobs else None,
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,

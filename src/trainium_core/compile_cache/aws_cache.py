@@ -19,20 +19,24 @@ class RequestLimitError(Exception):
 
 
 class RequestLimit:
-    """Counts requests."""
+    """Limits the number of requests."""
 
-    def __init__(self, most: int) -> None:
-        self.most, self.sent = most, 0
+    def __init__(self, maximum: int) -> None:
+        self.maximum, self.sent = maximum, 0
 
     def take(self) -> None:
-        """Raises RequestLimitError if the limit is reached."""
-        if self.sent >= self.most:
-            raise RequestLimitError(f"{self.most} requests were sent, and no more are allowed")
+        """Count a request.
+
+        Raises:
+            RequestLimitError: The limit is reached.
+        """
+        if self.sent >= self.maximum:
+            raise RequestLimitError(f"{self.maximum} requests were sent, and no more are allowed")
         self.sent += 1
 
 
 class AwsCompileCache(AwsService):
-    """One cache. Reads raise UnavailableError, changes RequestRefusedError, and both RequestLimitError."""
+    """A compile cache. Reads raise UnavailableError, changes RequestRefusedError, and both RequestLimitError."""
 
     def __init__(
         self, region: str, location: CacheLocation, limit: RequestLimit, *, clients: Clients | None = None
@@ -41,7 +45,7 @@ class AwsCompileCache(AwsService):
         self.location, self._limit = location, limit
 
     def objects(self) -> Iterator[CachedObject]:
-        """All objects below the cache's URL, with one request for each 1,000."""
+        """All objects below the cache's URL, with one request for every 1,000 objects."""
         prefix, token = f"{self.location.folder}/", ""
         while True:
             self._limit.take()
@@ -60,7 +64,7 @@ class AwsCompileCache(AwsService):
 
         Args:
             entries: The entries to delete.
-            on_progress: Called after each request with the number of objects deleted so far, and of all.
+            on_progress: Called after each request with the number of deleted objects, and the number of all.
         """
         first = [entry.keys_in_deletion_order[0] for entry in entries]
         rest = [*chain.from_iterable(entry.keys_in_deletion_order[1:] for entry in entries)]
@@ -84,7 +88,7 @@ class AwsCompileCache(AwsService):
             first = errors[0]
             denied = f"not allowed: the permission {self._permission('s3:DeleteObject')} is missing"
             why = denied if first.get("Code") in DENIED else f"{first['Key']}: {first.get('Message', '')}"
-            raise RequestRefusedError(f"{why} ({len(errors)} in all)")
+            raise RequestRefusedError(f"{why} ({len(errors)} objects were not deleted)")
 
     def _key(self, key: str) -> str:
         return f"{self.location.folder}/{key}"

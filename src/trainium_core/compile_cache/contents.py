@@ -15,7 +15,13 @@ _DIRECT = re.compile(r"(?:(?P<above>.+)/)?(?P<name>neuronxcc-(?P<compiler>[^/]+)
 
 @dataclass(frozen=True, kw_only=True)
 class CachedObject:
-    """key: below the cache's URL. size: in bytes."""
+    """An object in a cache.
+
+    Attributes:
+        key: Key below the cache's URL.
+        size: Size in bytes.
+        modified: Time of the last change.
+    """
 
     key: str
     size: int
@@ -27,11 +33,12 @@ class CachedEntry:
     """An entry of a cache.
 
     Attributes:
-        name: Name of its software stack.
-        place: None for one that PyTorch/XLA wrote into a cache without places.
-        objects: One for a packed entry; every file for an entry of PyTorch/XLA.
-        state: `finished`, `failed`, `locked` or `half-made`.
+        name: The name that its software stack gave it.
+        place: None for an entry that PyTorch/XLA wrote outside of a place.
         release: Compiler release.
+        objects: One object for a packed entry; every file for an entry of PyTorch/XLA.
+        is_packed: Whether a node packed it; False for an entry of PyTorch/XLA.
+        state: `finished`, `failed`, `locked` or `half-made`.
     """
 
     name: str
@@ -51,7 +58,7 @@ class CachedEntry:
 
     @property
     def path(self) -> str:
-        """Below the cache's URL."""
+        """The path below the cache's URL."""
         return self.objects[0].key if self.is_packed else self.objects[0].key.partition(self.name)[0] + self.name
 
     @property
@@ -62,7 +69,12 @@ class CachedEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """entries: sorted by key. others: objects that belong to no entry, which are never changed."""
+    """The content of a cache.
+
+    Attributes:
+        entries: The entries, sorted by path.
+        others: Objects that belong to no entry. They are never changed.
+    """
 
     entries: tuple[CachedEntry, ...]
     others: tuple[CachedObject, ...] = ()
@@ -70,7 +82,14 @@ class Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseUse:
-    """The size of one compiler release. newest: when its last entry was stored."""
+    """The entries of one compiler release.
+
+    Attributes:
+        release: The release.
+        entries: Number of entries.
+        size: Size of all entries in bytes.
+        newest: Time at which the last entry was stored or renewed.
+    """
 
     release: str
     entries: int
@@ -86,8 +105,8 @@ def contents_of(objects: Iterable[CachedObject]) -> Contents:
         if key := parse_key(each.key):
             release = key.place.release
             packed.append(CachedEntry(name=key.name, place=key.place, release=release, objects=(each,), is_packed=True))
-        elif found := _DIRECT.fullmatch(each.key):
-            direct.setdefault((found["above"] or "", found["name"]), []).append(each)
+        elif match := _DIRECT.fullmatch(each.key):
+            direct.setdefault((match["above"] or "", match["name"]), []).append(each)
         else:
             others.append(each)
     entries = [*packed, *(_direct(above, name, files) for (above, name), files in direct.items())]
@@ -95,11 +114,11 @@ def contents_of(objects: Iterable[CachedObject]) -> Contents:
 
 
 def releases(entries: Iterable[CachedEntry]) -> tuple[ReleaseUse, ...]:
-    """Each release, the most recently written first."""
+    """The use of each release, the most recently written first."""
     by_release: dict[str, list[CachedEntry]] = {}
     for entry in entries:
         by_release.setdefault(entry.release, []).append(entry)
-    found = [
+    uses = [
         ReleaseUse(
             release=release,
             entries=len(of_release),
@@ -108,7 +127,7 @@ def releases(entries: Iterable[CachedEntry]) -> tuple[ReleaseUse, ...]:
         )
         for release, of_release in by_release.items()
     ]
-    return tuple(sorted(found, key=lambda use: (use.newest, use.release), reverse=True))
+    return tuple(sorted(uses, key=lambda use: (use.newest, use.release), reverse=True))
 
 
 def to_clean(
@@ -120,15 +139,15 @@ def to_clean(
     keep_releases: int | None = None,
     unused_for: timedelta | None = None,
 ) -> tuple[CachedEntry, ...]:
-    """The entries that match all given conditions.
+    """The entries that match all conditions.
 
     Args:
         entries: All entries.
         now: The current time.
-        of_releases: Only these releases.
+        of_releases: Only entries of these releases; all releases if empty.
         older_than: Only entries stored or renewed longer ago.
-        keep_releases: Exclude this many most recently written releases.
-        unused_for: Only packed entries in places where every entry is older.
+        keep_releases: Exclude entries of this many releases, the most recently written ones.
+        unused_for: Only packed entries in places where every packed entry is older.
     """
     newest: dict[Place | None, datetime] = {}
     for entry in (each for each in entries if each.is_packed):
@@ -145,12 +164,12 @@ def to_clean(
 
 
 def _direct(above: str, name: str, files: list[CachedObject]) -> CachedEntry:
-    there = {each.key.rpartition("/")[2]: each.size for each in files}
-    if _DONE in there and there.get(_RESULT):
+    sizes = {each.key.rpartition("/")[2]: each.size for each in files}
+    if _DONE in sizes and sizes.get(_RESULT):
         state = FINISHED
-    elif any(file.endswith(".lock") for file in there):
+    elif any(file.endswith(".lock") for file in sizes):
         state = "locked"
-    elif any(file.endswith(".log") for file in there):
+    elif any(file.endswith(".log") for file in sizes):
         state = "failed"
     else:
         state = "half-made"

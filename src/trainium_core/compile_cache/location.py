@@ -14,23 +14,32 @@ _URL = re.compile(rf"(?:s3://)?(?P<bucket>{BUCKET_NAME})(?:/(?P<folder>[^/].*?))
 
 @dataclass(frozen=True, kw_only=True)
 class CacheLocation:
-    """folder: key prefix without leading and trailing slashes."""
+    """The location of a cache.
+
+    Attributes:
+        bucket: Name of the bucket.
+        folder: Key prefix without leading and trailing slashes.
+    """
 
     bucket: str
     folder: str = CACHE_PREFIX
 
     @property
     def url(self) -> str:
-        """Such as s3://bucket/neuron-compile-cache."""
+        """The URL, such as s3://bucket/neuron-compile-cache."""
         return f"s3://{self.bucket}/{self.folder}"
 
 
 def cache_location(text: str) -> CacheLocation:
-    """Parse a bucket's name or an S3 URL. Raises ValueError for other text."""
-    found = _URL.fullmatch(text)
-    if not found:
+    """Parse the name of a bucket or an S3 URL.
+
+    Raises:
+        ValueError: The text is neither.
+    """
+    match = _URL.fullmatch(text)
+    if not match:
         raise ValueError(f"{text!r} is neither the name of a bucket nor a URL such as s3://bucket/{CACHE_PREFIX}")
-    return CacheLocation(bucket=found["bucket"], folder=found["folder"] or CACHE_PREFIX)
+    return CacheLocation(bucket=match["bucket"], folder=match["folder"] or CACHE_PREFIX)
 
 
 def locations_in(outputs: Iterable[Mapping[str, str]]) -> tuple[CacheLocation, ...]:
@@ -41,7 +50,7 @@ def locations_in(outputs: Iterable[Mapping[str, str]]) -> tuple[CacheLocation, .
 
 
 def buckets_in(resources: Mapping[str, Any]) -> tuple[str, ...]:
-    """Logical IDs of a template's compile cache buckets, by the lifecycle rule for the cache's folder."""
+    """Logical IDs of a template's compile cache buckets, which have a lifecycle rule for the cache's folder."""
     return tuple(name for name, made in resources.items() if made.get("Type") == _BUCKET and _has_rule(made))
 
 

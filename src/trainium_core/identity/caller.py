@@ -1,4 +1,4 @@
-"""The identity of the AWS credentials, as a protocol."""
+"""The identity of the AWS credentials, and the protocol that reads it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,13 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """`endpoint`: the endpoint that answered, if it is not AWS, else None."""
+    """The identity of the AWS credentials.
+
+    Attributes:
+        account: Account ID.
+        arn: ARN of the user or role.
+        endpoint: URL of the endpoint that answered; None for AWS.
+    """
 
     account: str
     arn: str
@@ -14,4 +20,6 @@ class Identity:
 
 
 class Identities(Protocol):
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity:
+        """Raises UnavailableError if AWS does not answer."""
+        ...

@@ -10,6 +10,8 @@ from trainium_runtime.aws_service import AwsService
 
 
 class AwsImages(AwsService):
+    """Implements trainium_core.images.image.Images."""
+
     def parameter(self, name: str) -> str | None:
         with read_errors("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
             return self.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
@@ -18,8 +20,8 @@ class AwsImages(AwsService):
     def image(self, image_id: str) -> Image | None:
         with read_errors("ec2:DescribeImages", absent=("InvalidAMIID.",)):
             # EC2 can launch deprecated images of other accounts, but lists them only on request.
-            found = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
-            return _image(found[0]) if found else None
+            images = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
+            return _image(images[0]) if images else None
         return None
 
 

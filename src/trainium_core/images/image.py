@@ -1,4 +1,4 @@
-"""Images, the parameters that name them, and their Neuron release."""
+"""Machine images, the SSM parameters that contain their IDs, and their Neuron release."""
 
 import re
 from dataclasses import dataclass
@@ -32,9 +32,15 @@ class Image:
 
 
 class Images(Protocol):
-    def parameter(self, name: str) -> str | None: ...
+    """Methods raise UnavailableError if AWS does not answer."""
 
-    def image(self, image_id: str) -> Image | None: ...
+    def parameter(self, name: str) -> str | None:
+        """The value of an SSM parameter; None if the parameter does not exist."""
+        ...
+
+    def image(self, image_id: str) -> Image | None:
+        """None if the image does not exist."""
+        ...
 
 
 @dataclass(frozen=True, order=True)
@@ -47,8 +53,11 @@ class NeuronRelease:
     def from_text(cls, text: str) -> "NeuronRelease":
         return cls(tuple(int(number) for number in text.split(".")))
 
-    def may_hold(self, framework: Framework) -> bool:
-        """Whether Neuron images of this release may contain the framework, including patches of its last release."""
+    def may_contain(self, framework: Framework) -> bool:
+        """Whether Neuron images of this release may contain the framework.
+
+        Patches of the framework's last release may too.
+        """
         if framework.first_release and self < NeuronRelease.from_text(framework.first_release):
             return False
         last = NeuronRelease.from_text(framework.last_release) if framework.last_release else self
@@ -60,12 +69,15 @@ class NeuronRelease:
 
 def neuron_release(image: Image) -> NeuronRelease | None:
     """The release in the image's description, if any."""
-    named = re.search(r"\bNeuron SDK v?([0-9]+(?:\.[0-9]+)+)", image.description)
-    return NeuronRelease.from_text(named[1]) if named else None
+    match = re.search(r"\bNeuron SDK v?([0-9]+(?:\.[0-9]+)+)", image.description)
+    return NeuronRelease.from_text(match[1]) if match else None
 
 
 def other_content(parameter: str | None) -> str | None:
-    """The content of a Neuron parameter's images without PyTorch; None for a parameter that is not in the facts."""
+    """The content of the images of a Neuron parameter that do not contain PyTorch.
+
+    None if they contain PyTorch, or the parameter is not in the facts.
+    """
     images = facts()["neuron_images"]
     if parameter is None:
         return None

@@ -1,4 +1,4 @@
-"""Lists everything that a cluster can leave behind: one module per service, one listing per kind.
+"""Listings of the resources that a cluster can leave behind, one per kind.
 
-`registry.py` has all listings.
+`registry.py` combines them with the listings of the engines.
 """

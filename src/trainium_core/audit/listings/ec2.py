@@ -1,4 +1,4 @@
-"""The form of EC2's resources."""
+"""Builds a Resource from an entry of EC2."""
 
 from typing import Any
 

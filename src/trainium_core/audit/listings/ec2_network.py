@@ -1,4 +1,7 @@
-"""The resources of a VPC, except those that are deleted with it: main route table, default group and default ACL."""
+"""VPCs and their resources, without the main route table, default security group and default network ACL.
+
+These, and default VPCs, are not listed: AWS creates them, and deletes the three with their VPC.
+"""
 
 from decimal import Decimal
 

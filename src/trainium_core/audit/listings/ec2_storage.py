@@ -32,7 +32,7 @@ def _charge_of_volume(entry: Entry) -> Charge:
     throughput = ChargedItem(product="gp3-throughput", quantity=Decimal(faster) / 1024)
     return Charge(
         items=(size, throughput) if faster > 0 else (size,),
-        unpriced="more IOPS than every gp3 volume has" if entry.get("Iops", 0) > _INCLUDED_IOPS else "",
+        unpriced="IOPS above the gp3 baseline" if entry.get("Iops", 0) > _INCLUDED_IOPS else "",
     )
 
 
@@ -51,7 +51,7 @@ def _snapshots(entry: Entry, _location: Location) -> Resource:
         state=entry.get("State", ""),
         detail=f"of a volume of {entry['VolumeSize']} GiB",
         created=entry.get("StartTime"),
-        charge=Charge(unpriced="snapshot storage, by the blocks that only it holds"),
+        charge=Charge(unpriced="snapshot storage, billed by the blocks that only this snapshot holds"),
     )
 
 

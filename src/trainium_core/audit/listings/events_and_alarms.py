@@ -8,8 +8,8 @@ from trainium_core.audit.resource import BY_USE, Charge, ChargedItem, Resource
 BUDGETS_REGION = "us-east-1"
 """Budgets have one endpoint for all regions."""
 
-_SHORTEST_USUAL_PERIOD = 60
-"""Seconds. An alarm with a shorter period has high resolution, and another price (CloudWatch pricing)."""
+_STANDARD_RESOLUTION_SECONDS = 60
+"""An alarm with a shorter period has high resolution, and another price (CloudWatch pricing)."""
 
 
 @Listing(
@@ -61,9 +61,9 @@ def _alarms(entry: Entry, _location: Location) -> Resource:
 
 
 def _alarm_charge(entry: Entry) -> Charge:
-    if "MetricName" in entry and entry.get("Period", 0) >= _SHORTEST_USUAL_PERIOD:
+    if "MetricName" in entry and entry.get("Period", 0) >= _STANDARD_RESOLUTION_SECONDS:
         return Charge(items=(ChargedItem(product="alarm", quantity=Decimal(1)),))
-    return Charge(unpriced="an alarm on several metrics, or of high resolution")
+    return Charge(unpriced="an alarm with several metrics or high resolution")
 
 
 @Listing(

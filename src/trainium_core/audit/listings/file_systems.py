@@ -24,24 +24,24 @@ def _fsx_file_systems(entry: Entry, _location: Location) -> Resource:
 
 
 def _charge_of_fsx(entry: Entry) -> Charge:
-    """Only scratch storage on SSD has a price in this package."""
-    kept = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
-    if not kept.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
-        return Charge(unpriced=f"{entry['FileSystemType']} storage, {kept or 'of another kind'}")
+    """The price. This package has one only for scratch storage of Lustre on SSD."""
+    deployment = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
+    if not deployment.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
+        return Charge(unpriced=f"{entry['FileSystemType']} storage{f' ({deployment})' if deployment else ''}")
     return Charge(items=(ChargedItem(product="fsx-lustre-storage", quantity=Decimal(entry["StorageCapacity"])),))
 
 
 @Listing("FSx backup", "AWS::FSx::Backup", arn_type="fsx:backup", permission="fsx:DescribeBackups")
 def _backups(entry: Entry, _location: Location) -> Resource:
-    backup_id = entry["BackupId"]
+    backup_id, file_system_id = entry["BackupId"], entry.get("FileSystem", {}).get("FileSystemId")
     return Resource(
         name=backup_id,
         arn=entry.get("ResourceARN", ""),
         ids=frozenset([backup_id]),
         tags=tags_of(entry),
-        parents=frozenset([one for one in (entry.get("FileSystem", {}).get("FileSystemId"),) if one]),
+        parents=frozenset([file_system_id] if file_system_id else []),
         state=entry.get("Lifecycle", ""),
-        detail=f"{entry.get('Type', '')} of {entry.get('FileSystem', {}).get('FileSystemId', 'a file system')}",
+        detail=f"{entry.get('Type', '')} of {file_system_id or 'a file system'}",
         created=entry.get("CreationTime"),
         charge=Charge(unpriced="backup storage"),
     )
@@ -68,7 +68,7 @@ def _efs_file_systems(entry: Entry, _location: Location) -> Resource:
         created=entry.get("CreationTime"),
         charge=Charge(
             items=(ChargedItem(product="efs-storage", quantity=stored),),
-            unpriced="what is not in EFS Standard" if elsewhere else "",
+            unpriced="data outside EFS Standard" if elsewhere else "",
         ),
     )
 

@@ -49,16 +49,16 @@ def _functions(entry: Entry, _location: Location) -> Resource:
 )
 def _log_groups(entry: Entry, location: Location) -> Resource:
     name = entry["logGroupName"]
-    kept = entry.get("retentionInDays")
+    retention = entry.get("retentionInDays")
     of_a_service = name.startswith(tuple(logs.prefix for logs in SERVICE_LOGS))
     return Resource(
         name=name,
         arn=entry.get("arn") or location.arn("logs", f"log-group:{name}"),
         ids=frozenset([name]),
         parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
-        detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {kept} days' if kept else 'never expires'}",
+        detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {retention} days' if retention else 'never expires'}",
         created=datetime.fromtimestamp(entry["creationTime"] / 1000, UTC) if "creationTime" in entry else None,
-        charge=Charge(unpriced="log storage, whose size CloudWatch shows late"),
+        charge=Charge(unpriced="log storage; CloudWatch reports its size with a delay"),
     )
 
 

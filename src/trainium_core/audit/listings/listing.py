@@ -37,7 +37,7 @@ def unmeasured(_client_of: ClientFactory, resource: Resource) -> Resource | None
 
 
 Reader = Callable[[Entry, Location], Resource | None]
-"""Reads an entry of a response; None if it is deleted, or part of another resource."""
+"""Reads an entry of a response. Returns None for an entry to skip, such as a deleted resource."""
 
 
 @dataclass
@@ -46,19 +46,21 @@ class Listing:
 
     Attributes:
         kind: The kind in plain words, in the singular.
-        resource_type: Its CloudFormation type.
+        resource_type: The CloudFormation type.
         arn_type: The type in its ARNs, as returned by `resource.arn_type`.
-        permission: The action that lists it.
+        permission: The IAM action of the call that lists the kind.
         entries: JMESPath of the list in the response. Default: named after the action, such as Volumes[].
         service: boto3's name of the service. Default: the prefix of the action.
         operation: boto3's method. Default: named after the action.
         arguments: Arguments of the call.
-        again: Arguments of further calls, if one call does not list everything.
+        more_arguments: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
-        measure: Adds data that needs more requests.
-        handed_over: Whether users keep it when they destroy the cluster, so that it counts as kept. It is listed only
-            if the tag index names one of the cluster: most accounts have none, and may not be allowed to list it.
-        in_estimates: False if it and its parts cost almost nothing while unused; `trn cost` skips it.
+        measure: Function that adds data that needs more requests.
+        handed_over: Whether users keep such resources when they destroy the cluster, so that they count as kept. The
+            kind is listed only if the tag index contains one of the cluster: most accounts have none, and a caller may
+            lack the permission.
+        in_estimates: False if such a resource and its parts cost almost nothing while unused: `trn cost` skips it.
+        read: The decorated function.
     """
 
     kind: str
@@ -70,7 +72,7 @@ class Listing:
     service: str = ""
     operation: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    again: tuple[Mapping[str, Any], ...] = ()
+    more_arguments: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
     handed_over: bool = False
@@ -97,7 +99,6 @@ class AwsResourceLister:
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:
-        # The full action name: the call needs it on all resources.
         with read_errors(self._listing.permission):
             entries = list(self._entries())
             read = (self._listing.read(entry, self._location) for entry in entries)
@@ -113,7 +114,7 @@ class AwsResourceLister:
         return self._clients.client(service, self._listing.endpoint_region or self._location.region)
 
     def _entries(self) -> Iterator[Entry]:
-        for arguments in (self._listing.arguments, *self._listing.again):
+        for arguments in (self._listing.arguments, *self._listing.more_arguments):
             yield from self._listed({name: self._filled(value) for name, value in arguments.items()})
 
     def _listed(self, arguments: Mapping[str, Any]) -> Iterator[Entry]:
@@ -130,10 +131,10 @@ class AwsResourceLister:
 
 
 def tags_of(entry: Entry) -> dict[str, str]:
-    """The tags, in the form of most services."""
+    """The tags by key, for a service that returns them as `Tags` with Key and Value."""
     return tag_values(entry.get("Tags"))
 
 
 def gib(size_in_bytes: int) -> str:
-    """A size in GiB, as AWS bills it."""
+    """A size in GiB; in bytes below 1 MiB."""
     return f"{size_in_bytes / 2**30:.3g} GiB" if size_in_bytes >= 2**20 else f"{size_in_bytes} bytes"

@@ -1,4 +1,4 @@
-"""What users create from trained models: endpoints and models of SageMaker and Bedrock, and image repositories."""
+"""SageMaker endpoints and models, models imported into Bedrock, and ECR repositories: users create them for models."""
 
 from dataclasses import replace
 from typing import Any
@@ -49,7 +49,7 @@ def _models(entry: Entry, _location: Location) -> Resource:
 )
 def _imported_models(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["modelName"], entry["modelArn"]
-    charge = Charge(unpriced="its storage and its use")
+    charge = Charge(unpriced="storage and use of the model")
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), created=entry.get("creationTime"), charge=charge)
 
 

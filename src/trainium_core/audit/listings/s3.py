@@ -10,21 +10,30 @@ from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_runtime.aws_errors import read_errors
 
 PAGES = 50
-"""Pages of 1000 versions. A larger bucket is not counted completely, and its price is unknown."""
+"""Maximum number of pages, of 1,000 versions, that are counted. The price of a larger bucket is unknown."""
 
 _BYTES_PER_GB = 2**30
 
 
 @dataclass
 class _Content:
-    """The counted content of a bucket. `whole`: whether everything was counted."""
+    """The counted content of a bucket.
+
+    Attributes:
+        sizes: Bytes by storage class.
+        versions: Number of object versions.
+        old: Number of object versions that are not the latest.
+        markers: Number of delete markers.
+        uploads: Number of unfinished multipart uploads on the first page.
+        is_complete: Whether all versions were counted.
+    """
 
     sizes: Counter[str] = field(default_factory=Counter[str])
     versions: int = 0
     old: int = 0
     markers: int = 0
     uploads: int = 0
-    whole: bool = True
+    is_complete: bool = True
 
     @property
     def size(self) -> int:
@@ -66,7 +75,7 @@ def _content(client_of: ClientFactory, bucket: str) -> _Content:
                 content.versions += 1
                 content.old += not version["IsLatest"]
             content.markers += len(page.get("DeleteMarkers", ()))
-        content.whole = next(pages, None) is None
+        content.is_complete = next(pages, None) is None
     with read_errors(f"s3:ListBucketMultipartUploads on the bucket {bucket}"):
         content.uploads = len(s3.list_multipart_uploads(Bucket=bucket).get("Uploads") or ())
     return content
@@ -75,7 +84,7 @@ def _content(client_of: ClientFactory, bucket: str) -> _Content:
 def _in_words(content: _Content) -> str:
     counted = f"{content.versions} object versions ({content.old} old), {gib(content.size)}"
     parts = [
-        counted if content.whole else f"more than {counted}",
+        counted if content.is_complete else f"more than {counted}",
         f"{content.markers} delete markers" if content.markers else "",
         f"{content.uploads} unfinished uploads" if content.uploads else "",
     ]
@@ -84,7 +93,7 @@ def _in_words(content: _Content) -> str:
 
 def _charge(content: _Content) -> Charge:
     unpriced = [name for name in sorted(content.sizes) if name != "STANDARD"]
-    unpriced += ["more versions than were counted"] if not content.whole else []
+    unpriced += ["more versions than were counted"] if not content.is_complete else []
     unpriced += ["unfinished uploads"] if content.uploads else []
     stored = Decimal(content.sizes["STANDARD"]) / _BYTES_PER_GB
     items = (ChargedItem(product="s3-storage", quantity=stored),) if stored else ()

@@ -24,7 +24,7 @@ def _needs_vpc(plan: Plan) -> bool:
     permission="sagemaker:ListTrainingJobs",
     entries="TrainingJobSummaries[]",
     arguments={"StatusEquals": "InProgress"},
-    again=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
+    more_arguments=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
 )
 def _jobs(entry: Entry, _location: Location) -> Resource | None:
     """None for a job that has ended and keeps no instances: it is history, and not billed."""

@@ -116,10 +116,10 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
         found = f"{image.image_id} has Neuron SDK {release}, whose nccom-test cannot report results"
         fix = f"set trn:ami to an image with Neuron SDK {oldest} or newer"
         return CheckResult(outcome="fail", found=found, needed=f"Neuron SDK {oldest} or newer", fix=fix)
-    if wanted and not release.may_hold(wanted):
+    if wanted and not release.may_contain(wanted):
         found = f"{image.image_id} has Neuron SDK {release}, which does not include {wanted.title}"
         return CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
-    if not wanted and not release.may_hold(frameworks()["xla"]):
+    if not wanted and not release.may_contain(frameworks()["xla"]):
         found = f"unknown whether {image.image_id}, with Neuron SDK {release}, includes PyTorch for Trainium"
         fix = f"if training needs PyTorch, set trn:ami to an image with {pytorch_for(plan.type).title}"
         return CheckResult(outcome="warn", found=found, fix=fix)
