@@ -112,7 +112,7 @@ class Rule:
     """What a rule matches, and what a finding means.
 
     Attributes:
-        kind: The theme of the rule, such as `cuda` or `libraries`.
+        kind: The subject of the rule, such as "CUDA" or "libraries".
         severity: The severity by stack.
         why: Why the code does not run on Trainium, or runs slowly.
         fix: How to change the code.

@@ -89,7 +89,7 @@ def test_verify_takes_one_folder_and_no_option() -> None:
 @pytest.mark.usefixtures("pilot")
 def test_other_pilot_is_compared_with_this_one() -> None:
     assert run("report", "pilot", "--compare", "pilot").exit_code == ExitCode.OK
-    assert "Beside the other pilot" in Path("report.html").read_text()
+    assert "Comparison with the other pilot" in Path("report.html").read_text()
 
 
 def test_json_of_other_programs_causes_no_warning(pilot: Path) -> None:
