@@ -19,7 +19,7 @@ class HyperPodStack(PlanStack):
         self.add_output("ClusterArn", "The HyperPod cluster", arn)
         self.add_output("Nodes", "Shows the instances and their health", nodes)
         self.add_output("CompileCache", "Where compiled graphs are kept", pod.cache.url)
-        self.add_output("Destroy", "Removes everything", self.destroy_command)
+        self.add_output("Destroy", "Deletes the stack; retained resources stay", self.destroy_command)
         if pod.pilot is not None:
             self.add_output("Notices", "Topic of the notices before the pilot ends", pod.pilot.topic.topic_arn)
         self.add_end(plan)

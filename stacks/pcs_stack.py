@@ -14,5 +14,5 @@ class PcsStack(PlanStack):
         description = f"Slurm on AWS PCS with AWS Trainium, {plan.cluster_name}"
         super().__init__(scope, construct_id, plan=plan, description=description)
         PcsCluster(self, "Slurm", plan=plan).add_outputs()
-        self.add_output("Destroy", "Removes everything", self.destroy_command)
+        self.add_output("Destroy", "Deletes the stack; retained resources stay", self.destroy_command)
         self.add_end(plan)

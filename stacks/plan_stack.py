@@ -29,10 +29,10 @@ class PlanStack(Stack):
         CfnOutput(self, name, description=meaning, value=value)
 
     def add_end(self, plan: Plan) -> None:
-        """Add outputs with the end of the plan, if it has one, for `trn list`."""
+        """Add outputs with the end and the idle limit of the plan, if it has them. `trn list` reads the end."""
         if plan.pilot.ends is not None:
             meaning = "When the pilot ends: an instant, or hours after the first deployment"
             self.add_output(ENDS_OUTPUT, meaning, str(read_pilot_end(plan.pilot.ends)))
         if plan.pilot.idle_minutes is not None:
-            meaning = "After how many minutes without a job and without a NeuronCore in use the nodes end"
+            meaning = "Minutes after which nodes without a job and without a NeuronCore in use are terminated"
             self.add_output("IdleMinutes", meaning, str(plan.pilot.idle_minutes))

@@ -14,4 +14,4 @@ class SageMakerTrainingStack(PlanStack):
         description = f"SageMaker training on AWS Trainium, {plan.cluster_name}"
         super().__init__(scope, construct_id, plan=plan, description=description)
         PlannedTraining(self, "Training", plan=plan).add_outputs()
-        self.add_output("Destroy", "Removes everything except retained resources", self.destroy_command)
+        self.add_output("Destroy", "Deletes the stack; retained resources stay", self.destroy_command)

@@ -33,7 +33,7 @@ def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, 
     """The error for one parameter.
 
     Args:
-        got: Its value. A construct is shown by its path.
+        got: The value of the parameter. A construct is shown by its path.
     """
     node = getattr(got, "node", None)
     shown = node.path if isinstance(node, Node) else got
@@ -82,7 +82,11 @@ def is_pending(value: Any) -> bool:
 
 
 def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) -> None:
-    """Raise PropsError for a CDK token. why: why the value must be known at synthesis."""
+    """Raise PropsError for a CDK token.
+
+    Args:
+        why: Why the value must be known at synthesis.
+    """
     if is_token(value):
         known = "a value known at synthesis"
         raise refuse(construct, parameter, str(value), allowed=known, fix=f"give the value itself: {why}")
@@ -103,7 +107,12 @@ def check_same_account(construct: IConstruct, parameter: str, value: Any, *, wha
 
 
 def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, where: str, what: str) -> None:
-    """where: the compared attribute of the resource's environment, as in the message."""
+    """Raise PropsError if an attribute of the environments of a resource and of the stack is known and differs.
+
+    Args:
+        own: Value of the attribute for the stack.
+        where: Name of the attribute, `region` or `account`.
+    """
     other: str = getattr(value.env, where)
     if other != own and not Token.is_unresolved(other) and not Token.is_unresolved(own):
         shown = f"{cast(IConstruct, value).node.path} of {other}"

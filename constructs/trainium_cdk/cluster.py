@@ -28,7 +28,7 @@ class TrainiumCluster(Construct):
             sleep: The switch that `trn sleep` and `trn wake` set. Default: the cluster is always awake.
 
         Raises:
-            PropsError: The switch is in another stack.
+            PropsError: The switch is in another stack, or another fleet in the account and region has the name.
             PlanError: The plan is for another region.
         """
         super().__init__(scope, construct_id)

@@ -33,7 +33,10 @@ from trainium_core.problems import PlanError, Problem
 def check_region(construct: Construct, plan: Plan) -> None:
     """Check that a stack is in the region of the plan. Adds a warning to a stack without a region.
 
-    Raises PlanError if the stack is in another region, because quotas, zones and images depend on the region.
+    Quotas, zones and images depend on the region.
+
+    Raises:
+        PlanError: The stack is in another region.
     """
     stack = Stack.of(construct)
     if Token.is_unresolved(stack.region):
@@ -62,7 +65,8 @@ def plan_network(
 
     Args:
         any_bucket: Whether nodes reach all buckets, and not only those of the account and of the plan.
-        endpoint_services: Like the parameter of ClusterNetwork.
+        endpoint_services: As in ClusterNetwork.
+        sleep: The switch of the cluster. Default: none; the egress stays.
     """
     wanted = plan.network
     if wanted.vpc_id is not None and wanted.subnet_id is not None:
@@ -103,7 +107,11 @@ def outbound_tcp_ports(plan: Plan, *, egress: Egress, downloads: bool = False) -
 
 
 def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_key: Key | None = None) -> CompileCache:
-    """The cache in trn:cache_bucket, by default in a new bucket. encryption_key: of a new bucket."""
+    """The cache in trn:cache_bucket, by default in a new bucket.
+
+    Args:
+        encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
+    """
     if plan.cache.bucket is not None:
         own = s3.Bucket.from_bucket_name(scope, "OwnCacheBucket", plan.cache.bucket)
         return CompileCache(scope, construct_id, bucket=own, read_only=plan.cache.access == "read")
@@ -128,7 +136,7 @@ def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec
 
 
 def plan_pilot(plan: Plan) -> PilotProps:
-    """The end of the plan's pilot."""
+    """The end and budget of the plan's pilot."""
     pilot = plan.pilot
     return PilotProps(
         end=None if pilot.ends is None else read_pilot_end(pilot.ends),
@@ -151,7 +159,11 @@ def plan_fleet(
     file_systems: Sequence[NodeFileSystem],
     sleep: SleepSwitch | None,
 ) -> FleetProps:
-    """The fleet of the plan, with the network, cache and file systems of its cluster. scope: the cluster."""
+    """The parameters of the plan's fleet, with the network, cache and file systems of its cluster.
+
+    Args:
+        scope: The cluster.
+    """
     node, egress = plan.node, plan.network.egress or DEFAULT_EGRESS
     downloads = node.neuron_software == "install" or plan.setup_script is not None
     return FleetProps(

@@ -23,7 +23,7 @@ from trainium_cdk.service_role import service_role
 
 _PACKAGES = (trainium_wire, trainium_runtime)
 _CODE = "TrainiumCdkHandlerCode"
-"""In the scope of the stack, so it must not conflict with ids of the app."""
+"""ID of the asset in the scope of the stack, where it must not conflict with ids of the app."""
 
 _ATTEMPTS, _RETRY_MINUTES = 3, 4
 """Lambda retries an asynchronous invocation twice, after one and two minutes (Lambda Developer Guide)."""
@@ -36,7 +36,7 @@ _RUNTIME = "python3.14"
 
 
 class HandlerFunction(Construct):
-    """A Python function for a custom resource or for events. Nothing of it outlives the stack.
+    """A Lambda function for a custom resource or for events. It, its log group and its role are deleted with the stack.
 
     Its log group belongs to the stack. Its role cannot create another one, which a function that logs after the
     deletion of its group would leave behind.
@@ -102,7 +102,11 @@ class HandlerFunction(Construct):
     def allow(
         self, *, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
     ) -> None:
-        """Allow the function actions on resources. conditions: Default: none."""
+        """Allow the function actions on resources.
+
+        Args:
+            conditions: Conditions of the statement. Default: none.
+        """
         self.policy.add_statements(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
@@ -125,8 +129,8 @@ class HandlerFunction(Construct):
         """Add a custom resource that this function implements. It is created after the function and deleted before it.
 
         Args:
-            timeout_minutes: How long CloudFormation waits for a response. Default: the longest time of the function
-                with Lambda's two retries, instead of CloudFormation's hour.
+            timeout_minutes: How long CloudFormation waits for a response. Default: the time of three attempts of the
+                function with the pauses between them, up to CloudFormation's limit of an hour.
         """
         waits = timeout_minutes or min(_ATTEMPTS * self._timeout_minutes + _RETRY_MINUTES, _LONGEST_SERVICE_TIMEOUT)
         made = CustomResource(
@@ -153,7 +157,14 @@ class HandlerFunction(Construct):
     def call_on_event(
         self, rule_id: str, *, source: str, detail_types: Sequence[str], detail: Mapping[str, Any]
     ) -> None:
-        """Invoke the function for events. rule_id: ID of the rule, in the scope of the function."""
+        """Invoke the function for events.
+
+        Args:
+            rule_id: ID of the rule, in the same scope as the function.
+            source: The service that sends the events, such as aws.s3.
+            detail_types: Types of the events.
+            detail: Pattern for the details of the events.
+        """
         rule = events.CfnRule(
             self._scope,
             rule_id,

@@ -21,7 +21,7 @@ CLIENT_CONFIG = Config(
     read_timeout=READ_TIMEOUT_SECONDS,
     retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
 )
-"""Timeouts of each attempt of a call, and the number of attempts, including throttled ones."""
+"""Timeouts of each attempt of a call, and the maximum number of attempts, including throttled ones."""
 
 
 class Clients:
@@ -75,10 +75,11 @@ class Clients:
 
 
 class AwsService:
-    """Part of an account in one region.
+    """Calls the APIs of an account in one region.
 
     Args:
-        clients: Can be shared by accounts of several regions. Default: new clients.
+        region: The region.
+        clients: Clients, which objects for several regions can share. Default: new clients.
     """
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:

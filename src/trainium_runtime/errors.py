@@ -1,4 +1,4 @@
-"""Errors of calls to AWS: calls that read are unavailable, calls that change are refused."""
+"""Errors of calls to AWS: UnavailableError for calls that read, RequestRefusedError for calls that change."""
 
 SIGN_IN = "sign in with `aws sso login` or `aws configure`, or set AWS_PROFILE to a working profile"
 
@@ -6,14 +6,14 @@ REACH_AWS = "check the network, the proxy (HTTPS_PROXY) and the region name"
 SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"
 BE_ALLOWED = "use a profile with this permission (AWS_PROFILE), or ask for it: `trn permissions` prints the policies"
 REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED)
-"""The remedy if every call fails."""
+"""Remedies that can correct several failed calls at once."""
 
 
 class UnavailableError(Exception):
     """A failed read.
 
     Args:
-        reason: Includes the permission if one is missing.
+        reason: Why it failed, with the permission if one is missing.
         remedy: What to do, if known.
     """
 

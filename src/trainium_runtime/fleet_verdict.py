@@ -39,7 +39,8 @@ class FleetVerdict:
     """Whether a fleet is ready.
 
     Attributes:
-        state: `ready` if every node is proven, `failed` if that is no longer possible, otherwise `waiting`.
+        state: `ready` if every node is proven and has reached all others, `failed` if this is no longer possible,
+            otherwise `waiting`.
         reason: Details for people.
     """
 
@@ -52,8 +53,8 @@ class Replacement:
     """Nodes that a deployment replaces with nodes of another template version or in another subnet.
 
     Attributes:
-        outdated: The nodes in the group.
-        ending: The nodes that left the group and are still shutting down.
+        outdated: Such nodes that are still in the group.
+        ending: Such nodes, in the group or not, that EC2 has not terminated yet.
         launches_others: Whether the group still launches another version than the wanted one, as in a rollback.
     """
 
@@ -78,12 +79,12 @@ class FleetView:
 
     Attributes:
         nodes: Number of nodes wanted.
-        instances: Ids of the group's instances.
-        records: Records by instance id, including earlier instances.
+        instances: IDs of the group's instances.
+        records: Records by instance ID, including earlier instances.
         recovery: The decision about failed nodes.
         leaving: Instances that Auto Scaling is replacing.
         membership: The last membership that was written.
-        console: The last console error of nodes without a record.
+        console: The last console error of each node without a record, by instance ID.
         failed_launches: Status messages of the scaling activities that failed since the deployment began, newest first.
         still_counted: Whether instances left the group so recently that quotas may still count them.
         suspended: Suspended processes of the Auto Scaling group.
@@ -114,9 +115,9 @@ class FleetView:
 
 
 def size_of_group(nodes: int, replacement: Replacement) -> int:
-    """The size that a group must have now: 0 until EC2 has terminated every node of another version.
+    """The size that a group must have now: 0 until EC2 has terminated every node of another version or subnet.
 
-    All are replaced at once: half a cluster is of no use, and a reservation has no room for a second set.
+    All nodes are replaced at once: half a cluster is of no use, and a reservation has no room for more nodes.
     """
     return nodes if replacement.is_over else 0
 

@@ -21,7 +21,7 @@ _FIELD, _BEFORE = "|", " < "
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A version and the properties it was chosen for.
+    """A version and the properties that it was chosen for.
 
     Attributes:
         kind: Digest of the properties in REPLACING.
@@ -56,7 +56,7 @@ class Choice:
 
     @classmethod
     def from_text(cls, text: str) -> "Choice | None":
-        """Parse `str` of a choice; None for anything else."""
+        """Parse the result of `str`. None for a text of another form."""
         parts = text.split(_FIELD)
         if len(parts) != 5:
             return None
@@ -83,7 +83,7 @@ def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back:
         choice = _renamed(current, latest)
         return choice, f"{choice}{_BEFORE}{earlier}" if earlier else str(choice)
     if rolling_back and earlier and earlier.is_compatible_with(latest):
-        # The version that is rolled back may be wrong, and is forgotten.
+        # The version that is rolled back is forgotten, because it may be defective.
         return earlier, str(earlier)
     return latest, f"{latest}{_BEFORE}{current}" if current else str(latest)
 

@@ -22,4 +22,4 @@ NOTIFIED_TAG = "trn:notified"
 """Tag on the topic of a pilot: the last notice about its end."""
 
 IDLE_NOTICE_TAG = "trn:idle"
-"""Tag on the topic of a pilot: the time at which unused nodes stop, of the last notice about that."""
+"""Tag on the topic of a pilot: the time in the last notice about unused nodes, at which they stop."""

@@ -14,7 +14,7 @@ from trainium_wire.membership import Membership
 from trainium_wire.node_record import LARGEST_RECORD, StoredRecord, stored_record
 
 _READERS = 16
-_MOST = 5_000
+_MAX_RECORDS = 5_000
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
@@ -28,8 +28,8 @@ class Group:
     """The state of an Auto Scaling group.
 
     Attributes:
-        instances: Ids of the instances that stay.
-        leaving: Instances of these that the group will replace.
+        instances: IDs of the instances that are not being terminated or detached.
+        leaving: Those of `instances` that are unhealthy, which the group will replace.
         suspended: Suspended processes.
         launches: The group's launch template and version.
         launched: Launch template and version of each instance.
@@ -48,7 +48,7 @@ class StoredMembership:
     """The membership and its ETag in S3.
 
     Attributes:
-        etag: None if there is no object.
+        etag: ETag of the object; None if there is no object.
     """
 
     membership: Membership
@@ -97,14 +97,14 @@ class NodeStore:
         self._known: dict[str, tuple[str, StoredRecord]] = {}
 
     def instance_of(self, key: str) -> str | None:
-        """The instance of a record's key; None for any other object."""
+        """The instance ID in the key of a record; None for any other key."""
         return instance_of_key(key, self._prefix)
 
     def records(self) -> Mapping[str, StoredRecord]:
-        """The records by instance id: those of the _MOST instances that wrote last."""
+        """The records by instance ID: those of the _MAX_RECORDS instances that wrote last."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
         listed = (item for page in pages for item in page.get("Contents", []))
-        newest = sorted(listed, key=lambda item: item["LastModified"])[-_MOST:]
+        newest = sorted(listed, key=lambda item: item["LastModified"])[-_MAX_RECORDS:]
         items = [(self.instance_of(item["Key"]), item) for item in newest]
         changed = [(i, item) for i, item in items if i and self._known.get(i, ("",))[0] != item["ETag"]]
         with ThreadPoolExecutor(_READERS) as readers:
@@ -114,7 +114,7 @@ class NodeStore:
         return {instance: stored for instance, (_, stored) in self._known.items()}
 
     def membership(self) -> StoredMembership:
-        """The membership; empty if it does not exist or cannot be read."""
+        """The membership; empty if it does not exist or cannot be parsed."""
         from botocore.exceptions import ClientError
 
         try:
@@ -133,8 +133,11 @@ class NodeStore:
     def write_membership(self, membership: Membership, *, replacing: StoredMembership) -> bool:
         """Replace the membership that was read.
 
+        Args:
+            replacing: The membership that was read.
+
         Returns:
-            False, without writing, if it has changed in the meantime.
+            Whether it was written. It is not written if it has changed since it was read.
         """
         from botocore.exceptions import ClientError
 

@@ -12,10 +12,15 @@ from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 @dataclass(frozen=True, kw_only=True)
 class PilotTerms:
-    """The end of a pilot in a plan.
+    """The settings of a pilot's clock.
 
     Attributes:
-        budget_usd: None unless nodes stop when it is spent.
+        nodes: Number of nodes while the pilot runs.
+        ends: The end of the pilot. None: no end.
+        destroys: Whether the stack is deleted at the end.
+        warning: How long before the end people are warned.
+        budget_usd: The budget; None unless nodes stop when it is spent.
+        in_capacity_block: Whether the nodes run in a Capacity Block.
         idle: How long nodes may be unused before they stop. None: no limit.
     """
 
@@ -91,10 +96,10 @@ class ClockDecision:
         stopped: Why the nodes are stopped, to be stored.
         warn_of: The end to warn people of now.
         notice: A notice for jobs, to be written now.
-        ended: When the pilot ended.
+        ended: When the pilot ended; None if it has not.
         delete: Whether to delete the stack after the nodes.
         spent: The spent budget, to be stored.
-        idle: A notice about unused nodes, and when they stop.
+        idle: A notice for people that unused nodes will stop, to be sent now.
     """
 
     nodes: int
@@ -139,11 +144,13 @@ def clock_decision(
 
     Args:
         deployed: When the stack was created.
-        block: None if there is none, or EC2 no longer has it.
+        block: The Capacity Block of the nodes. None if there is none, or if EC2 no longer has it.
+        asleep: Whether `trn sleep` put the cluster to sleep.
+        memory: The state stored by earlier runs.
         budget_reached: Whether AWS Budgets just reported the budget as spent.
-        nodes_wanted: Whether the group has a size above 0. Otherwise no notice is needed.
-        idle_since: Since when the nodes are unused. None if they are in use or unknown.
-        by_gate: Whether a deployment waits for nodes, which are then launched even if nodes were unused.
+        nodes_wanted: Whether the group has a size above 0.
+        idle_since: Since when the nodes are unused. None if they are in use or their usage is unknown.
+        by_gate: Whether a deployment waits for nodes, which are then launched even if earlier ones were unused.
     """
     spent = _spent(terms, memory, now, reached=budget_reached)
     decision = _decide(now, terms, deployed, block, asleep=asleep, memory=memory, spent=spent, wanted=nodes_wanted)
@@ -294,7 +301,7 @@ def _notice(
 def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
     """Why nodes cannot run in the Capacity Block now; None if they can."""
     if block is None:
-        return "EC2 has no such Capacity Block"
+        return "the Capacity Block does not exist in EC2"
     name = f"Capacity Block {block.block_id}"
     if now >= block.ends - stops_before_block_end(block.instance_type):
         minutes = stops_before_block_end(block.instance_type) // timedelta(minutes=1)
@@ -302,7 +309,7 @@ def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
     if now < block.begins:
         return f"{name} begins at {utc_text(block.begins)}; the nodes launch then"
     if block.state != "active":
-        return f"{name} is {block.state}, not yet active; the nodes launch then"
+        return f"{name} is {block.state}; the nodes launch once it is active"
     return None
 
 

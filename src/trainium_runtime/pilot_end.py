@@ -11,7 +11,7 @@ class PilotEnd:
     """The end of a pilot. Exactly one attribute is set.
 
     Attributes:
-        after: Elapsed hours from the first deployment.
+        after: Time from the first deployment, in whole hours.
         at: A time in UTC.
     """
 
@@ -33,7 +33,7 @@ class PilotEnd:
             return cls(after=int(text[:-1]) * _HOUR)
         at = datetime.fromisoformat(text)
         if at.tzinfo is None:
-            raise ValueError(f"an end without its offset: {text!r}")
+            raise ValueError(f"an end without a UTC offset: {text!r}")
         return cls(at=at.astimezone(UTC))
 
     def __str__(self) -> str:

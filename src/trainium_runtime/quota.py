@@ -55,7 +55,7 @@ class QuotaRequest:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still be granted. Until then, Service Quotas accepts no second request for the quota."""
+        """Whether it may still be granted. While it is open, Service Quotas accepts no second request for the quota."""
         return self.status in ("PENDING", "CASE_OPENED")
 
 
@@ -100,10 +100,10 @@ class Quotas(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaUse:
-    """Used vCPUs of a quota, without the cluster's own nodes.
+    """Used vCPUs of a quota.
 
     Attributes:
-        running: Used by instances.
+        running: Used by instances, without the cluster's own nodes.
         reserved: Used by unused Capacity Reservations.
         unseen: What AWS's metric counts in addition, such as open spot requests.
         in_blocks: Used by instances in Capacity Blocks. It is not documented whether these count.
@@ -118,6 +118,7 @@ class QuotaUse:
 
     @property
     def certain(self) -> float:
+        """What certainly counts, without the cluster's own nodes."""
         return self.running + self.reserved + self.unseen
 
 
@@ -126,12 +127,15 @@ def quota_use(
 ) -> QuotaUse:
     """The usage, from current instances and reservations, and from AWS's usage metric of minutes ago.
 
-    The usage is what running instances use, and what the metric has in addition: the metric lags behind launches and
-    terminations, and other things than instances count too. The cluster's own nodes are part of the need and of the
-    metric, not of the usage.
+    The usage is the vCPUs of instances and reservations, and what the metric has in addition: the metric lags behind
+    launches and terminations, and includes more than instances, such as open spot requests. The cluster's own nodes are
+    part of the need and of the metric, not of the usage.
 
     Args:
-        ended: vCPUs that were running when the metric was taken. They are subtracted from it.
+        instances: Instances that count, including the cluster's own nodes.
+        reserved: vCPUs of unused Capacity Reservations.
+        metered: The latest value of the metric.
+        ended: vCPUs of recently ended instances, which the metric may still include. They are subtracted from it.
     """
     on_market = [instance for instance in instances if instance.capacity == need.capacity]
     running = sum(instance.vcpus for instance in on_market if instance.cluster != need.cluster)
@@ -152,7 +156,7 @@ class QuotaState:
     """A need and the quota it counts against.
 
     Attributes:
-        requests: Open increase requests, if they were read.
+        requests: Increase requests, open and closed, if they were read.
     """
 
     need: QuotaNeed
@@ -179,7 +183,7 @@ class QuotaState:
 
     @property
     def nodes_that_fit(self) -> int:
-        """The number of nodes that fit."""
+        """The number of nodes that the quota certainly has room for."""
         return int(max(0, self.free - self.use.in_blocks) // self.need.vcpus_per_node)
 
     @property

@@ -26,15 +26,15 @@ def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     except UnavailableError as error:
         # The result does not depend on increase requests.
         result = evaluate_quota(state)
-        return replace(result, found=f"{result.found}; whether an increase has been requested: {error.reason}")
+        return replace(result, found=f"{result.found}; open requests for an increase are unknown: {error.reason}")
     return evaluate_quota(replace(state, requests=requests))
 
 
 def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
-    """The limit, instances and reservations, read in parallel.
+    """The need with the quota and its usage, read from the account.
 
     Raises:
-        UnavailableError: One of them cannot be read.
+        UnavailableError: The quota does not exist in the region, or it or its usage cannot be read.
     """
     on_demand = need.capacity == "on-demand"
     with ThreadPoolExecutor() as threads:
@@ -101,7 +101,7 @@ def _fix(state: QuotaState) -> str:
     elif request.desired >= limit:
         ways = ["wait for the increase: `trn quota status` follows it"]
     else:
-        ways = [f"ask AWS Support to make it {plain(limit)}: only one request can be open"]
+        ways = [f"ask AWS Support to raise that request to {plain(limit)}: only one request can be open"]
     if state.nodes_that_fit:
         ways.append(f"set trn:nodes (in an app: nodes) to {state.nodes_that_fit}")
     if state.use.reserved:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaNeed:
-    """vCPUs that the nodes of a cluster use of one EC2 quota in its region.
+    """The vCPUs of one EC2 quota that the nodes of a cluster use in a region.
 
     Attributes:
         family: Letters at the start of the instance types that the quota counts, or a generation such as p5.

@@ -14,9 +14,9 @@ class Recovery:
     """The decision about the failed instances of a group.
 
     Attributes:
-        limit: Number of instances that are replaced within WINDOW.
-        numbers: For each instance that is replaced or already being terminated, how many there were within the window,
-            including itself.
+        limit: Maximum number of instances that are replaced within WINDOW.
+        numbers: For each instance of the group that is to be replaced, or is already being replaced, its number among
+            the replacements within the window, from 1.
     """
 
     limit: int
@@ -40,14 +40,14 @@ def plan_recovery(
 ) -> Recovery:
     """Decide about every failed instance of a group.
 
-    The decision about an instance depends on earlier failures and not on the time of the call, so a second call decides
-    the same. Instances that left the group count as replaced, even if a person terminated them.
+    The decision about an instance depends on the failures and not on the time of the call, so a second call with the
+    same failures decides the same. Instances that left the group count as replaced, even if a person terminated them.
 
     Args:
         failures: When each current or earlier instance reported its failure.
         instances: Instances of the group.
-        leaving: Instances of these that Auto Scaling is already replacing.
-        limit: Replacements within WINDOW; 0 for none.
+        leaving: Those of `instances` that Auto Scaling is already replacing.
+        limit: Maximum number of replacements within WINDOW.
     """
     gone = {instance for instance in failures if instance not in instances or instance in leaving}
     replaced = set(gone)

@@ -1,4 +1,4 @@
-"""Whether a cluster is in use, or since when it is not, from its nodes' usage reports and its job.
+"""Whether a cluster is in use, and if not, since when, from the usage reports of its nodes and from its job.
 
 If the usage of one node is unknown, that of the cluster is unknown: nodes must not be stopped for lack of information.
 """
@@ -17,7 +17,7 @@ class LastJob:
     """The last job of the nodes.
 
     Attributes:
-        ended: None until it has ended.
+        ended: When it ended; None until then.
     """
 
     job_id: str
@@ -49,7 +49,7 @@ def cluster_usage(
     if not instances:
         return ClusterUsage(state="unknown", why="there are no nodes")
     if job and job.ended is None:
-        return ClusterUsage(state="in-use", why=f"{job.job_id} is not over")
+        return ClusterUsage(state="in-use", why=f"{job.job_id} has not ended")
     reports = {instance: _current(usages.get(instance), now) for instance in sorted(instances)}
     for state in ("in-use", "unknown"):
         first = next(((name, usage) for name, usage in reports.items() if usage.state == state), None)
@@ -63,7 +63,7 @@ def cluster_usage(
 
 
 def _current(usage: NodeUsage | None, now: datetime) -> NodeUsage:
-    """The report, unless it is old or from the future."""
+    """The report; `unknown` with the reason if there is none, or if it is old or from the future."""
     if usage is None:
         return NodeUsage(state="unknown", at=now, detail="has not reported whether it is in use")
     known_for = timedelta(minutes=facts()["pilot"]["minutes_of_usage"])

@@ -16,12 +16,12 @@ from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, instance_of_key
 from trainium_wire.usage import NodeUsage
 
 _READERS = 16
-_LARGEST = 4096  # bytes; a real one has a tenth of it
+_LARGEST = 4096  # bytes of a report that are read; a valid report has about a tenth
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 
 
 def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-    """The usage of these instances.
+    """The usage of the cluster with these instances.
 
     Raises:
         BotoCoreError: S3 was not reached.
@@ -42,7 +42,7 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetim
 
 
 def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:
-    """None for a missing object, and for one that a node did not write."""
+    """The usage report at a key. None if there is no object, or if it is not a usage report."""
     response = _get(s3, bucket, key) if key else None
     try:
         return NodeUsage.from_json(response["Body"].read(_LARGEST).decode()) if response else None

@@ -352,7 +352,7 @@ def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, Neuro
 def test_other_value_of_the_cluster_tag_fails_synthesis() -> None:
     stack = new_stack()
     Tags.of(fleet_in(stack, cluster_name="ours")).add(CLUSTER_TAG, "theirs")
-    with pytest.raises(RuntimeError, match="got 'theirs' as its tag trn:cluster; allowed: 'ours'"):
+    with pytest.raises(RuntimeError, match="got 'theirs' as the tag trn:cluster; allowed: 'ours'"):
         synthesize(stack)
 
 

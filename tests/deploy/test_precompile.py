@@ -110,7 +110,7 @@ def test_sleep_ends_the_host_and_fails_its_job(account: Account, tmp_path: Path)
     assert f"Precompile   {HOST}" in shown
     assert run_trn(account, "sleep", *OPTIONS, "--yes", "--grace", "1s").code == 0
     await_no_host(account)
-    assert await_failed(account, newest_job(account)).startswith("the host was ended before its job")
+    assert await_failed(account, newest_job(account)).startswith("the host was terminated before its job ended")
 
 
 def test_host_that_fails_to_launch_leaves_no_waiting_job(

@@ -33,14 +33,14 @@ def judge(
     **more: Any,
 ) -> FleetVerdict:
     """The verdict on nodes that by default have all reached each other."""
-    there = membership(*instances)
-    met = [replace(r, membership=r.membership or there.version) for r in records]
+    current = membership(*instances)
+    connected = [replace(r, membership=r.membership or current.version) for r in records]
     view: Mapping[str, Any] = {
         "nodes": nodes,
         "instances": instances,
-        "records": {entry.instance_id: entry for entry in met},
+        "records": {entry.instance_id: entry for entry in connected},
         "recovery": NO_RECOVERY,
-        "membership": there,
+        "membership": current,
         "failed_launches": failed_launches or [],
     }
     return fleet_verdict(FleetView(**{**view, **more}))
@@ -97,22 +97,22 @@ def test_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
 
 def test_membership_of_other_nodes_is_not_enough() -> None:
     old = membership("a", "c")
-    met = [record("a", version=old.version), record("b", version=old.version)]
-    assert judge(2, ["a", "b"], met, membership=old).state == "waiting"
+    records = [record("a", version=old.version), record("b", version=old.version)]
+    assert judge(2, ["a", "b"], records, membership=old).state == "waiting"
 
 
 def test_nodes_without_a_membership_are_not_ready() -> None:
-    unmet = [record("a", version="-"), record("b", version="-")]
-    assert judge(2, ["a", "b"], unmet, membership=Membership()).state == "waiting"
+    records = [record("a", version="-"), record("b", version="-")]
+    assert judge(2, ["a", "b"], records, membership=Membership()).state == "waiting"
 
 
-def test_draining_node_is_not_ready_with_reason() -> None:
+def test_fleet_with_a_draining_node_waits_with_its_reason() -> None:
     verdict = judge(1, ["a"], [record("a", "draining", "retires at noon")])
     assert verdict.state == "waiting"
     assert "node a: draining: retires at noon" in verdict.reason
 
 
-def test_proven_node_being_replaced_is_not_ready() -> None:
+def test_fleet_with_a_node_being_replaced_waits() -> None:
     verdict = judge(1, ["a"], [record("a")], leaving={"a"})
     assert verdict.state == "waiting"
     assert "being replaced by Auto Scaling: a" in verdict.reason
@@ -127,7 +127,7 @@ def test_suspended_processes_are_reported_while_waiting() -> None:
     assert judge(1, ["a"], [record("a")], suspended=suspended).state == "ready"
 
 
-def test_more_nodes_than_wanted_are_not_ready() -> None:
+def test_fleet_with_more_nodes_than_planned_waits() -> None:
     verdict = judge(1, ["a", "b"], [record("a"), record("b")])
     assert verdict.state == "waiting"
     assert "1 more than planned still exist" in verdict.reason

@@ -25,10 +25,15 @@ def offer(latest: int, **changed: Any) -> dict[str, Any]:
 
 
 def chosen(*offers: dict[str, Any], rollbacks: Collection[str] = ()) -> list[str]:
-    """The version after each deployment. rollbacks: the newest versions in rollbacks."""
+    """The version after each deployment.
+
+    Args:
+        offers: The properties of the resource in each deployment.
+        rollbacks: The LatestVersion of the deployments that are rollbacks.
+    """
     versions, remembered = list[str](), None
-    for one in offers:
-        choice, remembered = choose(one, remembered, rolling_back=one["LatestVersion"] in rollbacks)
+    for offered in offers:
+        choice, remembered = choose(offered, remembered, rolling_back=offered["LatestVersion"] in rollbacks)
         versions.append(choice.version)
     return versions
 

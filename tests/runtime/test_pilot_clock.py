@@ -38,10 +38,10 @@ def terms(hours: float | None = None, **settings: Any) -> PilotTerms:
     return PilotTerms(nodes=2, ends=PilotEnd(after=timedelta(hours=hours)) if hours else None, **settings)
 
 
-def decision(after: float, of: PilotTerms, **known: Any) -> ClockDecision:
-    """The decision at this hour after the deployment."""
-    given_or_not: dict[str, Any] = {"block": None, "asleep": False, "memory": Memory(), **known}
-    return clock_decision(now=DEPLOYED + timedelta(hours=after), terms=of, deployed=DEPLOYED, **given_or_not)
+def decision(after: float, of: PilotTerms, **inputs: Any) -> ClockDecision:
+    """The decision at a number of hours after the deployment."""
+    all_inputs: dict[str, Any] = {"block": None, "asleep": False, "memory": Memory(), **inputs}
+    return clock_decision(now=DEPLOYED + timedelta(hours=after), terms=of, deployed=DEPLOYED, **all_inputs)
 
 
 @pytest.mark.parametrize(("after", "nodes"), [(0, 2), (99.99, 2), (100, 0), (101, 0), (5000, 0)])
@@ -83,10 +83,8 @@ def test_nodes_stop_before_ec2_terminates_the_block(instance_type: str, minutes:
 
 
 def test_ultraserver_types_are_those_of_the_catalogue() -> None:
-    known = builtin_catalog().values()
-    assert facts()["capacity_blocks"]["ultraserver_types"] == [
-        one.name for one in known if one.instances_per_ultraserver > 1
-    ]
+    ultraserver_types = [kind.name for kind in builtin_catalog().values() if kind.instances_per_ultraserver > 1]
+    assert facts()["capacity_blocks"]["ultraserver_types"] == ultraserver_types
 
 
 def test_ultraserver_nodes_stop_75_minutes_before_end_of_block() -> None:
@@ -105,7 +103,7 @@ def test_delayed_block_is_waited_for(state: str) -> None:
 
 def test_expired_block_has_no_nodes() -> None:
     found = decision(11, terms(in_capacity_block=True), block=None)
-    assert (found.nodes, found.why) == (0, "EC2 has no such Capacity Block")
+    assert (found.nodes, found.why) == (0, "the Capacity Block does not exist in EC2")
 
 
 @pytest.mark.parametrize(("after", "notified"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
@@ -153,7 +151,7 @@ def test_stored_spent_budget_is_read_unchanged(spent: SpentBudget) -> None:
     assert SpentBudget.from_text(str(spent)) == spent
 
 
-known_things = st.fixed_dictionaries(
+inputs_of_clock = st.fixed_dictionaries(
     {
         "block": st.sampled_from([None, BLOCK]),
         "asleep": st.booleans(),
@@ -175,13 +173,13 @@ known_things = st.fixed_dictionaries(
     destroys=st.booleans(),
     budget=st.sampled_from([None, 500]),
     in_block=st.booleans(),
-    known=known_things,
+    inputs=inputs_of_clock,
 )
 def test_decision_is_valid_for_every_combination_of_inputs(
-    after: float, hours: int | None, destroys: bool, budget: int | None, in_block: bool, known: dict[str, Any]
+    after: float, hours: int | None, destroys: bool, budget: int | None, in_block: bool, inputs: dict[str, Any]
 ) -> None:
     of = terms(hours, destroys=destroys, budget_usd=budget, in_capacity_block=in_block)
-    found = decision(after, of, **known)
+    found = decision(after, of, **inputs)
     ended = hours is not None and after >= hours
     assert found.nodes in (0, 2)
     assert not (ended and found.nodes)
@@ -191,13 +189,18 @@ def test_decision_is_valid_for_every_combination_of_inputs(
     assert not (found.delete and found.nodes)
     # The reason is always published, and stored except for a sleep, which the stack itself controls.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
-    assert decision(after, of, **known) == found
+    assert decision(after, of, **inputs) == found
 
 
-def idle(after: float, since: float | None, **known: Any) -> ClockDecision:
-    """The state of a plan whose unused nodes stop after two hours, and since when they are unused."""
+def idle(after: float, since: float | None, **inputs: Any) -> ClockDecision:
+    """The decision for a plan whose unused nodes stop after two hours.
+
+    Args:
+        after: The time of the decision, in hours after the deployment.
+        since: The hour after the deployment since which the nodes are unused; None if they are in use or unknown.
+    """
     start = None if since is None else DEPLOYED + timedelta(hours=since)
-    return decision(after, terms(idle=timedelta(hours=2)), idle_since=start, **known)
+    return decision(after, terms(idle=timedelta(hours=2)), idle_since=start, **inputs)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ def test_unused_nodes_stop_after_the_limit(after: float, since: float | None, no
     assert (found.stopped is None) == (nodes > 0)
 
 
-def test_idle_nodes_are_announced_once_before_they_end() -> None:
+def test_people_are_notified_once_before_idle_nodes_stop() -> None:
     assert idle(9.7, 8).idle is None
     notice = StopNotice(
         at=DEPLOYED + timedelta(hours=10),

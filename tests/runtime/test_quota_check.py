@@ -90,7 +90,7 @@ def test_metered_use_of_ended_instances_is_not_counted() -> None:
     ("open_request", "fix"),
     [
         (request(256), "wait for the increase: `trn quota status` follows it"),
-        (request(128), "ask AWS Support to make it 256: only one request can be open"),
+        (request(128), "ask AWS Support to raise that request to 256: only one request can be open"),
     ],
 )
 def test_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
@@ -102,7 +102,7 @@ def test_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, 
 def test_missing_room_is_certain_without_the_requests() -> None:
     answer = checked(FakeQuotas(limit=0, unavailable={"requests"}))
     assert answer.outcome == "fail"
-    assert answer.found.endswith("whether an increase has been requested: no answer about requests")
+    assert answer.found.endswith("open requests for an increase are unknown: no answer about requests")
 
 
 def test_sufficient_quota_reads_no_open_requests() -> None:

@@ -11,7 +11,13 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def plan(failed: dict[str, float], *, group: str = "", leaving: str = "", limit: int = 2) -> Recovery:
-    """failed: hours after noon by instance; group, leaving: one letter for each instance."""
+    """The decision about failed instances.
+
+    Args:
+        failed: Hours after noon at which each instance failed.
+        group: One letter for each instance of the group.
+        leaving: One letter for each instance that Auto Scaling is replacing.
+    """
     failures = {instance: NOON + timedelta(hours=hours) for instance, hours in failed.items()}
     return plan_recovery(failures=failures, instances=set(group), leaving=set(leaving), limit=limit)
 
@@ -54,7 +60,7 @@ def test_refused_node_stays_refused_if_a_later_one_is_replaced() -> None:
     assert not after.replaces("b")
 
 
-def test_node_ended_beyond_the_limit_is_reported_without_a_number() -> None:
+def test_node_leaving_beyond_the_limit_is_reported_without_a_number() -> None:
     assert plan({"a": 0, "b": 1}, group="b", leaving="b", limit=1).sentence("b") == "being replaced"
 
 

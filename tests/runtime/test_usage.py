@@ -15,7 +15,7 @@ INSTANCES = ["i-1", "i-2"]
 
 
 def idle(minutes: float, *, written: float = 1) -> NodeUsage:
-    """A node that has been unused for some minutes, and reported it some minutes ago."""
+    """The report of a node that has been unused for some minutes. It was written `written` minutes ago."""
     return NodeUsage(
         state="idle", at=NOON - timedelta(minutes=written), idle=timedelta(minutes=minutes) - timedelta(minutes=written)
     )
@@ -46,8 +46,8 @@ def test_one_used_or_unknown_node_keeps_all(second: NodeUsage | None, state: str
 
 def test_unfinished_job_is_use_and_idleness_begins_at_its_end() -> None:
     usages = {name: idle(90) for name in INSTANCES}
-    going_on = cluster_usage(INSTANCES, usages, LastJob(job_id="train-1", ended=None), now=NOON)
-    assert (going_on.state, going_on.why) == ("in-use", "train-1 is not over")
+    during_job = cluster_usage(INSTANCES, usages, LastJob(job_id="train-1", ended=None), now=NOON)
+    assert (during_job.state, during_job.why) == ("in-use", "train-1 has not ended")
     ended = NOON - timedelta(minutes=5)
     assert cluster_usage(INSTANCES, usages, LastJob(job_id="train-1", ended=ended), now=NOON).idle_since == ended
 

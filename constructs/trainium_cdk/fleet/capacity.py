@@ -61,15 +61,18 @@ class Capacity:
 def checked_capacity(
     construct: Construct, capacity: Capacity | None, kind: InstanceType, catalog: Catalog | None
 ) -> Capacity:
-    """The given capacity, by default on demand. Raises PropsError if it is not offered for the type, or the ID of the
-    reservation is invalid."""
-    bought = capacity or Capacity.on_demand()
-    reservation = bought.reservation_id
+    """The given purchase option, by default on demand.
+
+    Raises:
+        PropsError: It is not offered for the type, or the ID of the reservation is missing or invalid.
+    """
+    chosen = capacity or Capacity.on_demand()
+    reservation = chosen.reservation_id
     check_known(construct, "capacity", reservation or "", why="a reservation must exist before the deployment")
     check(
         construct,
-        usage_class_is_supported(kind, bought.kind, catalog or builtin_catalog(), field="capacity"),
+        usage_class_is_supported(kind, chosen.kind, catalog or builtin_catalog(), field="capacity"),
         form("reservation_id", reservation, field="capacity"),
-        reservation_given(bought.kind, reservation, field="capacity"),
+        reservation_given(chosen.kind, reservation, field="capacity"),
     )
-    return bought
+    return chosen

@@ -50,9 +50,10 @@ def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "
 
 
 def tag_all(construct: Construct, cluster_name: str, tags: Mapping[str, str]) -> None:
-    """Tag every resource of a construct with the name of its cluster, except placement groups.
+    """Tag every resource of a construct with the name of its cluster and with other tags.
 
-    CloudFormation replaces a placement group if its tags change, and therefore all nodes.
+    Placement groups do not get the other tags: if the tags of a placement group change, CloudFormation replaces it, and
+    therefore all nodes.
     """
     for key, value in tags.items():
         Tags.of(construct).add(key, value, exclude_resource_types=[_TAGS_CANNOT_CHANGE])

@@ -65,7 +65,7 @@ class CreatedFleet(FleetBase):
             grantee: A principal, such as the role of a pipeline.
 
         Raises:
-            PropsError: The CDK cannot grant to it.
+            PropsError: The CDK cannot grant permissions to the grantee.
         """
         return self.records.grant_jobs(grantee).combine(_granted(grantee, finding_actions(RUNNING), "*"))
 
@@ -76,7 +76,7 @@ class CreatedFleet(FleetBase):
             grantee: A principal, such as the role of a pipeline.
 
         Raises:
-            PropsError: The CDK cannot grant to it.
+            PropsError: The CDK cannot grant permissions to the grantee.
         """
         sleep = self._props.sleep
         granted = [
@@ -145,7 +145,7 @@ class CreatedFleet(FleetBase):
         """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
 
         Args:
-            target_group: A target group of the load balancer, which the nodes' security group then admits.
+            target_group: A target group whose load balancer the nodes' security group then admits.
 
         Raises:
             PropsError: Its target type is not instance, or it is in another VPC or region.

@@ -22,9 +22,11 @@ from trainium_core.plan.settings.jobs import JobAccess
 class FleetProps:
     """The validated values of a fleet.
 
-    image_name: the app's reference to the image, by which a change is detected; empty for the default. replacing:
-    values, by name, whose change replaces the nodes. placement_group_name: of an existing group. replacements: how many
-    failed nodes are replaced within 24 hours.
+    Attributes:
+        image_name: The app's reference to the image, by which a change is detected; empty for the default image.
+        replacing: Values, by name, whose change replaces the nodes.
+        replacements: Maximum number of failed nodes that are replaced in any 24 hours.
+        placement_group_name: Name of an existing placement group. None: a new one, if the nodes can use one.
     """
 
     node: NodeSettings

@@ -39,8 +39,10 @@ class FleetReadiness(Construct):
     ) -> None:
         """
         Args:
-            group_name, nodes: The Auto Scaling group, and its number of instances, as text.
-            launch_template_id, launch_template_version: The launch template of the instances; the version as text.
+            group_name: The Auto Scaling group.
+            nodes: Number of its instances, as text.
+            launch_template_id: The launch template of the instances.
+            launch_template_version: The version of the launch template, as text.
             subnet_id: The subnet of the instances. Instances of another template, version or subnet are replaced.
             records: The nodes' records.
             reconciler: Replaces failed nodes and writes the membership.

@@ -23,7 +23,11 @@ class GroupChecks:
         *,
         cluster_name: str,
     ) -> None:
-        """imported: gives the L2 construct of the group, below which the CDK adds policies; None if it was not used."""
+        """
+        Args:
+            imported: Returns the L2 construct of the group, in whose scope the CDK adds policies; None if the app has
+                not used it.
+        """
         self._group, self._imported, self._cluster_name = group, imported, cluster_name
 
     def validate(self) -> list[str]:
@@ -56,6 +60,6 @@ class GroupChecks:
         tagged = self._group.tags.tag_values().get(CLUSTER_TAG)
         if tagged != self._cluster_name:
             yield (
-                f"{self._group.node.path}: got {tagged!r} as its tag {CLUSTER_TAG}; allowed: {self._cluster_name!r}, "
+                f"{self._group.node.path}: got {tagged!r} as the tag {CLUSTER_TAG}; allowed: {self._cluster_name!r}, "
                 "the cluster_name of the fleet, by which its functions find the nodes; fix: give the fleet this name"
             )

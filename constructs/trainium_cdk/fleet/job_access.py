@@ -32,7 +32,7 @@ _SESSION_ACTIONS = [
 
 
 def finding_actions(entries: Sequence[tuple[str, str]]) -> Sequence[str]:
-    """Read-only actions by which commands find a cluster, its nodes and prices. They are on all resources."""
+    """Read-only actions by which commands find a cluster, its nodes and prices. They are allowed on all resources."""
     needed = {name for role, entry in entries for name in commands(role)[entry]}
     finding = (name for name in needed if name.partition(":")[0] in _FINDING)
     return sorted(name for name in finding if action_of(name).access in ("Read", "List"))
@@ -47,7 +47,7 @@ def allow_sessions(role: iam.IRole) -> bool:
 def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:
     """Allow a role to read the inputs and secrets of jobs, and to read and write their checkpoints.
 
-    The policy of a customer managed KMS key must let the role decrypt.
+    If a bucket or secret is encrypted with a customer managed KMS key, its key policy must allow the role to decrypt.
     """
     for number, (url, actions) in enumerate(_folders(access)):
         place = urlsplit(url)

@@ -41,8 +41,10 @@ _METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
 class LaunchTemplateProps:
     """The validated values of a launch template.
 
-    market_type: of instances, in EC2's terms; None for On-Demand Instances. tags: of instances, volumes and interfaces,
-    in addition to the cluster and the name. description: of the version; a change creates a new version.
+    Attributes:
+        market_type: Market type of the instances, in EC2's terms; None for On-Demand Instances.
+        tags: Tags of the template, instances, volumes and network interfaces, in addition to trn:cluster and Name.
+        description: Description of the version; a change creates a new version.
     """
 
     node: NodeSettings
@@ -112,7 +114,7 @@ class NodeLaunchTemplate(Construct):
                     arn=props.instance_profile.instance_profile_arn
                 ),
                 network_interfaces=[
-                    _interface(interface, groups, alone=len(node.network_interfaces) == 1)
+                    _interface(interface, groups, is_only=len(node.network_interfaces) == 1)
                     for interface in node.network_interfaces
                 ],
                 block_device_mappings=[props.root_volume.mapping(props.volume_key), *further],
@@ -171,7 +173,8 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         """
         Args:
             instance_type: Type of every node. It must be offered in the region of the stack.
-            security_groups: Security groups of every interface. If the type has EFA, one must be an EfaSecurityGroup.
+            security_groups: Security groups of every interface. If the type has EFA, one must allow all traffic from
+                and to itself, as an EfaSecurityGroup does. Imported groups are not checked.
             instance_profile: The instance profile with the nodes' role.
             user_data: User data for the first boot of a node. Default: none.
             cluster_name: Value of the tag trn:cluster on launched resources: 1 to 32 lower-case letters, digits and
@@ -195,7 +198,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         """
         Construct.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
-        bought = checked_capacity(self, capacity, kind, catalog)
+        purchase_option = checked_capacity(self, capacity, kind, catalog)
         node = NodeSettings(
             cluster_name=checked_cluster_name(self, cluster_name),
             type=kind,
@@ -203,7 +206,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         )
         check_secondary_interfaces(self, secondary_interface_type, node)
         group = placement_group_name_of(self, placement_group)
-        check(self, placement_of_block(group, bought.kind, field="placement_group"))
+        check(self, placement_of_block(group, purchase_option.kind, field="placement_group"))
         check_key(self, "volume_key", volume_key)
         check_groups(self, security_groups, vpc=None)
         if not security_groups:
@@ -212,8 +215,8 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         self._make(
             LaunchTemplateProps(
                 node=node,
-                capacity=bought,
-                market_type=market_type_of(bought),
+                capacity=purchase_option,
+                market_type=market_type_of(purchase_option),
                 image_id=node_image_id(self, machine_image, kind),
                 root_volume=checked_root_volume(
                     self,
@@ -255,7 +258,7 @@ def simple_launch_template(
     """A launch template for an instance with one network interface and without Neuron devices.
 
     Args:
-        tags: Of the template, and of what is launched from it.
+        tags: Tags of the template, and of the instance, volumes and network interface that are launched from it.
         data: Further arguments of LaunchTemplateDataProperty.
     """
     interface = ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
@@ -303,7 +306,7 @@ def _own_tags(tags: Mapping[str, str]) -> list[ec2.CfnLaunchTemplate.LaunchTempl
 
 
 def _interface(
-    interface: NetworkInterface, groups: list[str], *, alone: bool
+    interface: NetworkInterface, groups: list[str], *, is_only: bool
 ) -> ec2.CfnLaunchTemplate.NetworkInterfaceProperty:
     return ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
         network_card_index=interface.card,
@@ -312,12 +315,12 @@ def _interface(
         groups=groups,
         delete_on_termination=True,
         # EC2 rejects this property if a request has several interfaces.
-        associate_public_ip_address=False if alone else None,
+        associate_public_ip_address=False if is_only else None,
     )
 
 
 def market_type_of(capacity: Capacity) -> str | None:
-    """The market type of instances of an Auto Scaling group."""
+    """The market type of instances of an Auto Scaling group; None for On-Demand Instances and reservations."""
     return capacity.kind if capacity.kind in ("spot", "capacity-block") else None
 
 

@@ -14,8 +14,8 @@ class LaunchTemplateVersion(Construct):
     """The version that the nodes run. It changes only if the nodes must be replaced.
 
     Any other change of the launch template, such as a tag, the node program, or a new image behind an SSM parameter,
-    creates a version that is not used. `version` is the number, `node_script` the ARN of the script that its user data
-    downloads, `summary` a sentence.
+    creates a version that is not used. `version` is the number, `node_script` the ARN of the script that the version's
+    user data downloads, `image` the image if `gives_image` is set, and `summary` a sentence.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class LaunchTemplateVersion(Construct):
         """
         Args:
             image_id: Image of the newest version.
-            node_script_arn: ARN of the script that its user data downloads.
             image_name: The app's reference to the image; empty for the newest Neuron DLAMI.
+            node_script_arn: ARN of the script that the newest version's user data downloads.
             settings: Values, by name, whose change replaces the nodes.
             uses: Resources, by name, whose replacement replaces the nodes.
             gives_image: Whether to provide the attribute `image`, the image of the version. Default: False.
@@ -66,7 +66,12 @@ class LaunchTemplateVersion(Construct):
         self.summary = chosen.get_att_string("Summary")
 
     def add_use(self, name: str, value: str) -> None:
-        """Replace the nodes when a resource is replaced. name: among `uses`. value: the ID of the resource."""
+        """Replace the nodes when a resource is replaced.
+
+        Args:
+            name: Name of the resource in `uses`.
+            value: ID of the resource.
+        """
         resource = self._resource.node.default_child
         assert isinstance(resource, CfnResource)
         resource.add_property_override(f"Uses.{name}", value)

@@ -93,8 +93,8 @@ class NeuronFleet(Fleet):
         other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
     `group`, `launch_template`, `role` and `security_group` are the CDK objects; `cache`, `version`, `records`,
-    `reconciler`, `readiness` and `pilot` (None without an end or budget) are constructs of this package. Changes to
-    `launch_template` after the first deployment apply when `node_generation` changes.
+    `reconciler`, `readiness` and `pilot` (None without an end, a budget and a Capacity Block) are constructs of this
+    package. Changes to `launch_template` after the first deployment apply when a new `node_generation` replaces nodes.
     """
 
     def __init__(
@@ -162,8 +162,8 @@ class NeuronFleet(Fleet):
                 with EFA.
             secondary_interface_type: Interface type of all network cards but the first. efa-only needs no IP address.
                 Default: efa.
-            role: Role of the nodes. EC2 must be allowed to assume it; the permissions that nodes need are added.
-                Default: a new one.
+            role: Role of the nodes. EC2 must be allowed to assume it. The permissions that nodes need are added if the
+                CDK can change the role's policies. Default: a new one.
             cache: The compile cache. Default: a new CompileCache that is deleted with the fleet.
             file_systems: File systems that the nodes mount, at most one of each kind. Default: none.
             machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the first deployment.
@@ -186,19 +186,18 @@ class NeuronFleet(Fleet):
             logical_neuroncore_config: Physical NeuronCores per logical NeuronCore. Default: that of the instance type.
             internode_ssh: Whether nodes may log on to each other over SSH. Default: False.
             timeout: How long the deployment waits for all nodes, up to 55 minutes. Default: 50 minutes.
-            replacements: How many failed nodes are replaced within 24 hours, 0 for none. Default: 2.
+            replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 2.
             verification: With `observe`, only missing devices or cores and wrong results fail a node. Default: enforce.
             suppress_checks: Names of checks that never fail a node. Default: none.
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
-            max_lifetime: Time from the first deployment to the end of the nodes, in whole hours. Default: no end.
-            end_time: When the nodes end, with a time zone. Default: no end.
+            max_lifetime: Time from the first deployment to the end of the pilot, in whole hours. Default: no end.
+            end_time: When the pilot ends, with a time zone. Default: no end.
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
             warn_before: How long before the end a warning is sent, in whole hours. Default: 24 hours.
-            notify_email: Address for warnings about end and budget; it must confirm the subscription. Default: only the
-                topic.
+            notify_email: Address for warnings about end and budget; it must confirm the subscription. Default: none.
             budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
-            budget_action: `stop` terminates the nodes once the budget is spent. Default: notify.
+            budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.
             sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack; none in a nested
                 stack.
             catalog: Instance types, including your own. Default: the built-in catalogue.
@@ -208,24 +207,24 @@ class NeuronFleet(Fleet):
         """
         FleetBase.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
-        bought = checked_capacity(self, capacity, kind, catalog)
-        name, known = checked_cluster_name(self, cluster_name), catalog or builtin_catalog()
+        purchase_option = checked_capacity(self, capacity, kind, catalog)
+        name = checked_cluster_name(self, cluster_name)
         minutes = Node.timeout_minutes if timeout is None else int(_known_minutes(self, timeout))
-        replaced = Node.replacements if replacements is None else replacements
+        max_replacements = Node.replacements if replacements is None else replacements
         group = placement_group_name_of(self, placement_group)
         script = None if setup is None else setup.text
         check_known(self, "nodes", nodes, why="it is compared with quota, subnet and capacity")
         check(
             self,
             form("nodes", nodes),
-            nodes_with_efa(nodes, kind, known, field="nodes"),
-            nodes_of_block(nodes, bought.kind, field="nodes"),
-            placement_of_block(group, bought.kind, field="placement_group"),
+            nodes_with_efa(nodes, kind, catalog or builtin_catalog(), field="nodes"),
+            nodes_of_block(nodes, purchase_option.kind, field="nodes"),
+            placement_of_block(group, purchase_option.kind, field="placement_group"),
             core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
             form("dns_servers", tuple(dns_servers)),
             form("suppress_checks", tuple(suppress_checks)),
             range_problems("node_timeout_minutes", minutes, "minutes", field="timeout"),
-            form("node_replacements", replaced, field="replacements"),
+            form("node_replacements", max_replacements, field="replacements"),
             form("node_generation", node_generation),
             script_for_bash(script, field="setup"),
             software_for_devices(neuron_software, kind, field="neuron_software"),
@@ -250,7 +249,7 @@ class NeuronFleet(Fleet):
             notify_email=notify_email,
             budget_usd=budget_usd,
             budget_action=budget_action,
-            capacity_block_id=bought.reservation_id if bought.kind == "capacity-block" else None,
+            capacity_block_id=purchase_option.reservation_id if purchase_option.kind == "capacity-block" else None,
         )
         node = NodeSettings(
             cluster_name=name,
@@ -285,15 +284,15 @@ class NeuronFleet(Fleet):
             FleetProps(
                 node=node,
                 nodes=nodes,
-                capacity=bought,
+                capacity=purchase_option,
                 image_id=image_id,
                 image_name="" if machine_image is None else image_name(self, image_id),
                 root_volume=volume,
                 replacing=replacing_values(
                     {
                         "instance_type": kind.name,
-                        "capacity": bought.kind,
-                        "reservation_id": bought.reservation_id,
+                        "capacity": purchase_option.kind,
+                        "reservation_id": purchase_option.reservation_id,
                         "root_volume_gib": volume.gib,
                         "root_volume_throughput": volume.throughput,
                         "root_volume_initialization": volume.initialization_rate,
@@ -313,7 +312,7 @@ class NeuronFleet(Fleet):
                 dns_servers=dns_servers,
                 cache=CompileCache(self, "CompileCache") if cache is None else cache,
                 timeout_minutes=minutes,
-                replacements=replaced,
+                replacements=max_replacements,
                 quota_check=quota_check,
                 pilot=pilot,
                 file_systems=file_systems,
@@ -361,7 +360,9 @@ class NeuronFleet(Fleet):
 
         Args:
             cluster_name: Name of the cluster.
-            auto_scaling_group_name, role, security_group: Those of its nodes.
+            auto_scaling_group_name: Name of the nodes' Auto Scaling group.
+            role: Role of the nodes.
+            security_group: EFA security group of the nodes.
 
         Raises:
             PropsError: The name of the cluster is invalid.

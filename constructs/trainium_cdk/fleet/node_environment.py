@@ -21,7 +21,7 @@ _OF_THE_NODE = (
     "USER",
     "VIRTUAL_ENV",
 )
-"""Variables that the node sets. Another value would break its verification, or its users' shells."""
+"""Variables that the node sets. Another value would break the node's verification or the shells of its users."""
 
 _OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM_ID", "RANK", "WORLD_SIZE")
 """Variables that torchrun and torch_xla set differently for each process of a job."""
@@ -31,11 +31,11 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
     """Variables with their values in base64; CloudFormation encodes tokens. Raises PropsError."""
     for name, value in cast(Mapping[object, object], environment).items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            allowed = "letters, digits and underscores in the name of a variable, no digit first"
+            allowed = "a variable name of letters, digits and underscores that does not begin with a digit"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it, such as DATA_URL")
         if name in _OF_TORCHRUN:
             allowed = f"other variables than {', '.join(_OF_TORCHRUN)}, which differ between processes of a job"
-            raise refuse(construct, "environment", name, allowed=allowed, fix="leave it out: torchrun sets it")
+            raise refuse(construct, "environment", name, allowed=allowed, fix="leave it out")
         if name in _OF_THE_NODE or name.startswith("TRN_"):
             allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")

@@ -15,7 +15,11 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 
 def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: InstanceType) -> str:
-    """The id of an image, by default of AWS's newest for the type. Raises PropsError if nodes cannot boot it."""
+    """The ID of an image, by default the newest Neuron DLAMI for the instance type.
+
+    Raises:
+        PropsError: The image has no ID in the stack's region, has user data, or is for arm64.
+    """
     if image is None:
         return image_id_of(construct, default_image(kind))
     try:
@@ -31,7 +35,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
     name = image_name(construct, config.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
         allowed = "an image for x86_64, the architecture of instances of the catalogue"
-        fix = "choose that architecture, or leave it out for the Neuron DLAMI"
+        fix = "choose an image for x86_64, or leave out machine_image for the Neuron DLAMI"
         raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
     return config.image_id
 
@@ -44,7 +48,7 @@ def image_id_of(construct: Construct, ami: str) -> str:
 
 
 def image_name(construct: Construct, image_id: str) -> str:
-    """How the app names an image, to compare with another one: its id, or the reference to it."""
+    """The ID of an image, or the app's reference to it as text, to compare with that of another image."""
     if not Token.is_unresolved(image_id):
         return image_id
     return json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
@@ -57,7 +61,7 @@ def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | N
     check_same_region(construct, "placement_group", group, what="a placement group")
     if group.strategy not in (None, ec2.PlacementGroupStrategy.CLUSTER):
         allowed = "a group of the strategy CLUSTER, which EFA needs for its full speed"
-        fix = "give it strategy=ec2.PlacementGroupStrategy.CLUSTER, or leave it out for a new one"
+        fix = "create it with strategy=ec2.PlacementGroupStrategy.CLUSTER, or leave out placement_group for a new one"
         raise refuse(construct, "placement_group", f"{group.node.path}, {group.strategy}", allowed=allowed, fix=fix)
     return group.placement_group_name
 

@@ -15,10 +15,12 @@ from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 
 
 class NodeReconciler(Construct):
-    """A function that is invoked for every node record, and acts on it.
+    """A function that reconciles the nodes with their records.
 
-    It logs each record, tags the instance with its state, replaces failed nodes within the limit, writes the membership
-    of the cluster once every node is proven, and notifies the nodes before their Capacity Block ends.
+    It is invoked for every node record, for every terminated instance, before the end of a Capacity Block, by the fleet
+    gate, and by the clock of the pilot. It logs each record, tags the instance with its state, replaces failed nodes
+    within the limit, writes the membership of the cluster once every node is proven, and writes the notices of the end
+    of a Capacity Block and of the pilot.
     """
 
     def __init__(
@@ -36,8 +38,8 @@ class NodeReconciler(Construct):
         Args:
             group_name: The nodes' Auto Scaling group.
             cluster_name: Value of the instances' tag trn:cluster.
-            records: The nodes' records and their membership.
-            replacements: How many failed nodes are replaced within 24 hours; 0 for none.
+            records: The bucket of the node records and the membership.
+            replacements: Maximum number of failed nodes that are replaced in any 24 hours.
             capacity_block_id: The Capacity Block whose end the nodes are notified of. Default: none.
         """
         super().__init__(scope, construct_id)

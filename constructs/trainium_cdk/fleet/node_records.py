@@ -76,16 +76,17 @@ class NodeRecords(Construct):
     ) -> None:
         """Allow the nodes' role to write records, logs and usage, to read the membership, and to run jobs.
 
-        It cannot read records.
+        The role cannot read records.
 
-        A role of this app allows each node to write its own objects only: they are named by `aws:userid`, which is
-        `<role id>:<instance id>`. With an imported role, whose ID is not known, a node can write the objects of others.
+        With a role of this app, a node cannot write the record, log, usage report or SSH key of another node: the names
+        of these objects contain `aws:userid`, which is `<role id>:<instance id>`. With an imported role, whose ID is
+        not known, it can. Every node can write the results of jobs and of the test over all nodes.
 
         Args:
             role: The nodes' role.
             internode_ssh: Whether nodes exchange public keys. Default: False.
             internode_tests: Whether nodes coordinate a test over all nodes. Default: False.
-            precompiles: Whether the role is also that of the host of `trn precompile`. Default: False.
+            precompiles: Whether the host of `trn precompile` has the same role. Default: False.
         """
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
         own = {RECORDS_PREFIX: "json", LOGS_PREFIX: "log", USAGE_PREFIX: "json"}
@@ -121,7 +122,11 @@ class NodeRecords(Construct):
             self.bucket.encryption_key.grant_encrypt_decrypt(role)
 
     def grant_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant permission to submit and stop jobs, and to read all objects. grantee: such as a role."""
+        """Grant permission to submit and stop jobs, and to read all objects.
+
+        Args:
+            grantee: A principal, such as a role.
+        """
         resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
         everything = arn_of(self.bucket, "*")
         submitted = [arn_of(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)]
@@ -140,26 +145,34 @@ class NodeRecords(Construct):
             return reduce(iam.Grant.combine, [*grants, *([] if key is None else [key.grant_encrypt_decrypt(grantee)])])
 
     def grant_notices(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant permission to notify jobs of the end of their nodes. grantee: such as a role."""
+        """Grant permission to notify jobs of the end of their nodes.
+
+        Args:
+            grantee: A principal, such as a role.
+        """
         with granting(self, grantee):
             return iam.Grant.add_to_principal(
                 grantee=grantee, actions=["s3:PutObject"], resource_arns=[self.membership_arn]
             )
 
     def allow_key(self, function: HandlerFunction, *, writing: bool = False) -> None:
-        """Allow a function of this package to use the key, if there is one. writing: whether it writes objects."""
+        """Allow a function of this package to use the key, if there is one.
+
+        Args:
+            writing: Whether the function writes objects. Default: False.
+        """
         if self.key_arn is not None:
             actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if writing else [])]
             function.allow(actions=actions, resources=[self.key_arn])
 
     @property
     def membership_arn(self) -> str:
-        """The object with the membership."""
+        """ARN of the object with the membership."""
         return arn_of(self.bucket, MEMBERSHIP_KEY)
 
 
 def role_id_of(role: iam.IRole) -> str | None:
-    """The ID of a role, by which its nodes' objects are named; None for an imported role."""
+    """The ID of a role, which is part of the names of its nodes' objects; None for an imported role."""
     return role.role_id if isinstance(role, iam.Role) else None
 
 

@@ -15,10 +15,13 @@ from trainium_userdata.script import node_script, node_user_data
 
 
 class NodeScript(Asset):
-    """The script of a node as an asset of the stack. `arn` is that of its S3 object."""
+    """The script of a node as an asset of the stack."""
 
     def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings, precompiles: bool = False) -> None:
-        """precompiles: whether it is for the host of `trn precompile` instead of a node. Default: False."""
+        """
+        Args:
+            precompiles: Whether the script is for the host of `trn precompile` instead of a node. Default: False.
+        """
         self._settings, self._text = node, node_script(node, precompiles=precompiles)
         with TemporaryDirectory() as folder:
             file = Path(folder) / ("host-script.sh" if precompiles else "node-script.sh")
@@ -27,18 +30,19 @@ class NodeScript(Asset):
 
     @property
     def arn(self) -> str:
+        """ARN of the script's S3 object."""
         return self.bucket.arn_for_objects(self.s3_object_key)
 
     def user_data(self, locations: NodeLocations, environment: Mapping[str, str]) -> str:
         """User data that downloads the script. Raises PropsError if it exceeds EC2's limit.
 
         Args:
-            environment: Encoded variables of the node.
+            environment: Environment variables of the node, with their values in base64.
         """
         text = node_user_data(self._settings, locations, environment, script=self._text)
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:
-            allowed = f"variables that fit into the nodes' user data: {limit} bytes, mostly taken by the boot script"
+            allowed = f"variables that fit into the nodes' user data of {limit} bytes, together with the boot script"
             fix = "put long values into S3, and give their URL"
             raise refuse(self, "environment", ", ".join(environment), allowed=allowed, fix=fix)
         return text

@@ -13,7 +13,8 @@ from trainium_core.plan.rules.instance_type import known_type, region_with_train
 _REGION = "the region of the stack"
 
 _WHILE_PENDING = "trn1.32xlarge"
-"""The type during the synthesis before the CDK CLI has looked up the actual one: sold in every way, with EFA."""
+"""The type during the synthesis before the CDK CLI has looked up the actual one. It has EFA and every purchase
+option."""
 
 
 def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog: Catalog | None) -> InstanceType:

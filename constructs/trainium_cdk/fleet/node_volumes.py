@@ -37,7 +37,14 @@ _USE = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*",
 
 @dataclass(frozen=True, kw_only=True)
 class RootVolume:
-    """The encrypted gp3 root volume of a node. throughput, initialization_rate: in MiB/s."""
+    """The encrypted gp3 root volume of a node.
+
+    Attributes:
+        gib: Size in GiB.
+        throughput: Throughput in MiB/s.
+        initialization_rate: Rate in MiB/s at which EBS loads the image; None: without a guaranteed rate.
+        device_name: Root device of the image.
+    """
 
     gib: int
     throughput: int
@@ -45,7 +52,11 @@ class RootVolume:
     device_name: str
 
     def mapping(self, key: Key | None) -> Mapping:
-        """The mapping for a launch template. key: KMS key; None: the account's default key for EBS."""
+        """The mapping for a launch template.
+
+        Args:
+            key: KMS key of the volume. None: the account's default key for EBS.
+        """
         return Mapping(
             device_name=self.device_name,
             ebs=ec2.CfnLaunchTemplate.EbsProperty(
@@ -92,8 +103,9 @@ def block_device_mappings(
 ) -> list[Mapping]:
     """Mappings of additional volumes for a launch template, encrypted by default.
 
-    Raises PropsError for a device name that is already used, and for sizes and speeds that the volume type does not
-    support.
+    Raises:
+        PropsError: A device name is invalid or used twice, the device is not an EBS volume, the volume type does not
+            support its size or speed, or its key is invalid.
     """
     taken = {root_device_name}
     mappings: list[Mapping] = []
@@ -167,7 +179,7 @@ def _check_ratios(construct: Construct, name: str, kind: str, ebs: Any) -> None:
     per_gib = ratios["iops_per_gib"].get(kind)
     if per_gib and size is not None and iops is not None and iops > max(included, per_gib * size):
         allowed = f"up to {max(included, per_gib * size)} IOPS on a {kind} volume of {size} GiB"
-        fix = f"give at least {-(-iops // per_gib)} GiB, or less iops"
+        fix = f"give at least {-(-iops // per_gib)} GiB, or fewer iops"
         raise refuse(construct, "block_devices", f"{name}, {kind}, {iops} IOPS", allowed=allowed, fix=fix)
     most = ratios["throughput_per_iops"] * (included if ebs.iops is None else iops or 0)
     if throughput is not None and most and throughput > most:
@@ -188,8 +200,8 @@ def _volume_type(volume_type: ec2.EbsDeviceVolumeType | None) -> str:
 def allow_auto_scaling(construct: Construct, key: Key) -> None:
     """Allow Auto Scaling to launch instances whose volumes are encrypted with a key.
 
-    The role's ARN is in conditions, because KMS rejects a key policy with a principal that does not exist yet. Source:
-    Amazon EC2 Auto Scaling User Guide, key policy for use with encrypted volumes.
+    The ARN of Auto Scaling's service-linked role is in conditions, because KMS rejects a key policy with a principal
+    that does not exist yet. Source: Amazon EC2 Auto Scaling User Guide, key policy for use with encrypted volumes.
     """
     stack = Stack.of(construct)
     conditions = {"ArnLike": {"aws:PrincipalArn": f"arn:{stack.partition}:iam::{stack.account}:role/{_SERVICE_ROLE}*"}}

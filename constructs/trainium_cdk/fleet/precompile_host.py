@@ -34,7 +34,8 @@ class PrecompileHost(Construct):
 
     `trn precompile` sets its size to 1, and schedules the size 0 for the time limit. A function sets the size 0 when
     the host reports that its job has ended or could not start, and marks the job as failed if the host was not launched
-    or was terminated. After a day the host shuts itself down, which terminates it. `group` is the CDK object.
+    or was terminated. After a day at the latest, the host shuts itself down, which terminates it. `group` is the CDK
+    object.
     """
 
     def __init__(
@@ -58,10 +59,11 @@ class PrecompileHost(Construct):
     ) -> None:
         """
         Args:
-            node: The type to compile for.
-            locations, environment: Those of the nodes.
+            node: The node settings, with the instance type to compile for.
+            locations: The locations of the nodes, which the host uses too.
+            environment: The environment variables of the nodes, which the host gets too.
+            records: The bucket with the host's job and its reports.
             tags: Tags of launched resources.
-            records: Their bucket holds the host's job and its reports.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -91,7 +93,7 @@ class PrecompileHost(Construct):
             auto_scaling_group_name=precompile_group_name(stack.stack_name, cluster_name),
             min_size="0",
             max_size="1",
-            # As long as the longest job: a health check must not replace the host.
+            # Longer than the longest job: a health check must not replace the host.
             health_check_grace_period=60 * facts()["precompile"]["most_minutes"],
             vpc_zone_identifier=[subnet.subnet_id],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(

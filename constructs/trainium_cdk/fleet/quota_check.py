@@ -64,11 +64,11 @@ class QuotaCheck(Construct):
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
-        bought = checked_capacity(self, capacity, kind, catalog)
+        purchase_option = checked_capacity(self, capacity, kind, catalog)
         check_known(self, "nodes", nodes, why="it is compared with the quota")
         check(self, form("nodes", nodes))
         region = Stack.of(self).region
-        need = instances_quota_need(kind, nodes, bought.kind, region=region, cluster_name=cluster_name)
+        need = instances_quota_need(kind, nodes, purchase_option.kind, region=region, cluster_name=cluster_name)
         if need is None:
             return
         function = HandlerFunction(self, "Asker", handler="quota_check", timeout_minutes=_ASKING_MINUTES)

@@ -18,7 +18,7 @@ class SetupScript:
         text: The script.
 
     Raises:
-        ValueError: The text is empty, or contains a CDK token.
+        ValueError: The text is empty, or contains a NUL character or a CDK token.
 
     Example:
 
@@ -47,10 +47,10 @@ class SetupScript:
         """The script in a file.
 
         Args:
-            path: Relative to the working directory.
+            path: Path of the file. A relative path is relative to the working directory.
 
         Raises:
-            ValueError: It cannot be read as text.
+            ValueError: The file cannot be read as text, is empty, or contains a NUL character or a CDK token.
         """
         try:
             return SetupScript(Path(path).read_text(encoding="utf-8"))
@@ -69,6 +69,6 @@ class SetupScript:
             text: The script, with line feeds only.
 
         Raises:
-            ValueError: It is empty, or contains a CDK token.
+            ValueError: The text is empty, or contains a NUL character or a CDK token.
         """
         return SetupScript(text)

@@ -14,12 +14,12 @@ _PARAMETER = "target_group"
 def check_target_group(construct: Construct, group: elbv2.ITargetGroup, vpc: ec2.IVpc) -> None:
     """Raise PropsError if the target type is not instance, or if the target group is in another VPC or region.
 
-    For an imported group, of which only the ARN is known, a warning is added.
+    Of an imported group only the ARN is known: its region is checked, and a warning is added.
     """
     check_same_region(construct, _PARAMETER, group, what="a target group")
     resource = group.node.default_child
     if not isinstance(resource, elbv2.CfnTargetGroup):
-        _warn_of_imported(construct, group)
+        _check_imported(construct, group)
         return
     stack = Stack.of(resource)
     target_type = stack.resolve(resource.target_type)
@@ -35,7 +35,7 @@ def check_target_group(construct: Construct, group: elbv2.ITargetGroup, vpc: ec2
         refuse_another_vpc(construct, _PARAMETER, group, resource.vpc_id, vpc)
 
 
-def _warn_of_imported(construct: Construct, group: elbv2.ITargetGroup) -> None:
+def _check_imported(construct: Construct, group: elbv2.ITargetGroup) -> None:
     arn, region = group.target_group_arn, Stack.of(construct).region
     if not Token.is_unresolved(arn) and not Token.is_unresolved(region) and f":{region}:" not in arn:
         allowed = f"a target group of {region}, the region of the stack"

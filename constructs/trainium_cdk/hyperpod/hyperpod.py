@@ -110,7 +110,8 @@ class HyperPod(Construct):
         return self._settings.orchestrator == "eks"
 
     def _own_and_eks_security_group(self) -> list[ec2.ISecurityGroup]:
-        """With the group of the EKS cluster, which connects nodes, control plane and CoreDNS."""
+        """The nodes' own group and, with EKS, that of the EKS cluster, which connects nodes, control plane and
+        CoreDNS."""
         of_eks = self._settings.eks_security_group
         if of_eks is None:
             return [self.security_group]
@@ -184,7 +185,10 @@ class _BucketFiles(Construct):
     def __init__(
         self, scope: Construct, construct_id: str, *, bucket: s3.IBucket, prefix: str, files: Mapping[str, str]
     ) -> None:
-        """files: text by name; may contain CDK tokens. They count toward the size of the template."""
+        """
+        Args:
+            files: Text by file name. It may contain CDK tokens, and counts toward the size of the template.
+        """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Writer", handler="bucket_files", timeout_minutes=2)
         objects = arn_of(bucket, f"{prefix}/*")

@@ -39,7 +39,7 @@ _KUBERNETES = (
     "ecr:GetDownloadUrlForLayer",
     "eks-auth:AssumeRoleForPodIdentity",
 )
-"""Images of any repository: the images of a cluster's pods are not known at synthesis."""
+"""The ecr actions are allowed on every repository: the images of a cluster's pods are not known at synthesis."""
 
 
 class HyperPodRole(Construct):
@@ -63,7 +63,7 @@ class HyperPodRole(Construct):
     ) -> None:
         """
         Args:
-            security_groups: Those of the instances.
+            security_groups: Security groups of the instances.
             kubernetes: Whether the instances are nodes of an EKS cluster. Default: False, for Slurm.
         """
         super().__init__(scope, construct_id)
@@ -82,7 +82,7 @@ class HyperPodRole(Construct):
             allow(
                 self.role,
                 [_MODIFY],
-                [self._ec2_arn("security-group", one.security_group_id) for one in security_groups],
+                [self._ec2_arn("security-group", group.security_group_id) for group in security_groups],
             )
         allow(self.role, [*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
 

@@ -18,14 +18,14 @@ from trainium_core.plan.node_settings import NodeSettings
 
 
 def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet: ec2.ISubnet) -> None:
-    """Raise PropsError if a subnet has too few addresses for the nodes, and its CIDR block is known."""
+    """Raise PropsError if the CIDR block of a subnet is known and has too few addresses for the nodes."""
     block = _known(subnet, "ipv4_cidr_block")
     if block is None:
         return
-    has = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
+    available = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
     needed = nodes * node.addresses
-    if needed > has:
-        allowed = f"nodes for which the {has} addresses of {subnet.node.path} are enough; these need {needed}"
+    if needed > available:
+        allowed = f"nodes for which the {available} addresses of {subnet.node.path} are enough; these need {needed}"
         fix = "choose a larger subnet, or fewer nodes"
         if node.addresses > 1:
             fix += ", or give secondary_interface_type='efa-only'"

@@ -31,8 +31,9 @@ _WITH_POLICIES = ("ssm",)
 class ClusterNetwork(Construct):
     """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
 
-    S3 is always reached over a gateway endpoint, which is free. Without a NAT gateway, the endpoint allows only buckets
-    of the account, so that jobs cannot send data elsewhere. `vpc` and `subnet` are the CDK objects.
+    Nodes reach S3 over a gateway endpoint, which is free. Without a NAT gateway, the endpoint allows only buckets of
+    the account, those in `s3_buckets`, and the packages of Amazon Linux, so that jobs cannot send data elsewhere. `vpc`
+    and `subnet` are the CDK objects.
 
     Example:
 
@@ -59,19 +60,20 @@ class ClusterNetwork(Construct):
     ) -> None:
         """
         Args:
-            zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
+            zone_id: Availability Zone ID, such as usw2-az4. A zone name may mean another zone in another account.
             cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
             egress: `vpc-endpoints` for S3 and Session Manager, `nat-gateway` for the internet (billed per hour and GB),
                 `none` for S3 only. Default: vpc-endpoints.
             s3_buckets: Names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
                 buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
                 bucket.
-            endpoint_services: Further AWS services that nodes reach without a NAT gateway, such as `pcs`, each over an
-                interface endpoint. Default: none.
-            sleep: The switch that removes what is billed per hour. Default: it is never removed.
+            endpoint_services: Further AWS services, such as `pcs`, that get an interface endpoint if `egress` is
+                `vpc-endpoints`. Default: none.
+            sleep: The switch that removes what is billed per hour while the cluster sleeps. Default: none.
 
         Raises:
-            PropsError: The zone is a name or of another region, or the CIDR block is invalid.
+            PropsError: The zone is given by its name or is in another region, the CIDR block is invalid or a CDK token,
+                or the switch is in another stack.
         """
         super().__init__(scope, construct_id)
         _check_zone(self, zone_id)
@@ -122,11 +124,11 @@ class ClusterNetwork(Construct):
     def from_cluster_network_attributes(
         scope: Construct, construct_id: str, *, vpc_id: str, subnet_id: str, route_table_id: str | None = None
     ) -> "ClusterNetwork":
-        """An existing VPC and subnet, with an S3 gateway endpoint added where the route table is given.
+        """Import a VPC and a subnet. If the route table is given, an S3 gateway endpoint is added to it.
 
         Args:
             vpc_id: ID of the VPC, such as vpc-0123456789abcdef0.
-            subnet_id: ID of the nodes' subnet, whose zone must offer their type.
+            subnet_id: ID of the nodes' subnet, whose zone must offer the instance type.
             route_table_id: ID of the subnet's route table. Default: no endpoint is added, and the subnet must
                 already reach S3.
 
@@ -162,7 +164,7 @@ class _ImportedNetwork(ClusterNetwork):
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
         )
-        # Reading its route table adds a warning unless one was given.
+        # The CDK adds this warning when the route table of the subnet is read but was not given.
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
         self.vpc = ec2.Vpc.from_vpc_attributes(self, "Vpc", vpc_id=vpc_id, availability_zones=["the subnet's"])
         if route_table_id is not None:

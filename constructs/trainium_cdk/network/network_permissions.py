@@ -30,11 +30,14 @@ def allow_interfaces(
     security_groups: Sequence[ec2.ISecurityGroup],
     also_on_an_interface: Sequence[str] = (),
 ) -> None:
-    """Allow a role to create interfaces in only one subnet and these security groups.
+    """Allow a role to create network interfaces only in one subnet and with the given security groups.
 
-    A network interface permission lets another account attach the interface, so a job must not be able to create it for
-    other interfaces, or to delete those. Source: SageMaker developer guide, roles of training jobs in a VPC and of
-    HyperPod; Service Authorization Reference for the condition.
+    A network interface permission lets another account attach the interface. Therefore the role can create such
+    permissions, and delete interfaces, only in this subnet. Source: SageMaker developer guide, roles of training jobs
+    in a VPC and of HyperPod; Service Authorization Reference for the condition.
+
+    Args:
+        also_on_an_interface: Further actions, which are allowed on every network interface. Default: none.
     """
     stack = Stack.of(role)
 

@@ -18,10 +18,10 @@ from trainium_core.catalog.instance_type import InstanceType
 class NeuronSubnet(Construct):
     """A subnet of a VPC whose zone offers an instance type. `subnet` is the CDK object.
 
-    The zones that offer a type are known by their ids, but an app has only zone names, whose meaning depends on the
-    account. Therefore the deployment chooses among several subnets: it takes the first in a zone that offers the type,
-    and keeps it. If none is, it fails and lists the zones that offer the type. A single subnet is used without this
-    check. `candidates` are all selected subnets.
+    The catalogue has the IDs of the zones that offer a type, but an app has only zone names, whose meaning depends on
+    the account. Therefore the deployment chooses among several subnets: it takes the first one in a zone that offers
+    the type, and keeps it. If no subnet is in such a zone, the deployment fails and lists these zones. A single subnet
+    is used without this check. `candidates` are all selected subnets.
 
     Example:
 
@@ -44,13 +44,14 @@ class NeuronSubnet(Construct):
         """
         Args:
             vpc: VPC of the subnets.
-            instance_type: What the subnet's zone must offer.
+            instance_type: Instance type that the subnet's zone must offer.
             vpc_subnets: The subnets to choose from. Default: the private subnets.
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
-            PropsError: No subnet of the VPC is selected, the type is unknown, or the zone of a ClusterNetwork does not
-                offer it. Public and isolated subnets without a gateway endpoint for S3 fail the synthesis.
+            PropsError: No subnet of the VPC is selected, the VPC is in another region or has no DNS support, the type
+                is unknown or not offered in the region, or the zone of a ClusterNetwork does not offer it. If all
+                selected subnets are public or isolated, the synthesis fails without a gateway endpoint for S3.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

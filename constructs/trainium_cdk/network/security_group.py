@@ -13,16 +13,16 @@ from trainium_core.facts import facts
 HTTP, HTTPS = 80, 443
 _DNS = 53
 LOOPBACK = ec2.Peer.ipv4("127.0.0.1/32")
-"""An egress rule to this address allows nothing. Without any egress rule, EC2 adds one that allows everything. The CDK
-has a similar rule, but drops it when a rule to another group is added.
+"""An egress rule to this address allows no traffic to other hosts. Without any egress rule, EC2 adds one that allows
+all traffic. The CDK has a similar rule, but drops it when a rule to another group is added.
 """
 
 
 class EfaSecurityGroup(ec2.SecurityGroup):
     """A security group that allows all traffic within itself, and outbound TCP ports and DNS servers.
 
-    EFA needs an ingress and an egress rule that refer to the group itself. An egress rule to 0.0.0.0/0 does not cover
-    it, and the CDK silently drops a self-referencing egress rule with `allow_all_outbound=True`. The Amazon DNS server,
+    EFA needs an ingress and an egress rule that refer to the group itself. An egress rule to 0.0.0.0/0 is not enough,
+    and the CDK silently drops a self-referencing egress rule with `allow_all_outbound=True`. The Amazon DNS server,
     DHCP, the instance metadata service and the Amazon Time Sync Service need no rules, because security groups do not
     filter them (Amazon VPC User Guide, security groups).
 
@@ -43,7 +43,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         """
         Args:
             vpc: VPC of the group.
-            outbound_tcp_ports: Open to any IPv4 address. Default: 443, for AWS endpoints and S3.
+            outbound_tcp_ports: TCP ports to open to any IPv4 address. Default: 443, for AWS endpoints and S3.
             dns_servers: IPv4 addresses of resolvers to open port 53 to, in addition to the Amazon DNS server. Default:
                 none.
 
@@ -59,7 +59,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         )
         for port in outbound_tcp_ports:
             if not Token.is_unresolved(port) and not 1 <= port <= 65535:
-                fix = "choose one of these"
+                fix = "give a port number"
                 raise refuse(self, "outbound_tcp_ports", port, allowed="a TCP port, 1 to 65535", fix=fix)
         check(self, form("dns_servers", tuple(dns_servers)))
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
@@ -76,7 +76,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 
 
 def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
-    """Whether a group has the rules that EFA needs. Imported groups are not checked."""
+    """Whether a group has the rules that EFA needs. True for imported groups, which cannot be checked."""
     if isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup):
         return True
     stack = Stack.of(group)
@@ -91,7 +91,8 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
     """Raise PropsError unless these are different groups of one VPC, at most as many as an interface supports.
 
     Args:
-        vpc: VPC of the nodes, whose fleet adds another group. None: that of the groups.
+        vpc: VPC of the nodes, whose fleet adds its own group. None: the groups may be in any one VPC, and no group is
+            added.
     """
     for group in groups:
         check_same_region(construct, "security_groups", group, what="a group")

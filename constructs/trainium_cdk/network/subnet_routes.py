@@ -11,8 +11,8 @@ from constructs import IConstruct, IValidation
 
 @jsii.implements(IValidation)
 class ReachesS3:
-    """Rejects public and isolated subnets of the app's VPC if, at the end of the synthesis, it has no gateway endpoint
-    for S3.
+    """Rejects a selection of only public and isolated subnets if, at the end of the synthesis, their VPC has no gateway
+    endpoint for S3.
 
     Nodes have no public address, which EC2 does not assign to instances with several network interfaces. Imported VPCs
     are not checked, because their routes are not known.
@@ -37,7 +37,8 @@ class ReachesS3:
 
 @jsii.implements(IValidation)
 class ReachesInternet:
-    """Rejects public subnets, and isolated ones without a default route at the end of the synthesis.
+    """Rejects a selection of only public and isolated subnets if, at the end of the synthesis, none of the isolated
+    ones has a default route.
 
     Imported VPCs are not checked, because their routes are not known.
     """
@@ -73,7 +74,8 @@ def _has_no_egress(vpc: ec2.Vpc, subnet: ec2.ISubnet) -> bool:
 
 
 def _endpoints(vpc: ec2.Vpc) -> Iterable[IConstruct]:
-    """The VPC's own children first, where most are: the whole stack is large."""
+    """The endpoints of the VPC's stack. Those that are children of the VPC come first, because a search of the whole
+    stack takes longer."""
     yield from (
         child.node.default_child or child for child in vpc.node.children if isinstance(child, ec2.GatewayVpcEndpoint)
     )

@@ -19,7 +19,12 @@ _FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_n
 def candidate_subnets(
     construct: Construct, vpc: ec2.IVpc, selection: ec2.SubnetSelection | None
 ) -> Sequence[ec2.ISubnet]:
-    """The selected subnets, at least one. Raises PropsError if none is selected, or if one belongs to another VPC."""
+    """The selected subnets, at least one.
+
+    Raises:
+        PropsError: No subnet is selected, a subnet belongs to another VPC, zones are given by ID, or `check_vpc`
+            refuses the VPC.
+    """
     check_vpc(construct, vpc)
     selection = selection or ec2.SubnetSelection()
     _refuse_zone_ids(construct, selection)
@@ -27,7 +32,7 @@ def candidate_subnets(
         _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
     fields: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
     if selection.subnets and not any(value for name, value in fields.items() if name != "subnets"):
-        # The CDK would ask for their zones, which an imported subnet need not have.
+        # The CDK would read the zones of the subnets, which imported subnets may not have.
         return selection.subnets
     try:
         selected = vpc.select_subnets(**{name: value for name, value in fields.items() if value is not None})
@@ -47,7 +52,7 @@ def candidate_subnets(
     allowed = f"a selection with a subnet of the VPC, whose zones are {', '.join(zones)}"
     fix = "select a subnet that the VPC has, or give the VPC one in a zone that offers the type"
     if any(map(Token.is_unresolved, zones)):
-        allowed = "a selection without availability_zones: the VPC's are unknown until the stack has an account"
+        allowed = "a selection without availability_zones: the zones of the VPC are unknown without an account"
         region = Stack.of(construct).region
         fix = f"give the stack env=Environment(account=..., region={region!r}), or set the VPC's availability_zones"
     raise refuse(construct, "vpc_subnets", _shown(fields), allowed=allowed, fix=fix)
@@ -74,7 +79,7 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
 
 
 def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
-    """Raise PropsError unless a VPC is in the construct's region and has DNS enabled."""
+    """Raise PropsError if a VPC is known to be in another region or to have no DNS support."""
     check_same_region(construct, "vpc", vpc, what="a VPC")
     if isinstance(vpc, ec2.Vpc) and not vpc.dns_support_enabled:
         allowed = "a VPC with DNS support, which nodes need to resolve AWS endpoints and file systems"

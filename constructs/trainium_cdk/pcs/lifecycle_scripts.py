@@ -27,7 +27,10 @@ class LifecycleScripts(Construct):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, scripts: Mapping[str, str]) -> None:
-        """scripts: text by name, without CDK tokens, such as `proof`."""
+        """
+        Args:
+            scripts: Texts of the scripts by name, such as `proof`. They must not contain CDK tokens.
+        """
         super().__init__(scope, construct_id)
         self.bucket = DisposableBucket(self, "Store", versioned=True).bucket
         function = HandlerFunction(self, "Copier", handler="script_copy", timeout_minutes=2)
@@ -65,7 +68,7 @@ class LifecycleScripts(Construct):
         )
 
     def actions(self, name: str) -> Group.NodeLifecycleActionsProperty:
-        """The actions of a node group: the script runs before Slurm starts, at every boot. A node on which it fails is
+        """The actions of a node group: the script runs before Slurm starts, at every boot. If it fails, the node is
         terminated."""
         script = Group.NodeLifecycleScriptProperty(
             name=name,

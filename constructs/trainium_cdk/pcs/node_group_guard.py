@@ -1,4 +1,4 @@
-"""The guard of a compute node group: ends launches of nodes that fail."""
+"""The guard of a compute node group: a function that stops the launches of failing nodes."""
 
 from aws_cdk import ArnFormat, Aws, Stack
 from aws_cdk import aws_iam as iam
@@ -30,8 +30,8 @@ class NodeGroupGuard(Construct):
     """A function that bounds the launches of failing nodes in a compute node group.
 
     AWS PCS launches a node again and again while a job waits and the node's lifecycle action fails. Beyond the limit of
-    failures in 24 hours, the function sets the group's maximum to its proven nodes and publishes a notice; jobs that
-    need more nodes then pend. A deployment or a person raises the maximum again.
+    failures in 24 hours, the function sets the group's maximum to the number of its proven nodes and publishes a
+    notice; jobs that need more nodes then stay pending. A deployment or a person raises the maximum again.
     """
 
     def __init__(
@@ -52,10 +52,13 @@ class NodeGroupGuard(Construct):
         """
         Args:
             group: The compute node group of the cluster.
-            role: Role of its nodes.
-            topic: Receives the notice.
+            cluster_name: Name of the cluster in the notice.
+            role: Role of the group's nodes.
+            records: The bucket of the node records.
+            topic: Topic of the notice.
             failures: How many nodes may fail within 24 hours.
-            nodes, min_nodes: The bounds that the notice restores.
+            nodes: Maximum of the group that the command in the notice restores.
+            min_nodes: Minimum of the group that the command in the notice restores.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(

@@ -67,7 +67,8 @@ class PcsCluster(Construct):
 
     `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
     `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
-    name of the cluster is the plan's: a change of what AWS PCS cannot change, such as its size, needs another name.
+    cluster has the name in the plan. To change a property that AWS PCS cannot update, such as the size of the cluster,
+    choose another name too.
 
     Example:
 
@@ -281,7 +282,8 @@ class PcsCluster(Construct):
         return group
 
     def _market_type(self) -> str | None:
-        """Not for Spot: AWS PCS launches with EC2 Fleet, where Spot is a purchase option, not a market."""
+        """The market type in the launch template. None for Spot too: AWS PCS launches Spot Instances with EC2 Fleet,
+        where Spot is a purchase option and not a market type."""
         if self._plan.pcs.interruptible:
             return _INTERRUPTIBLE
         return "capacity-block" if self._capacity.kind == "capacity-block" else None
@@ -319,7 +321,11 @@ class PcsCluster(Construct):
         purchase_option: str,
         slurm_configuration: Group.SlurmConfigurationProperty | None = None,
     ) -> Group:
-        """scaling: minimum and maximum of instances."""
+        """
+        Args:
+            scaling: Minimum and maximum number of instances.
+            script: Name of the lifecycle script.
+        """
         least, most = scaling
         group = Group(
             self,
@@ -359,6 +365,6 @@ class PcsCluster(Construct):
                 ]
             ),
         )
-        # Jobs start nodes only once the guard watches them.
+        # A job can have nodes launched only once the guard exists.
         made.node.add_dependency(self.guard)
         return made

@@ -22,8 +22,9 @@ _DIGEST_CHARACTERS = 12
 class PcsImage(Construct):
     """A Neuron image with the agent of AWS PCS and Slurm. `image_id` is its ID.
 
-    CloudFormation builds it in the first deployment, within an hour, and again only if the recipe or the reference to
-    the parent image changes: the names contain their digest. It deletes the image and its snapshot with the stack.
+    The first deployment builds the image, within about an hour. A later deployment builds it again only if the
+    component or the reference to the parent image changes: the names of the resources contain a digest of both. The
+    image and its snapshot are deleted with the stack.
     """
 
     def __init__(
@@ -39,9 +40,11 @@ class PcsImage(Construct):
     ) -> None:
         """
         Args:
+            cluster_name: Prefix of the names, and value of the tag trn:cluster.
             region: Region of the stack.
             parent_image: An image with Ubuntu and Neuron software: its ID, or an SSM parameter.
-            subnet, security_group: Those of the build, which needs the internet.
+            subnet: Subnet of the build instance, which needs the internet.
+            security_group: Security group of the build instance.
         """
         super().__init__(scope, construct_id)
         document = pcs_image_component(region)
@@ -87,7 +90,7 @@ class PcsImage(Construct):
         self.image_id = image.attr_image_id
 
     def _role(self, construct_id: str, service: str, *policies: str) -> iam.IRole:
-        """A role with managed policies of AWS, which Image Builder documents as what it needs."""
+        """A role with the AWS managed policies that Image Builder's documentation requires."""
         role = service_role(self, construct_id, service)
         for name in policies:
             role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(name))

@@ -16,7 +16,10 @@ class SchedulerLogs(Construct):
     """The logs of slurmctld and of completed jobs, delivered to one log group. `log_group` is the CDK object."""
 
     def __init__(self, scope: Construct, construct_id: str, *, cluster: pcs.CfnCluster, cluster_name: str) -> None:
-        """cluster_name: begins the names of the deliveries."""
+        """
+        Args:
+            cluster_name: Prefix of the names of the delivery sources and of their destination.
+        """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         self.log_group = logs.LogGroup(

@@ -22,14 +22,16 @@ from trainium_core.facts import facts
 from trainium_core.plan.settings.pilot import BudgetAction
 from trainium_runtime.naming import CLUSTER_TAG
 
-_ATTEMPTS = 3  # of an event: the invocation and two retries (Lambda developer guide, asynchronous invocation)
+_ATTEMPTS = 3  # for one event: the invocation and two retries (Lambda developer guide, asynchronous invocation)
 _PERIOD_SECONDS = 900
 
 
 class Pilot(Construct):
-    """The clock and the budget of a pilot, if it has them, and the topic that both publish to. The topic also gets
-    alarms when the clock or the node reconciler fails. `topic` is the CDK object, `clock` the construct, or None if the
-    pilot has no end.
+    """The topic for the notices of a pilot, its budget, and its clock.
+
+    The topic also gets alarms when the clock or the node reconciler fails. `topic` is the CDK object. `clock` is the
+    construct; None if there is nothing for it to do: no end and, for a pilot with an Auto Scaling group, no Capacity
+    Block, no idle limit and no budget that stops nodes.
     """
 
     def __init__(
@@ -50,10 +52,10 @@ class Pilot(Construct):
         """
         Args:
             nodes: Size of the group.
-            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes end only with the
-                stack.
+            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes are terminated
+                only with the stack.
             sleep: The switch of the cluster. Default: the cluster never sleeps.
-            reconciler: Notifies jobs before nodes stop. Default: none.
+            reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
             precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
             encryption_key: KMS key of the topic. Default: none.
@@ -116,7 +118,9 @@ class Pilot(Construct):
     def _let_publish(self, topic: sns.Topic, service: str, source: str) -> None:
         """Allow a service to publish for this account.
 
-        source: the end of the senders' ARNs, from the service's name on.
+        Args:
+            service: The first part of the service principal, such as budgets.
+            source: The end of the ARNs of the senders, from the service's name on. It may contain wildcards.
         """
         # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch
         # User Guide, notifying users on alarm changes.
@@ -136,10 +140,13 @@ class Pilot(Construct):
             allow_service(self, "encryption_key", self._key, f"{service}.amazonaws.com")
 
     def _add_budget(self, name: str, usd: int, cluster_name: str, spent: sns.Topic) -> None:
-        """Add a budget for the costs of all resources with the tag trn:cluster. spent: the topic for a spent budget.
+        """Add a budget for the costs of all resources with the tag trn:cluster.
 
-        Its period is a calendar year, longer than a pilot. It has no costs until the payer account activates the tag as
-        a cost allocation tag.
+        Its period is a calendar year, longer than a pilot. It counts no costs until the payer account activates the tag
+        as a cost allocation tag.
+
+        Args:
+            spent: The topic for the message that the budget is spent.
         """
         budget = budgets.CfnBudget(
             Construct(self, "Budget"),
@@ -164,8 +171,9 @@ class Pilot(Construct):
 def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> str:
     """The name of a budget, unique across the regions of an account.
 
-    It contains the action, because a change of the subscribers replaces the budget, and the new one needs another name.
-    It contains a part of the construct's address, for a construct that an update renames.
+    The name contains the action, because a change of the subscribers replaces the budget, and the new one needs another
+    name. It also contains a part of the construct's address, because an update that renames the construct replaces the
+    budget too.
     """
     stack = Stack.of(scope)
     own = f"-{cluster_name}-{stack.region}-{action}-{scope.node.addr[-4:]}"
@@ -184,10 +192,10 @@ def _notification(kind: str, percent: int, topic: sns.Topic) -> budgets.CfnBudge
 def add_alarm(scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:
     """Add an alarm that notifies a topic when a function fails so often that Lambda may have dropped an event.
 
-    A single error, which a retry corrects, raises no alarm. The topic must allow CloudWatch to publish.
+    A single error does not raise the alarm, because Lambda retries. The topic must allow CloudWatch to publish.
 
     Args:
-        what: What the function does, and what fails without it.
+        what: Sentences that name the function that fails, and the consequence.
     """
     cloudwatch.CfnAlarm(
         Construct(scope, construct_id),

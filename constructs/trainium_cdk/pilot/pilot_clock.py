@@ -44,14 +44,15 @@ class PilotClock(Construct):
         """
         Args:
             nodes: Size of the group.
-            topic: Receives the warnings.
+            topic: Topic of the warnings. Its tags hold the state of the clock.
             group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only deletes
                 the stack.
-            reconciler: Notifies jobs before nodes stop. Default: none.
+            sleep: The switch of the cluster. Default: the cluster never sleeps.
+            reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
             budget: Name of the budget that stops the nodes. Default: none.
-            precompile_group_name: Auto Scaling group of the host of `trn precompile`, which ends with the pilot.
-                Default: none.
+            precompile_group_name: Auto Scaling group of the host of `trn precompile`, which is terminated at the end of
+                the pilot. Default: none.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -109,7 +110,7 @@ class PilotClock(Construct):
         self._function.allow(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[key_arn])
 
     def subscribe_to(self, topic: sns.Topic) -> None:
-        """Run at once when a message is published."""
+        """Run the clock at once when a message is published to the topic."""
         sns.CfnSubscription(self, "Hears", topic_arn=topic.topic_arn, protocol="lambda", endpoint=self.arn)
         lambda_.CfnPermission(
             self,
@@ -153,7 +154,7 @@ class PilotClock(Construct):
 
 
 def _settings(pilot: PilotProps, action: str, budget: str | None, block: str | None) -> dict[str, str]:
-    """The end of the pilot, as a property of the fleet gate, so that a changed end updates it."""
+    """The settings of the clock. They are also a property of the fleet gate, so that a change updates the gate."""
     settings = {"WARNING_HOURS": str(pilot.warning_hours), "ENDS_ACTION": action}
     if pilot.end is not None:
         # Lambda may not have a time zone database.

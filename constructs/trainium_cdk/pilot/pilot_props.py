@@ -17,9 +17,13 @@ from trainium_runtime.pilot_end import PilotEnd
 
 @dataclass(frozen=True, kw_only=True)
 class PilotProps:
-    """The end of a pilot. action: Default: sleep, or destroy if nodes cannot sleep.
+    """The end, notices and budget of a pilot.
 
-    capacity_block_id: the Capacity Block that the nodes run in.
+    Attributes:
+        end: The end of the pilot. Default: none.
+        action: What happens at the end. Default: sleep, or destroy if nodes cannot sleep.
+        idle_minutes: Minutes after which unused nodes are terminated. Default: no limit.
+        capacity_block_id: The Capacity Block that the nodes run in. Default: none.
     """
 
     end: PilotEnd | None = None
@@ -59,7 +63,7 @@ def checked_pilot(
     budget_action: BudgetAction | None,
     capacity_block_id: str | None,
 ) -> PilotProps:
-    """The end of a pilot from parameters. Raises PropsError if they contradict each other."""
+    """The end of a pilot from parameters. Raises PropsError if one is invalid, or if they contradict each other."""
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
     hours = Pilot.warning_hours if warn_before is None else int(warn_before.to_hours())
     region = Stack.of(construct).region
@@ -129,5 +133,5 @@ class _CanBeDeleted:
             return []
         return [
             "ends_action: got destroy with termination_protection=True; allowed: destroy in a stack that can be "
-            "deleted; fix: leave out that of the stack, or choose sleep"
+            "deleted; fix: leave out termination_protection, or choose sleep"
         ]

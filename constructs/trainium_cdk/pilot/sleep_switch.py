@@ -26,11 +26,13 @@ class SleepSwitch(Construct):
         gateway = ec2.CfnVPNGateway(stack, "Gateway", type="ipsec.1")
         gateway.node.add_dependency(*switch.retain_when_asleep(vpc))
         group.max_size, group.min_size = switch.count(2), switch.value_when_awake("1", "0")
-
-    Raises PropsError for a second switch in a stack, and in a nested stack, which `trn` cannot update.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
+        """
+        Raises:
+            PropsError: The stack already has a switch, or is nested, so that `trn` cannot update it.
+        """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         if stack.nested:
@@ -61,7 +63,8 @@ class SleepSwitch(Construct):
         self._add_function(stack)
 
     def _add_function(self, stack: Stack) -> None:
-        """The function that updates the stack. A user's permission to update it would include any template."""
+        """Add the function that updates the stack. Users invoke it, because a permission to update the stack would
+        allow them any template."""
         setter = HandlerFunction(
             self,
             "SetAsleep",
@@ -111,10 +114,10 @@ class SleepSwitch(Construct):
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
     def retain_when_asleep(self, construct: IConstruct) -> list[IConstruct]:
-        """The resources that others can depend on.
+        """The resources of a construct that also exist while the cluster sleeps, so that others can depend on them.
 
         Args:
-            construct: The construct that they are part of.
+            construct: The construct. It is returned itself if the switch has no conditional resources.
         """
         if not self._when_awake:
             return [construct]

@@ -37,7 +37,13 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 @dataclass(frozen=True, kw_only=True)
 class _Props:
-    """The validated values of training. encryption_key, removal_policy: of the store. data: an S3 URL."""
+    """The validated values of training.
+
+    Attributes:
+        removal_policy: Removal policy of the store.
+        encryption_key: KMS key of the store.
+        data: S3 URL of the training data that jobs may read. Default: none.
+    """
 
     cluster_name: str
     tags: Mapping[str, str]
@@ -133,7 +139,13 @@ class PlannedTraining(_Training):
     """The training of a plan, with its network and cache."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
-        """plan: its section `sagemaker` describes the training. Raises PlanError if it is for another region."""
+        """
+        Args:
+            plan: The plan, whose section `sagemaker` describes the training.
+
+        Raises:
+            PlanError: The plan is for another region than the stack.
+        """
         super().__init__(scope, construct_id)
         settings = plan.sagemaker
         self._key_arn = settings.kms_key
@@ -178,7 +190,7 @@ class PlannedTraining(_Training):
             yield "SecurityGroupIds", "Security group of the jobs", self.security_group.security_group_id
         yield "ImageUri", "Container image for PyTorch on Neuron", self.image_uri
         machine = self.state_machine.arn
-        yield "StateMachineArn", "Runs a job, waits for capacity and stops it at the budget", machine
+        yield "StateMachineArn", "Runs a job within the budget, and retries without capacity", machine
         yield "TopicArn", "Notified of failed jobs and of the end of each run", self.alerts.topic.topic_arn
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
@@ -222,16 +234,18 @@ class SageMakerTraining(_Training):
         Args:
             cluster_name: 1 to 32 lower-case letters, digits and hyphens; the prefix of job names, and the value of the
                 tag trn:cluster on every resource.
-            image: URI of a container image in ECR in the stack's region. Default: AWS's last image for PyTorch on
-                Neuron.
+            image: URI of a container image in ECR in the stack's region. Default: AWS's newest image for PyTorch on
+                Neuron that this package knows.
             cache: The compile cache. Default: a new CompileCache that is deleted with the construct.
             vpc: VPC of the jobs. Default: a network of SageMaker, with internet access.
-            vpc_subnets: Subnet of the jobs, which must reach S3. Default: the first private subnet.
+            vpc_subnets: Subnet of the jobs, which must reach S3. If several are selected, the first one is used.
+                Default: the private subnets.
             encryption_key: KMS key for source, checkpoints, models and a new cache. Default: keys of S3 (SSE-S3).
             removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
                 DESTROY.
-            max_runtime: Maximum run time of a job, in whole hours; the state machine then stops it. Default: 24 hours.
-            capacity_retries: How often the state machine retries when capacity or quota is missing. Default: 5.
+            max_runtime: Maximum run time of a job, in whole hours. The state machine refuses a request for a longer
+                run, and stops a job that has not ended an hour after this time. Default: 24 hours.
+            capacity_retries: Maximum number of retries when capacity or quota is missing. Default: 5.
             report_email: Address for failed jobs and ended runs; it must confirm the subscription. Default: only the
                 topic.
 
@@ -277,7 +291,11 @@ class SageMakerTraining(_Training):
             key.grant_encrypt_decrypt(self.execution.role)
 
     def _checked_image(self, image: str | None) -> str:
-        """The given image, by default AWS's. Raises PropsError if it is in another region."""
+        """The given image, by default AWS's.
+
+        Raises:
+            PropsError: The image is invalid or in another region, or AWS has none for the region.
+        """
         region = Stack.of(self).region
         if image is None:
             allowed = "a region known at synthesis, because the URIs of AWS's container images contain it"

@@ -38,24 +38,31 @@ _PASSED_FIELDS = (
     "StoppingCondition",
     "Tags",
 )
-"""Fields of the request that are passed to SageMaker unchanged. The machine sets name, role and network."""
+"""Fields of the request that are passed to SageMaker, with defaults for missing ones. The state machine itself sets the
+name, role and network, and disables the profiler."""
 
 _DESCRIBED = '{*"FailureReason":*}'
 """The cause of a failed job: the response of DescribeTrainingJob, as JSON."""
 
 _NO_CAPACITY = "CapacityError*"
+"""FailureReason of a job for which SageMaker had no capacity."""
+
 _HAD_TRAINED = '*"Status":"Training"*'
-"""SageMaker's reason for a job that never started to train. A script that writes the same text has run and is billed,
-and must not cause another job. In the response, quotes within a text are escaped."""
+"""A job that reached this status ran and is billed, and must not cause another job, even if its script wrote the reason
+_NO_CAPACITY. The script cannot write this pattern, because quotes within a text are escaped in the response."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRun:
     """Values that are the same for every job of a state machine. Texts may be CDK tokens.
 
-    job_prefix: prefix of job names. checkpoint_url: folder for runs whose request has no checkpoint location. network:
-    a VpcConfig, or None. budget_hours: the maximum run time. capacity_retries: number of retries. tags: default tags of
-    a job.
+    Attributes:
+        job_prefix: Prefix of job names.
+        checkpoint_url: Folder for runs whose request has no checkpoint location.
+        network: A VpcConfig, or None.
+        budget_hours: Maximum run time of a job.
+        capacity_retries: Maximum number of retries.
+        tags: Default tags of a job.
     """
 
     job_prefix: str
@@ -79,7 +86,8 @@ class TrainingRun:
 
 
 def training_definition(run: TrainingRun) -> _State:
-    """The definition: check the request, run the job, retry without capacity, stop the job at its limit, report."""
+    """The definition: check the request, run the job, retry without capacity, stop a job that exceeds the budget,
+    report."""
     return {
         "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
         "StartAt": "Begin",
@@ -206,7 +214,7 @@ def _train(run: TrainingRun) -> _State:
         "Parameters": {
             "TrainingJobName.$": "$.attempt.name",
             "RoleArn": run.role_arn,
-            # Neither profiler nor debugger works with Trainium.
+            # The profiler does not work with Trainium.
             "ProfilerConfig": {"DisableProfiler": True},
             **({"VpcConfig": dict(run.network)} if run.network else {}),
             **{f"{name}.$": f"$.request.{name}" for name in _PASSED_FIELDS},
@@ -278,7 +286,7 @@ def _choice(condition: Mapping[str, Any], following: str, *, otherwise: str) -> 
 
 
 def _reason(text: str, *paths: str, following: str) -> _State:
-    """Sets $.reason.text to why a run fails, with the value at a path for each `{}`."""
+    """A state that sets $.reason.text to why a run fails, with the value at a path for each `{}`."""
     value = {"text.$": f"States.Format('{text}', {', '.join(paths)})"} if paths else {"text": text}
     return {**_pass_state(value, following), "ResultPath": "$.reason"}
 

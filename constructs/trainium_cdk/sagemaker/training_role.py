@@ -19,8 +19,8 @@ from trainium_core.facts import training_facts
 class TrainingRole(Construct):
     """An execution role for training jobs whose names begin with a prefix. `role` is the CDK object.
 
-    SageMaker can assume it only on behalf of this account (confused deputy prevention). Grant access to your buckets to
-    it.
+    SageMaker can assume it only on behalf of this account (confused deputy prevention). For access to your buckets,
+    grant it to this role.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:

@@ -24,7 +24,7 @@ class TrainingStore(Construct):
         Args:
             removal_policy: DESTROY deletes the bucket with all trained models; other policies keep it. Default:
                 DESTROY.
-            encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
+            encryption_key: KMS key of the objects. Default: keys of S3 (SSE-S3).
         """
         super().__init__(scope, construct_id)
         store = DisposableBucket(self, "Store", removal_policy=removal_policy, encryption_key=encryption_key)

@@ -115,8 +115,9 @@ class CompileCache(Construct):
             read_only: Whether nodes may only read an existing bucket, which others write. Default: False.
 
         Raises:
-            PropsError: Parameters of a new bucket are given with an existing one, the expiration is invalid, or the key
-                is in another region or an alias, on which IAM cannot grant.
+            PropsError: Parameters of a new bucket are given with an existing one, `read_only` is given without one, the
+                expiration is invalid, or the key is in another region, disabled, asymmetric, or an alias, on which IAM
+                cannot grant permissions.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -146,9 +147,12 @@ class CompileCache(Construct):
         """Import a compile cache of another app or Stage.
 
         Args:
-            bucket_name: Name of its bucket, which must be in the region of the nodes.
-            encryption_key: KMS key of its objects, included in grants. Default: keys of S3 (SSE-S3).
-            read_only: Whether nodes may only read it. Default: False.
+            bucket_name: Name of the bucket, which must be in the region of the nodes.
+            encryption_key: KMS key of the objects, included in grants. Default: keys of S3 (SSE-S3).
+            read_only: Whether nodes may only read the cache. Default: False.
+
+        Raises:
+            PropsError: The key is in another region, disabled, asymmetric, or an alias.
         """
         return _ImportedCache(
             scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key, read_only=read_only
@@ -176,7 +180,7 @@ class CompileCache(Construct):
             grantee: A principal, such as a role, a function or a fleet.
 
         Raises:
-            PropsError: The CDK cannot grant to it.
+            PropsError: The CDK cannot grant permissions to the grantee.
         """
         return self._grant(grantee, {CACHE_PREFIX: _READING})
 
@@ -189,7 +193,7 @@ class CompileCache(Construct):
             grantee: A principal, such as a role, a function or a fleet.
 
         Raises:
-            PropsError: The CDK cannot grant to it.
+            PropsError: The CDK cannot grant permissions to the grantee.
         """
         return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
 
@@ -200,7 +204,7 @@ class CompileCache(Construct):
             grantee: A principal, such as a role for maintenance.
 
         Raises:
-            PropsError: The CDK cannot grant to it.
+            PropsError: The CDK cannot grant permissions to the grantee.
         """
         return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
 
@@ -226,8 +230,8 @@ class CompileCache(Construct):
         if is_pending(bucket_name):
             bucket_name = None  # s3.Bucket would refuse the placeholder
         rules = [
-            # An entry in these folders is one object. An entry that PyTorch/XLA itself writes has several, of which
-            # some could expire a day earlier; `trn cache clean` deletes old ones.
+            # An entry below this prefix is one object. An entry that PyTorch/XLA itself writes has several objects,
+            # some of which could expire a day before the others; `trn cache clean` deletes such old entries.
             s3.LifecycleRule(
                 prefix=f"{CACHE_PREFIX}/{RELEASE_PREFIX}",
                 expiration=Duration.days(self._days(expiration)),
@@ -289,7 +293,7 @@ def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
 
 
 def allow_cache_key(cache: ICompileCache, role: iam.IRole) -> None:
-    """Allow a role to use the key of the bucket, if it has one."""
+    """Allow a role to use the KMS key of the bucket, if the bucket has one."""
     key = cache.bucket.encryption_key
     if key is not None and cache.read_only:
         key.grant_decrypt(role)
@@ -298,7 +302,7 @@ def allow_cache_key(cache: ICompileCache, role: iam.IRole) -> None:
 
 
 def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
-    """Raise PropsError if the cache is in another Stage or region than the construct."""
+    """Raise PropsError if the cache is in another Stage, account or region than the construct."""
     if cache is None:
         return
     if Stage.of(cache.bucket) is not Stage.of(construct):

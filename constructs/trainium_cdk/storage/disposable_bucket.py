@@ -18,11 +18,11 @@ from trainium_cdk.justification import justify, justify_wildcards
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 _EMPTIER = "TrainiumCdkBucketEmptier"
-"""In the scope of the stack, so it must not conflict with ids of the app."""
+"""ID of the function in the scope of the stack, where it must not conflict with ids of the app."""
 
 _EMPTIER_OF_LOGICAL_IDS = "BucketEmptier"
-"""The basis of its logical ids. They must not change, because CloudFormation rejects another service token of a
-deployed custom resource."""
+"""The prefix of the logical IDs of the function and its parts. They must not change, because CloudFormation rejects
+another service token of a deployed custom resource."""
 
 _UNKNOWN_NAMES = "objects under one prefix; their names are not known at synthesis"
 
@@ -50,7 +50,7 @@ class DisposableBucket(Construct):
         Args:
             removal_policy: DESTROY deletes the bucket with its objects; other policies keep it. Default: DESTROY.
             lifecycle_rules: When objects expire. Default: never.
-            sends_events: Whether EventBridge gets an event for every object.
+            sends_events: Whether EventBridge gets an event for every object. Default: False.
             versioned: Whether S3 keeps earlier versions of objects. Default: False.
             name: Name of the bucket, globally unique. Default: chosen by CloudFormation.
             encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
@@ -72,7 +72,7 @@ class DisposableBucket(Construct):
             removal_policy=removal_policy,
         )
         if sends_events:
-            # The CDK's auto_delete_objects uses a custom resource with a Node.js function.
+            # The parameter event_bridge_enabled of s3.Bucket would add a custom resource with a function of the CDK.
             _cfn_bucket(self.bucket).notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
                 event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
             )
@@ -138,13 +138,17 @@ def _emptier(stack: Stack) -> HandlerFunction:
 
 
 def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:
-    """The ARN of a bucket, or of its objects. key: of the objects, with wildcards."""
+    """The ARN of a bucket, or of its objects.
+
+    Args:
+        key: Key of the objects, which may contain wildcards. Default: the bucket itself.
+    """
     return _bucket_arn(bucket) if key is None else f"{_bucket_arn(bucket)}/{key}"
 
 
 @cache
 def _bucket_arn(bucket: s3.IBucket) -> str:
-    """Cached, because each read is a call to the process of the CDK."""
+    """Cached, because each read is a call to the Node.js process of the CDK."""
     return bucket.bucket_arn
 
 

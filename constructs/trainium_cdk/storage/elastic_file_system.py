@@ -108,7 +108,7 @@ class ElasticFileSystem(NodeFileSystem):
             security_group_id: A security group of the mount target, to which a rule for the nodes is added.
 
         Raises:
-            PropsError: The ID is invalid.
+            PropsError: An ID is invalid.
         """
         return _ImportedEfs(scope, construct_id, file_system_id=file_system_id, security_group_id=security_group_id)
 
@@ -116,7 +116,7 @@ class ElasticFileSystem(NodeFileSystem):
         """Open NFS from the nodes to the mount target, by rules in the nodes' stack.
 
         Args:
-            nodes: Their security group.
+            nodes: Security group of the nodes.
         """
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
         nodes.connections.allow_to(self.security_group, nfs, "NFS from the nodes")

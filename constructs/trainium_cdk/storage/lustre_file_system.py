@@ -126,12 +126,12 @@ class LustreFileSystem(NodeFileSystem):
 
         Args:
             file_system_id: ID of the file system, such as fs-0123456789abcdef0.
-            mount_name: Mount name that FSx shows.
+            mount_name: Mount name of the file system, as FSx shows it.
             security_group_id: A security group of the file system's network interfaces, to which rules for the nodes
                 are added.
 
         Raises:
-            PropsError: The ID or the name is invalid.
+            PropsError: An ID or the mount name is invalid.
         """
         return _ImportedLustre(
             scope,
@@ -142,11 +142,11 @@ class LustreFileSystem(NodeFileSystem):
         )
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open Lustre's ports between the file system and the nodes in both directions, because its servers connect to
-        clients.
+        """Open Lustre's ports between the file system and the nodes in both directions, because Lustre servers connect
+        to clients too.
 
         Args:
-            nodes: Their security group.
+            nodes: Security group of the nodes.
         """
         for port in _ports():
             nodes.connections.allow_to(self.security_group, port, "Lustre from the nodes")

@@ -25,10 +25,10 @@ class NodeFileSystem(Construct):
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open what the file system needs between itself and the nodes, and nothing else.
+        """Open the ports that the file system needs between itself and the nodes, and no others.
 
         Args:
-            nodes: Their security group.
+            nodes: Security group of the nodes.
         """
 
     @abstractmethod
@@ -41,7 +41,11 @@ class NodeFileSystem(Construct):
 
 
 def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:
-    """Keep a resource with its data when an update replaces it, whatever its removal policy is."""
+    """Set the removal policy of a resource, and keep the resource with its data when an update replaces it.
+
+    Args:
+        at_destroy: The removal policy when the stack is deleted.
+    """
     resource.apply_removal_policy(at_destroy)
     resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
 
@@ -61,5 +65,5 @@ def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSyst
     kinds = [file_system.kind for file_system in file_systems]
     if len(kinds) != len(set(kinds)):
         paths = ", ".join(file_system.node.path for file_system in file_systems)
-        allowed = "one of each kind: nodes mount each at one path"
+        allowed = "one of each kind: nodes mount each kind at one path"
         raise refuse(construct, "file_systems", paths, allowed=allowed, fix="leave out one of them")

@@ -71,7 +71,7 @@ class HostWatch:
         # The job may have ended just before, so its state is read again first.
         if not state.wanted and self._was_unwanted:
             reason = self._host.failure(self._instance) if self._instance else ""
-            raise HostGoneError(reason or "the host was ended before its job")
+            raise HostGoneError(reason or "the host was terminated before its job ended")
         self._was_unwanted = not state.wanted
 
 

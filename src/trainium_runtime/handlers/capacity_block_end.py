@@ -14,9 +14,10 @@ KIND = "capacity-block-end"
 
 
 def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[str]) -> Notice | None:
-    """The notice for an event. None for any other event.
+    """The notice for a warning of EC2. None for any other event.
 
     Args:
+        event: The event.
         instance_types: Types of the nodes, which are not in the event.
 
     Raises:

@@ -23,7 +23,13 @@ class Consoles:
         self._last_request: dict[str, float] = {}
 
     def failures(self, silent: Sequence[str], *, now: float) -> dict[str, str]:
-        """The last error of each node whose console has one. Never raises, because the records are the main source."""
+        """The last error of each node whose console has one. Errors of AWS are logged and not raised, because the
+        records are the main source.
+
+        Args:
+            silent: Instances without a record.
+            now: Seconds since any fixed time.
+        """
         due = [
             i
             for i in silent
@@ -36,13 +42,13 @@ class Consoles:
         return {instance: self._failures[instance] for instance in silent if instance in self._failures}
 
     def _fetch(self, instance: str) -> str | None:
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             # Without Latest, EC2 returns output that may be minutes old. Nitro instances support it.
             response = self._ec2.get_console_output(InstanceId=instance, Latest=True)
             text = str(response.get("Output") or "")  # botocore has decoded it
-        except ClientError as error:
+        except (BotoCoreError, ClientError) as error:
             log(f"console of {instance}: {error}")
             return None
         failures = _FAILED.findall(text)

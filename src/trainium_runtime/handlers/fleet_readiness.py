@@ -63,27 +63,30 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
-    """Terminate the nodes. Returns whether another invocation continues to wait, until the deadline."""
+    """Terminate the nodes. Errors do not stop the deletion: that of the next resource fails with a better message.
+
+    Returns:
+        Whether another invocation continues to wait.
+    """
     try:
         deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
-        if end_nodes(event["ResourceProperties"], until=min(deadline, end_of_invocation)):
+        if terminate_nodes(event["ResourceProperties"], until=min(deadline, end_of_invocation)):
             return False
         if end_of_invocation < deadline:
             _call_again(event, context)
             return True
-        log("the nodes did not end within the time of a deployment; the deletion continues")
+        log("the nodes were not terminated within the time of a deployment; the deletion continues")
     except Exception as error:
-        log(f"the nodes were not waited for: {error}")
+        log(f"the termination of the nodes could not be awaited: {error}")
     return False
 
 
-def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
+def terminate_nodes(properties: dict[str, Any], *, until: float) -> bool:
     """Terminate every node of the group, and wait.
 
     An instance leaves its Auto Scaling group before EC2 has terminated it, and until then EC2 does not delete its
     placement group (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460). On trn1 and
-    trn1n this can take more than 15 minutes (github.com/aws/aws-parallelcluster, pull request 6373). Errors do not stop
-    the deletion, because the deletion of the next resource fails with a better message.
+    trn1n this can take more than 15 minutes (github.com/aws/aws-parallelcluster, pull request 6373).
 
     Args:
         until: When to stop waiting, in seconds since 1970.
@@ -177,7 +180,7 @@ def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
             errors += 1
             if errors > _ERRORS_IN_A_ROW:
                 raise
-            verdict = FleetVerdict(state="waiting", reason=f"AWS did not answer: {error}")
+            verdict = FleetVerdict(state="waiting", reason=f"the state of the fleet could not be read: {error}")
         log(f"{verdict.state}: {verdict.reason}")
         if verdict.state != "waiting" or time.time() + pause > until:
             return verdict
@@ -197,8 +200,9 @@ class _FleetMonitor:
 
     Attributes:
         memory: The state that invocations for one event share. SizedTo is the size that this deployment gave the group;
-            any other size was set elsewhere. Ended are the nodes that were terminated for a replacement. Once Launched
-            is set, no more nodes are terminated.
+            any other size was set elsewhere. Ended lists the nodes that are terminated to be replaced. Once Launched is
+            true, no more nodes are terminated.
+        replacement: The nodes to replace, as of the last poll.
     """
 
     def __init__(self, event: dict[str, Any], *, in_rollback: bool) -> None:
@@ -277,7 +281,8 @@ class _FleetMonitor:
         return Replacement(
             outdated=outdated,
             ending=tuple(i for i in sorted(self._ended) if described.get(i, gone)["State"]["Name"] != "terminated"),
-            # The app may have overridden the launch template of the group: only a rollback changes it after this.
+            # Only in a rollback, because CloudFormation may then change the group after this resource. In any other
+            # deployment, a difference means that the app has overridden the launch template of the group.
             launches_others=self._in_rollback and group.launches != template,
         )
 

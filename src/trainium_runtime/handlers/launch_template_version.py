@@ -15,7 +15,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         return
     offered = event["ResourceProperties"]
     try:
-        # If it is unknown, nodes of an earlier version may be running.
+        # If the state of the stack is unknown, a rollback is assumed: nodes of an earlier version may be running.
         rolling_back = event["RequestType"] == "Update" and is_rolling_back(event["StackId"], unknown=True)
         chosen, physical_id = choose(offered, event.get("PhysicalResourceId"), rolling_back=rolling_back)
     except Exception as error:  # CloudFormation needs a response

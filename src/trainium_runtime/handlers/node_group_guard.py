@@ -48,11 +48,12 @@ class NodeGroupGuard:
         self._ec2, self._pcs, self._sns = ec2, pcs, sns
 
     def check(self, event: Mapping[str, Any], *, now: datetime) -> None:
-        """Lower the group's maximum to its proven nodes if the event's node failed and too many others did."""
+        """Lower the group's maximum to the number of its proven nodes, if the node of the event failed and the failures
+        within 24 hours exceed the limit."""
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
         node = self._node_of(event)
-        if node not in failed:  # a proven node may end at any time
+        if node not in failed:  # a proven node may be terminated at any time
             return
         recent = [name for name, at in failed.items() if at > now - WINDOW]
         limit = int(self._settings["FAILURES"])
@@ -108,7 +109,7 @@ def failed_nodes(
 ) -> Mapping[str, datetime]:
     """When each failed node reported its failure, or was launched if it was terminated without any record.
 
-    Instances that EC2 reclaimed are not failed.
+    Spot Instances that EC2 reclaimed before their record do not count as failed.
     """
     silent = {
         name: instance["LaunchTime"]

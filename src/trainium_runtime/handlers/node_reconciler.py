@@ -1,7 +1,7 @@
-"""Reconciles the nodes of one Auto Scaling group: logs and tags their records, replaces failed nodes, and writes the
-membership.
+"""Reconciles the nodes of one Auto Scaling group: logs their records, tags the instances, replaces failed nodes, and
+writes the membership.
 
-Invoked for every record, for every change of the group, before the end of a Capacity Block, by the pilot's clock, and
+Invoked for every record, for every terminated instance, before the end of a Capacity Block, by the pilot's clock, and
 by the fleet gate. Events can be late, duplicated and out of order, so an event only starts a run, and each run
 reconciles the whole state.
 """
@@ -36,7 +36,11 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     """Reconcile the group of the environment. After an error, Lambda retries twice.
 
     Raises:
-        ExceptionGroup: All failures.
+        NoGroupError: The group does not exist.
+        ClientError: AWS refused a request that reads the group, its instances, the records or the membership.
+        BotoCoreError: AWS was not reached for such a request.
+        ExceptionGroup: The failures of the steps that act on the state.
+        RuntimeError: Other invocations changed the membership too often.
     """
     environment_reconciler().reconcile(event, now=datetime.now(UTC))
 
@@ -59,7 +63,7 @@ class NodeReconciler:
     """Reconciles a group with the records of its nodes.
 
     Args:
-        limit: Number of failed nodes that are replaced within 24 hours.
+        limit: Maximum number of failed nodes that are replaced in any 24 hours.
     """
 
     def __init__(self, *, group_name: str, limit: int, store: NodeStore, autoscaling: Any, ec2: Any) -> None:
@@ -70,11 +74,14 @@ class NodeReconciler:
         for attempt in range(_ATTEMPTS):
             if self._reconcile_once(event, now, first=attempt == 0):
                 return
-        raise RuntimeError(f"the membership changed {_ATTEMPTS} times in the meantime")
+        raise RuntimeError(f"in {_ATTEMPTS} attempts, another invocation changed the membership first")
 
     def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
-        """False if another invocation has written the membership in the meantime, which may be based on a newer
-        state."""
+        """Reconcile, unless another invocation changes the membership at the same time.
+
+        Returns:
+            False if another invocation wrote the membership first, possibly from a newer state.
+        """
         # Read before the group, so that the written membership is never based on an older state.
         stored = self._store.membership()
         group = describe_group(self._autoscaling, self._group_name)
@@ -118,13 +125,13 @@ class NodeReconciler:
         if isinstance(s3_object, dict):
             event_instance = self._store.instance_of(str(s3_object.get("key")))
             if event_instance is None or event_instance not in records:
-                log(ignored=str(s3_object.get("key")), why="no record, or deleted since")
+                log(ignored=str(s3_object.get("key")), why="not a record, or deleted since")
         for instance, stored in records.items():
             state = tag_values(instances.get(instance, {}).get("Tags")).get(NODE_STATE_TAG)
             not_logged = instance in instances and state != stored.record.state
             if instance == event_instance or not_logged:
-                of_group = {} if instance in group.instances else {"why": "not of the group"}
-                log(record=json.loads(stored.record.to_json()), **of_group)
+                outside = {} if instance in group.instances else {"why": "the instance is not in the group"}
+                log(record=json.loads(stored.record.to_json()), **outside)
 
     def _replace(self, group: Group, recovery: Recovery, records: Mapping[str, StoredRecord]) -> None:
         from botocore.exceptions import ClientError
@@ -178,7 +185,11 @@ class NodeReconciler:
         event: Mapping[str, Any],
         now: datetime,
     ) -> None:
-        """Write the membership if it changed. `members` is None to keep them."""
+        """Write the membership if it changed.
+
+        Args:
+            members: Addresses of the members by instance ID. None: the members of the stored membership.
+        """
         of_block = capacity_block_notice(event, {instance["InstanceType"] for instance in instances.values()})
         notices = _notices(updated_notices(stored.membership.notices, event), of_block, now)
         membership = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)
@@ -196,8 +207,8 @@ class _MembershipChangedError(Exception):
 def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]) -> dict[str, str] | None:
     """Addresses of the nodes, once all wanted nodes exist and are proven or draining.
 
-    The addresses are those of EC2. Addresses in records could be forged by a node, and are used in commands on all
-    others.
+    The addresses come from EC2 and not from the records: a node could forge the address in its record, and all other
+    nodes use the addresses in commands.
     """
     addresses = {
         instance: instances.get(instance, {}).get("PrivateIpAddress")

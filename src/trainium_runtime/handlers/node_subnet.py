@@ -15,7 +15,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         return
     properties, old = event["ResourceProperties"], event.get("OldResourceProperties", {})
     if before in properties["SubnetIds"] and properties["InstanceType"] == old.get("InstanceType"):
-        # The nodes are in it.
+        # The nodes are in this subnet.
         respond(event, physical_id=before, data={"SubnetId": before})
         return
     try:

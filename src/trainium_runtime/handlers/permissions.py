@@ -14,7 +14,7 @@ _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "40
 
 
 def retry_until_permitted(action: Callable[[], _Result]) -> _Result:
-    """Repeat an action while it is denied. After a minute, its error is raised."""
+    """Repeat an action while it is denied, for up to a minute. Any other error is raised at once."""
     from botocore.exceptions import ClientError
 
     deadline = time.monotonic() + _TIMEOUT_S

@@ -23,17 +23,19 @@ from .pilot_notices import PilotNotices
 from .pilot_stop import event_of
 
 GATE_EVENT = {"kind": "gate"}
-"""Key in the event of the fleet gate."""
+"""The event with which the fleet gate invokes the clock."""
 
 
 def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001
     """Reconcile the pilot.
 
     Returns:
-        `nodes` and `why`.
+        `nodes`, the number of nodes now, and `why`.
 
     Raises:
-        ExceptionGroup: All failures.
+        ClientError: AWS refused to describe the group, the stack or the Capacity Block.
+        BotoCoreError: AWS was not reached for such a request.
+        ExceptionGroup: All other failures.
     """
     import boto3
 
@@ -51,7 +53,7 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
 
 
 class Clock:
-    """Reconciles a pilot with the time.
+    """Warns of the end of a pilot, and stops and launches its nodes.
 
     Args:
         settings: Environment variables from the construct.
@@ -98,7 +100,7 @@ class Clock:
         steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
         for step in (
             *steps,
-            self._end_host,
+            self._terminate_host,
             self._notify_idle,
             self._notify_nodes_left,
             self._notify_deletion,
@@ -156,11 +158,11 @@ class Clock:
         # A sleeping cluster has no nodes because of its stack, which may be waking.
         if decision.stopped and snapshot.desired:
             self._resize(0)
-            go_on = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()
-            snapshot.notices.publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", go_on)
+            remedy = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()
+            snapshot.notices.publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", remedy)
 
-    def _end_host(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:  # noqa: ARG002
-        """Stop the host of `trn precompile`: its job's record then says that it was ended."""
+    def _terminate_host(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:  # noqa: ARG002
+        """Terminate the host of `trn precompile`. Another function then marks its job as failed."""
         name = self._settings.get("PRECOMPILE_GROUP")
         group = find_group(self._autoscaling, name) if name and decision.ends_all else None
         if name and group and group["DesiredCapacity"]:
@@ -183,11 +185,11 @@ class Clock:
     def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         if not decision.nodes or not snapshot.group:
             return
-        # The gate sets the size that this returns.
+        # The gate itself sets the returned size.
         running = snapshot.desired > 0 or snapshot.by_gate
         stopped = snapshot.notices.memory.stopped is not None
-        # A size 0 that a person set stays until a deployment, except for a Capacity Block, which the clock launches.
-        # While an operation on the stack is in progress, its gate sets the size.
+        # If a person set the size to 0, it stays 0 until a deployment, except in a Capacity Block, where the clock
+        # launches nodes. While an operation on the stack is in progress, the gate sets the size.
         if not running and snapshot.settled and (self._terms.in_capacity_block or stopped):
             self._resize(decision.nodes)
             snapshot.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
@@ -205,7 +207,7 @@ class Clock:
         snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
 
     def _notify_jobs(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """Through the node reconciler. If a deployment has moved the end, the notice is withdrawn."""
+        """Notify the jobs through the node reconciler, or withdraw the notice if a deployment has moved the end."""
         reconciler = self._settings.get("RECONCILER")
         if reconciler and decision.nodes and (decision.notice or snapshot.by_gate):
             payload = json.dumps(event_of(decision.notice)).encode()
@@ -297,7 +299,8 @@ def _terms(settings: Mapping[str, str]) -> PilotTerms:
 
 
 def _is_deletable(decision: ClockDecision, snapshot: ClusterSnapshot) -> bool:
-    """Whether to delete the stack now: only without nodes, or the deletion of the placement group would fail."""
+    """Whether to delete the stack now: once no nodes are left, because a placement group in use cannot be deleted, or
+    once the time for their termination is over."""
     if not decision.delete or decision.ended is None or not snapshot.settled:
         return False
     return not (snapshot.nodes_left or snapshot.desired) or snapshot.now >= _nodes_deadline(decision.ended)
@@ -309,7 +312,7 @@ def _not_deleted(decision: ClockDecision) -> str:
 
 
 def _nodes_deadline(ended: datetime) -> datetime:
-    """The deadline for the termination of an ended pilot's nodes."""
+    """When the time for the termination of an ended pilot's nodes is over."""
     return ended + timedelta(minutes=facts()["pilot"]["minutes_for_nodes_to_go"])
 
 

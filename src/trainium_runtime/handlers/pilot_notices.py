@@ -13,9 +13,12 @@ _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
 
 class PilotNotices:
-    """The topic of a pilot. `memory`: read from its tags at creation.
+    """The topic of a pilot.
 
-    `error`: why they could not be read. Earlier notices are then unknown, and `publish_once` does nothing.
+    Attributes:
+        memory: The state in the tags of the topic, read when this object was created.
+        error: Why the tags could not be read; None if they were. With an error, earlier notices are unknown, and
+            `publish_once` and `publish_idle` do nothing.
     """
 
     def __init__(self, sns: Any, settings: Mapping[str, str]) -> None:
@@ -50,7 +53,11 @@ class PilotNotices:
             self._remember(NOTIFIED_TAG, event)
 
     def publish_idle(self, stop: datetime, subject: str, *sentences: str) -> None:
-        """Publish when unused nodes will stop, and store it separately from notices about the end."""
+        """Publish a message about unused nodes, and store when they will stop, separately from notices about the end.
+
+        Args:
+            stop: When the nodes will stop.
+        """
         if not self.error:
             self.publish(subject, *sentences)
             self._remember(IDLE_NOTICE_TAG, utc_text(stop))

@@ -1,4 +1,4 @@
-"""The clock's notice to all nodes before nodes stop."""
+"""The notice to all nodes that the clock will stop them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,11 @@ KIND = "pilot-stop"
 
 
 def event_of(notice: StopNotice | None) -> dict[str, Any]:
-    """The event from the clock to the node reconciler. None: nodes do not stop soon, or no longer."""
+    """The event from the clock to the node reconciler.
+
+    Args:
+        notice: The notice to write. None withdraws an earlier notice.
+    """
     return {KIND: {"at": time_text(notice.at), "reason": notice.reason} if notice else None}
 
 

@@ -1,8 +1,8 @@
-"""Stops the host of `trn precompile` when its job has ended, and ends the job when its host is terminated.
+"""Terminates the host of `trn precompile` when its job has ended, and marks the job as failed when its host is lost.
 
-Invoked for every report of a host: that its job has ended, or could not start. Only the report of a host that is in the
-group stops it, so a late or duplicate report of an earlier host does not stop the next. Also invoked when Auto Scaling
-could not launch a host or has terminated one: then its job cannot run.
+Invoked for every report of a host, which says that the job has ended or that the host could not start. A report from a
+host that is no longer in the group is ignored, so a late or duplicate report does not terminate the next host. Also
+invoked when Auto Scaling could not launch a host or has terminated one: the job then cannot run.
 """
 
 import json
@@ -28,18 +28,22 @@ _LARGEST = 1_048_576
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """End the host or its job. After an error, Lambda retries twice, and the host reports again."""
+    """Terminate the host or mark its job as failed. After an error, Lambda retries twice."""
     import boto3
 
     autoscaling = boto3.client("autoscaling")
     if event.get("source") == "aws.autoscaling":
         close_job(event, autoscaling, boto3.client("s3"), os.environ)
     else:
-        end_host(event, autoscaling, os.environ["GROUP"])
+        terminate_host(event, autoscaling, os.environ["GROUP"])
 
 
-def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
-    """Whether the size of the group was set to 0."""
+def terminate_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
+    """Set the size of the group to 0, if the host of the event is in it.
+
+    Returns:
+        Whether the size was set.
+    """
     instance = instance_of_key(event["detail"]["object"]["key"], PRECOMPILE_PREFIX)
     if instance not in describe_group(autoscaling, group).instances:
         log(ignored=instance, why="not in the group")
@@ -50,10 +54,10 @@ def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 
 
 def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
-    """Mark the job as failed, unless it has ended or was submitted later.
+    """Mark the job as failed, unless it has ended, or was submitted after the event began.
 
     Args:
-        settings: GROUP, BUCKET, and JOB_KEY of the host's job.
+        settings: GROUP, the Auto Scaling group; BUCKET; and JOB_KEY, the key of the host's job.
 
     Returns:
         Whether the job was marked.
@@ -62,9 +66,9 @@ def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mappin
     job = _read(s3, settings["BUCKET"], settings["JOB_KEY"])
     begun = datetime.fromisoformat(detail.get("StartTime") or event["time"])
     if job is None or datetime.fromisoformat(job["submitted_at"]) > begun:
-        log(ignored=event["detail-type"], why="no job from before")
+        log(ignored=event["detail-type"], why="no job was submitted before it")
         return False
-    # Auto Scaling would launch another one.
+    # Otherwise Auto Scaling launches another host.
     _empty(autoscaling, settings["GROUP"])
     end = job_end_record(end_record(FAILED, _reason(event, s3, settings)), attempts=0)
     key = job_keys(job["id"]).end
@@ -94,7 +98,7 @@ def _reason(event: Mapping[str, Any], s3: Any, settings: Mapping[str, str]) -> s
     if report is not None and report.get("state") == "failed":
         return one_line(f"the host could not start: {report.get('reason')}", _LONGEST_REASON)
     cause = f" ({detail['Cause']})" if detail.get("Cause") else ""
-    return one_line(f"the host was ended before its job{cause}", _LONGEST_REASON)
+    return one_line(f"the host was terminated before its job ended{cause}", _LONGEST_REASON)
 
 
 def _report(s3: Any, bucket: str, instance_id: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Whether a stack is being rolled back. Then a failing custom resource would leave it in UPDATE_ROLLBACK_FAILED."""
+"""Whether a stack is being rolled back. In a rollback, a failed custom resource leads to UPDATE_ROLLBACK_FAILED."""
 
 from .log import log
 

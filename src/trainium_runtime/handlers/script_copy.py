@@ -1,6 +1,6 @@
 """Custom::TrnScriptCopy: copies a script of the app's assets into a versioned bucket of the stack.
 
-Answers `VersionId`, by which nodes fetch it. The deletion of the bucket removes all versions.
+Its attribute `VersionId` is the version that nodes download. The deletion of the bucket removes all versions.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Puts the function's stack to sleep or wakes it, for `trn sleep` and `trn wake`.
 
-It updates one parameter of the stack with the current template. Callers need no permission to update the stack, which
-would include any template.
+It updates one parameter of the stack with the current template. Its callers do not need the permission to update the
+stack, which would allow any template.
 """
 
 import os

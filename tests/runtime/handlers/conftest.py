@@ -9,7 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 
 from tests.runtime.handlers.fleet import BUCKET, GROUP, PREFIX, RECONCILER_ARN, Clock, Context, Fleet, Lambda, client
@@ -20,9 +20,12 @@ REGION = "us-west-2"
 
 @dataclass(kw_only=True)
 class CloudFormation:
-    """The pre-signed URL at which CloudFormation waits. `bodies`: what was uploaded to it, as bytes.
+    """CloudFormation, which waits for a response at a pre-signed URL.
 
-    status: of the stack.
+    Attributes:
+        url: The pre-signed URL.
+        bodies: The bodies of the requests to the URL.
+        status: Status of the stack.
     """
 
     url: str
@@ -115,6 +118,8 @@ class Consoles:
         output = self.output.get(parameters["InstanceId"], "")
         if output == "denied":
             raise ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "GetConsoleOutput")
+        if output == "offline":
+            raise EndpointConnectionError(endpoint_url="https://ec2.us-west-2.amazonaws.com")
         return {"InstanceId": parameters["InstanceId"], "Output": output}
 
 
@@ -137,7 +142,7 @@ def functions() -> Lambda:
 
 @pytest.fixture
 def consoles() -> dict[str, str]:
-    """The consoles of instances, by instance id."""
+    """The console output of instances, by instance ID."""
     return {}
 
 
@@ -150,7 +155,7 @@ def gate(
     monkeypatch: pytest.MonkeyPatch,
     cloudformation: CloudFormation,
 ) -> Run:
-    """Run the handler; by default with a Create event for both nodes. Returns the event."""
+    """Runs the handler, by default with a Create event for both nodes, and returns the event."""
 
     def stubbed(service: str) -> Any:
         if service == "lambda":

@@ -1,4 +1,4 @@
-"""A fleet for the gate to watch: a real Auto Scaling group in moto, and a clock of the test."""
+"""A fleet for the gate to watch: an Auto Scaling group in moto, and a clock that the test controls."""
 
 import json
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class Fleet:
             VPCZoneIdentifier=self.subnet,
         )
         self.activities: list[dict[str, Any]] = []
-        """The scaling activities of its launches, newest first; moto has none."""
+        """The scaling activities of the group, newest first; moto has none."""
         self.sizes: list[int] = []
         """The sizes that the group was set to."""
         self.room = nodes
@@ -68,7 +68,7 @@ class Fleet:
         return [instance["InstanceId"] for instance in group["Instances"]]
 
     def describe(self, **parameters: Any) -> dict[str, Any]:
-        """Includes the versions that instances were launched from, where moto shows the template's default version."""
+        """The group with the versions that its instances were launched from: moto shows the template's default one."""
         described = self._autoscaling.describe_auto_scaling_groups(**parameters)
         for group in described["AutoScalingGroups"]:
             group["LaunchTemplate"]["Version"] = self.version
@@ -86,7 +86,12 @@ class Fleet:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
 
     def prove(self, *instance_ids: str, connected: bool = True) -> None:
-        """Write proven records of instances; `connected`: with the membership of the whole group, all reached."""
+        """Write proven records of instances.
+
+        Args:
+            connected: Whether the membership of the group is written too, and each record says that the instance has
+                reached all of its members.
+        """
         membership = Membership.of(dict.fromkeys(self.instances, "10.0.0.1"))
         if connected:
             self._s3.put_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
@@ -101,7 +106,7 @@ class Fleet:
             self.write(instance_id, record.to_json())
 
     def replace(self, instance_id: str) -> None:
-        """Replace an unhealthy instance as Auto Scaling does, and moto does not."""
+        """Replace an instance, as Auto Scaling does with unhealthy ones and moto does not."""
         self._autoscaling.terminate_instance_in_auto_scaling_group(
             InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
         )
@@ -121,7 +126,7 @@ class Fleet:
 
 @dataclass
 class Clock:
-    """A clock that advances only in `sleep`; `when_asleep` is called after each."""
+    """A clock that advances only in `sleep`, after which it calls `when_asleep`."""
 
     now: float = field(default_factory=NOON.timestamp)
     when_asleep: Callable[[], None] = lambda: None
@@ -153,12 +158,12 @@ class Lambda:
     """Lambda as the gate uses it: records its calls, which botocore's own model validates."""
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """The events of the function's calls of itself."""
+    """The events with which the function invoked itself."""
     reconciler_calls: int = 0
     refusal: Exception | None = None
     when_reconciler_is_called: Callable[[], None] = lambda: None
     clock_results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Results of the pilot's clock, one after the other, then the last one again. A failure has errorMessage."""
+    """Results of the pilot's clock, one for each call; the last one is repeated. A failure has errorMessage."""
 
     def invoke(self, **arguments: Any) -> Any:
         shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape

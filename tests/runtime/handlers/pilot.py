@@ -12,9 +12,11 @@ STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/
 
 
 class Stack:
-    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: by DeleteStack.
+    """CloudFormation as the clock uses it: with the stack of the clock, deployed at noon.
 
-    refusal: why it cannot be deleted, such as termination protection.
+    Attributes:
+        refusal: Why DeleteStack is refused, such as termination protection; empty if it is accepted.
+        deleted: The names in accepted DeleteStack calls.
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,11 @@ class Stack:
 
 
 class Reconciler:
-    """Lambda, where the clock invokes only the node reconciler. `sent`: the payloads."""
+    """Lambda as the clock uses it, which invokes only the node reconciler.
+
+    Attributes:
+        sent: The payloads.
+    """
 
     def __init__(self) -> None:
         self.sent: list[Any] = []

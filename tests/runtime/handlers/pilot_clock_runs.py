@@ -33,7 +33,10 @@ def messages(queue: str) -> list[dict[str, str]]:
 
 
 def runs(stack: Stack, topic: str, reconciler: Reconciler) -> Run:
-    """Runs the clock at an hour after noon with these settings (None removes one); `clients` replace moto's."""
+    """A function that runs the clock, at a number of hours after noon.
+
+    Its keyword arguments are settings of the clock (None removes one), and `clients`, which replace moto's.
+    """
     Fleet(nodes=2, region=REGION)
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
 
@@ -52,9 +55,9 @@ def runs(stack: Stack, topic: str, reconciler: Reconciler) -> Run:
             "ENDS_ACTION": "sleep",
             **own,
         }
-        known = {name: client(name) for name in ("autoscaling", "ec2", "s3", "sns")}
-        given = {name: value for name, value in settings.items() if value is not None}
-        clock = Clock(given, cloudformation=stack, functions=reconciler, **{**known, **(clients or {})})
+        of_moto = {name: client(name) for name in ("autoscaling", "ec2", "s3", "sns")}
+        environment = {name: value for name, value in settings.items() if value is not None}
+        clock = Clock(environment, cloudformation=stack, functions=reconciler, **{**of_moto, **(clients or {})})
         return clock.reconcile(event, now=NOON + timedelta(hours=hours))
 
     return call

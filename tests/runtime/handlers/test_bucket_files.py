@@ -29,7 +29,7 @@ def run(
 
 
 def content(s3: Any) -> dict[str, str]:
-    keys = [one["Key"] for one in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
+    keys = [item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
     return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys}
 
 

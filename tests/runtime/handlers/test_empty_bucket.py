@@ -23,7 +23,7 @@ def s3() -> Any:
     return s3
 
 
-def consent(s3: Any, value: str = "true") -> None:
+def allow_emptying(s3: Any, value: str = "true") -> None:
     tags = [{"Key": empty_bucket.EMPTY_AT_DELETE_TAG, "Value": value}, {"Key": "trn:cluster", "Value": "trn-pilot"}]
     s3.put_bucket_tagging(Bucket=BUCKET, Tagging={"TagSet": tags})
 
@@ -44,17 +44,17 @@ def run(cloudformation: CloudFormation, request_type: str) -> dict[str, Any]:
     return cloudformation.response
 
 
-def test_bucket_with_consent_is_emptied_at_delete(s3: Any, cloudformation: CloudFormation) -> None:
-    consent(s3)
+def test_bucket_with_the_tag_is_emptied_at_delete(s3: Any, cloudformation: CloudFormation) -> None:
+    allow_emptying(s3)
     put(s3, 3)
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
     assert left(s3) == 0
 
 
 def test_more_objects_than_one_request_deletes_are_deleted(s3: Any, cloudformation: CloudFormation) -> None:
-    consent(s3)
+    allow_emptying(s3)
     for number in range(1001):
-        # Fewer objects per request.
+        # Faster than 1,001 requests.
         s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(BUCKET, f"nodes/{number}", b"{}")
     assert left(s3) == 1001
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
@@ -62,7 +62,7 @@ def test_more_objects_than_one_request_deletes_are_deleted(s3: Any, cloudformati
 
 
 def test_versions_and_delete_markers_are_deleted(s3: Any, cloudformation: CloudFormation) -> None:
-    consent(s3)
+    allow_emptying(s3)
     s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
     put(s3, 2)
     put(s3, 2)
@@ -73,9 +73,9 @@ def test_versions_and_delete_markers_are_deleted(s3: Any, cloudformation: CloudF
 
 
 @pytest.mark.parametrize("value", [None, "false"])
-def test_bucket_without_consent_keeps_its_objects(s3: Any, cloudformation: CloudFormation, value: str | None) -> None:
+def test_bucket_without_the_tag_keeps_its_objects(s3: Any, cloudformation: CloudFormation, value: str | None) -> None:
     if value:
-        consent(s3, value)
+        allow_emptying(s3, value)
     put(s3, 2)
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
     assert left(s3) == 2
@@ -83,7 +83,7 @@ def test_bucket_without_consent_keeps_its_objects(s3: Any, cloudformation: Cloud
 
 @pytest.mark.parametrize("request_type", ["Create", "Update"])
 def test_nothing_is_deleted_before_delete(s3: Any, cloudformation: CloudFormation, request_type: str) -> None:
-    consent(s3)
+    allow_emptying(s3)
     put(s3, 2)
     assert run(cloudformation, request_type)["Status"] == "SUCCESS"
     assert left(s3) == 2
@@ -97,7 +97,7 @@ def test_missing_bucket_counts_as_empty(s3: Any, cloudformation: CloudFormation)
 def test_object_that_s3_does_not_delete_is_named(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    consent(s3)
+    allow_emptying(s3)
     put(s3, 1)
     refused = {"Errors": [{"Key": "nodes/0", "Code": "AccessDenied", "Message": "Access Denied"}]}
     monkeypatch.setattr(boto3, "client", lambda _service: PartialClient(s3, delete_objects=refused))

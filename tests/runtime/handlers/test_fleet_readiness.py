@@ -89,10 +89,11 @@ def test_console_error_of_silent_node_fails_immediately(
     assert clock.now == NOON.timestamp()
 
 
-def test_unreadable_console_fails_nothing(
-    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+@pytest.mark.parametrize("error", ["denied", "offline"])
+def test_unreadable_console_does_not_fail_the_deployment(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation, error: str
 ) -> None:
-    consoles.update(dict.fromkeys(fleet.instances, "denied"))
+    consoles.update(dict.fromkeys(fleet.instances, error))
     clock.when_asleep = lambda: fleet.prove(*fleet.instances)
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
@@ -109,7 +110,7 @@ def test_permanent_launch_failure_fails_immediately(
 
 
 def test_launch_failures_before_a_success_are_ignored(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
-    """For example while a rollback replaces nodes whose template could not be launched."""
+    """For example in a rollback, after a template from which no instance could be launched."""
     fleet.add_launch("Failed", OVER_QUOTA)
     fleet.add_launch("InProgress")
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
@@ -118,7 +119,7 @@ def test_launch_failures_before_a_success_are_ignored(gate: Run, fleet: Fleet, c
 
 
 def test_cancelled_launch_with_a_reason_counts_as_failed() -> None:
-    """For example an instance that ended before it was in service, because its key may not be used."""
+    """For example, an instance is terminated before it is in service, because its KMS key cannot be used."""
     cancelled = {"Description": "Launching", "StatusCode": "Cancelled", "StartTime": NOON}
     assert fleet_readiness.failed_launches([{**cancelled, "StatusMessage": "the key"}, cancelled], None) == ["the key"]
 
@@ -141,7 +142,7 @@ def test_update_ignores_failed_launches_of_earlier_deployments(
     assert OVER_QUOTA not in cloudformation.response["Reason"]
 
 
-def test_update_names_no_nodes_replaced_before_it(
+def test_update_does_not_name_nodes_replaced_before_it(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -198,15 +199,13 @@ def test_connection_error_is_retried(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.prove(*fleet.instances)
-    run_clock, errors = (
-        fleet_readiness.describe_group,
-        iter([EndpointConnectionError(endpoint_url="https://example.com")]),
-    )
+    describe_group = fleet_readiness.describe_group
+    errors = iter([EndpointConnectionError(endpoint_url="https://example.com")])
 
     def fail_once(*arguments: Any) -> Any:
         if error := next(errors, None):
             raise error
-        return run_clock(*arguments)
+        return describe_group(*arguments)
 
     monkeypatch.setattr(fleet_readiness, "describe_group", fail_once)
     gate()

@@ -8,7 +8,7 @@ def empty_the_group() -> None:
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, DesiredCapacity=0)
 
 
-def test_gate_of_cluster_going_to_sleep_waits_for_ended_nodes(
+def test_gate_waits_for_terminated_nodes_when_cluster_goes_to_sleep(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     fleet.fail(fleet.instances[0], "no longer relevant")

@@ -25,8 +25,8 @@ class Terminations:
 
 @pytest.fixture
 def before(fleet: Fleet, clock: Clock, functions: Lambda, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The nodes before an update that requires new ones. They take five minutes to terminate; new ones become
-    proven.
+    """The nodes before an update that requires new ones. Their termination takes five minutes; new ones get proven
+    records.
     """
     monkeypatch.setattr(fleet_readiness, "describe_instances", Terminations(fleet, clock, 300).describe)
     before = fleet.instances
@@ -42,7 +42,7 @@ def before(fleet: Fleet, clock: Clock, functions: Lambda, monkeypatch: pytest.Mo
 
 
 def follow(gate: Run, functions: Lambda) -> None:
-    """Run the invocations that the function requested until none is left."""
+    """Run the invocations that the function requested, until it requests no more."""
     while functions.events:
         gate(functions.events.pop(0))
 
@@ -112,7 +112,7 @@ def test_nodes_not_terminated_in_time_are_named_in_failure(
     assert cloudformation.response["Reason"] == f"after 4 minutes: {reason}"
 
 
-def test_sleep_ends_nodes_of_any_version(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+def test_sleep_terminates_nodes_of_any_version(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
     fleet.version = "2"
     gate(request_type="Update", LaunchTemplateVersion="2", Nodes="0")
     assert cloudformation.response["Status"] == "SUCCESS"
@@ -151,7 +151,7 @@ def test_rollback_restores_nodes_of_old_version(
     assert len(cloudformation.bodies) == 1
 
 
-def test_later_deployment_ends_invocations_of_a_rollback(
+def test_later_deployment_stops_invocations_of_a_rollback(
     gate: Run, fleet: Fleet, functions: Lambda, before: list[str], cloudformation: CloudFormation
 ) -> None:
     fleet.versions.update(dict.fromkeys(before, "2"))
@@ -176,7 +176,7 @@ def test_cancelled_deployment_leaves_the_group_to_the_rollback(
     assert cloudformation.response["Reason"] == "the deployment is rolled back"
 
 
-def test_cancelled_deployment_does_not_answer_for_its_rollback(
+def test_cancelled_deployment_is_reported_as_failed(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.room = 2

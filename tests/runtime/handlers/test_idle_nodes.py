@@ -28,7 +28,12 @@ def run(queue: str) -> Run:  # noqa: ARG001
 
 
 def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:
-    """Written by every node at this hour after noon."""
+    """Write the usage report of every node.
+
+    Args:
+        minutes_idle: How long the nodes have been idle.
+        at: When the reports were written, in hours after noon.
+    """
     written = {
         "state": state,
         "at": (NOON + timedelta(hours=at)).isoformat(),
@@ -69,7 +74,7 @@ def test_unused_nodes_stop_after_one_notice_and_can_be_restarted(run: Run, queue
         lambda: write_usage(600, at=12, state="in-use"),
         lambda: (write_usage(600, at=12), client("s3").put_object(Bucket=BUCKET, Key="job.json", Body='{"id": "j-1"}')),
     ],
-    ids=["nothing written", "written long ago", "in use", "job not over"],
+    ids=["no report", "old report", "in use", "job has not ended"],
 )
 def test_used_nodes_and_nodes_of_unknown_use_keep_running(run: Run, make: Callable[[], Any]) -> None:
     make()
@@ -77,14 +82,14 @@ def test_used_nodes_and_nodes_of_unknown_use_keep_running(run: Run, make: Callab
     assert desired() == 2
 
 
-def test_nodes_of_unreadable_use_end_at_the_end(run: Run) -> None:
+def test_nodes_of_unreadable_use_stop_at_the_end(run: Run) -> None:
     denied = PartialClient(client("s3"), get_object=ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject"))
     with pytest.raises(ExceptionGroup):
         run(100, ENDS="100h", clients={"s3": denied}, **IDLE)
     assert desired() == 0
 
 
-def test_deployment_of_idle_nodes_keeps_them(run: Run) -> None:
+def test_gate_keeps_idle_nodes(run: Run) -> None:
     write_usage(600, at=12)
     assert run(12, GATE_EVENT, **IDLE).nodes == 2
     assert desired() == 2

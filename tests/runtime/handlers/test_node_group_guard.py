@@ -1,6 +1,6 @@
-"""The guard of a compute node group, with a store and clients that hold what a test gives them.
+"""The guard of a compute node group, with a store and clients in memory.
 
-moto has no AWS PCS: botocore's model validates the calls.
+moto does not support AWS PCS, so botocore's model validates the calls.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
-import pytest
 from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,22 +53,22 @@ class Aws:
     def paginate(self, **_filters: Any) -> list[Any]:
         return [{"Reservations": [{"Instances": self.instances}]}]
 
-    def get_compute_node_group(self, **given: Any) -> Any:
-        _validate("GetComputeNodeGroup", given)
+    def get_compute_node_group(self, **parameters: Any) -> Any:
+        _validate("GetComputeNodeGroup", parameters)
         return {"computeNodeGroup": {"scalingConfiguration": self.bounds}}
 
-    def update_compute_node_group(self, **given: Any) -> None:
-        _validate("UpdateComputeNodeGroup", given)
-        self.bounds = given["scalingConfiguration"]
+    def update_compute_node_group(self, **parameters: Any) -> None:
+        _validate("UpdateComputeNodeGroup", parameters)
+        self.bounds = parameters["scalingConfiguration"]
         self.updates.append(self.bounds)
 
-    def publish(self, **given: Any) -> None:
-        self.notices.append(given["Message"])
+    def publish(self, **parameters: Any) -> None:
+        self.notices.append(parameters["Message"])
 
 
-def _validate(operation: str, given: dict[str, Any]) -> None:
+def _validate(operation: str, parameters: dict[str, Any]) -> None:
     validator: Any = ParamValidator()
-    report = validator.validate(given, _MODEL.operation_model(operation).input_shape)
+    report = validator.validate(parameters, _MODEL.operation_model(operation).input_shape)
     assert not report.has_errors(), report.generate_report()
 
 
@@ -93,11 +92,11 @@ def check(aws: Aws, records: Mapping[str, StoredRecord], event: Mapping[str, Any
     NodeGroupGuard(SETTINGS, store=store, ec2=clients, pcs=clients, sns=clients).check(event, now=NOW)
 
 
-def reported(node: str) -> dict[str, Any]:
+def record_event(node: str) -> dict[str, Any]:
     return {"detail": {"object": {"key": f"nodes/{node}.json"}}}
 
 
-def ended(node: str) -> dict[str, Any]:
+def termination_event(node: str) -> dict[str, Any]:
     return {"detail": {"instance-id": node, "state": "terminated"}}
 
 
@@ -107,14 +106,14 @@ def failures(count: int, *, hours_ago: float = 1) -> dict[str, StoredRecord]:
 
 def test_failures_within_the_limit_change_nothing() -> None:
     aws = Aws([])
-    check(aws, failures(2), reported("i-1"))
+    check(aws, failures(2), record_event("i-1"))
     assert (aws.updates, aws.notices) == ([], [])
 
 
 def test_failures_beyond_the_limit_lower_the_maximum_to_proven_nodes() -> None:
     aws = Aws([instance("i-good"), instance("i-booting"), instance("i-gone", "terminated")])
     proven = {node: record(node, "proven") for node in ("i-good", "i-gone")}
-    check(aws, {**failures(3), **proven}, reported("i-2"))
+    check(aws, {**failures(3), **proven}, record_event("i-2"))
     assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 1}]
     (notice,) = aws.notices
     assert "i-2, because: no device." in notice
@@ -124,45 +123,45 @@ def test_failures_beyond_the_limit_lower_the_maximum_to_proven_nodes() -> None:
 
 def test_group_without_proven_nodes_launches_none() -> None:
     aws = Aws([])
-    check(aws, failures(3), reported("i-0"))
+    check(aws, failures(3), record_event("i-0"))
     assert aws.updates == [{"minInstanceCount": 0, "maxInstanceCount": 0}]
 
 
 def test_failures_of_the_day_before_do_not_count() -> None:
     aws = Aws([])
-    check(aws, {**failures(5, hours_ago=25), "i-new": record("i-new", "failed")}, reported("i-new"))
+    check(aws, {**failures(5, hours_ago=25), "i-new": record("i-new", "failed")}, record_event("i-new"))
     assert aws.updates == []
 
 
 def test_lowered_maximum_is_lowered_once() -> None:
     aws = Aws([])
     for _ in range(2):
-        check(aws, failures(3), reported("i-0"))
+        check(aws, failures(3), record_event("i-0"))
     assert len(aws.updates) == len(aws.notices) == 1
 
 
-def test_end_of_a_proven_node_changes_nothing() -> None:
+def test_termination_of_a_proven_node_changes_nothing() -> None:
     aws = Aws([instance("i-good", "terminated")])
-    check(aws, {**failures(3), "i-good": record("i-good", "proven")}, ended("i-good"))
+    check(aws, {**failures(3), "i-good": record("i-good", "proven")}, termination_event("i-good"))
     assert aws.updates == []
 
 
 def test_node_of_another_group_changes_nothing() -> None:
     aws = Aws([])
-    check(aws, failures(3), ended("i-another"))
+    check(aws, failures(3), termination_event("i-another"))
     assert aws.updates == []
 
 
-def test_node_that_ended_without_a_record_has_failed() -> None:
+def test_node_terminated_without_a_record_counts_as_failed() -> None:
     aws = Aws([instance("i-silent", "terminated")])
-    check(aws, failures(2), ended("i-silent"))
+    check(aws, failures(2), termination_event("i-silent"))
     assert aws.updates == [{"minInstanceCount": 0, "maxInstanceCount": 0}]
     assert "i-silent, because: it was terminated without a record" in aws.notices[0]
 
 
-@pytest.mark.parametrize("code", ["Server.SpotInstanceTermination"])
-def test_reclaimed_node_has_not_failed(code: str) -> None:
-    assert failed_nodes({"i-1": instance("i-1", "terminated", reason=code)}, {}) == {}
+def test_reclaimed_node_has_not_failed() -> None:
+    reclaimed = instance("i-1", "terminated", reason="Server.SpotInstanceTermination")
+    assert failed_nodes({"i-1": reclaimed}, {}) == {}
 
 
 @given(
@@ -170,15 +169,15 @@ def test_reclaimed_node_has_not_failed(code: str) -> None:
     ends=st.lists(st.booleans(), min_size=8, max_size=8),
     maximum=st.integers(0, 8),
 )
-def test_maximum_is_never_raised_nor_below_the_proven_nodes(
+def test_maximum_is_only_lowered_to_the_proven_nodes(
     states: list[State | None], ends: list[bool], maximum: int
 ) -> None:
     names = [f"i-{number}" for number in range(len(states))]
-    there = [instance(name, "terminated" if end else "running") for name, end in zip(names, ends, strict=False)]
+    instances = [instance(name, "terminated" if end else "running") for name, end in zip(names, ends, strict=False)]
     records = {name: record(name, state) for name, state in zip(names, states, strict=True) if state}
-    aws = Aws(there, maximum=maximum)
+    aws = Aws(instances, maximum=maximum)
     for name in names:
-        check(aws, records, reported(name))
+        check(aws, records, record_event(name))
     proven = sum(not end and state in ("proven", "draining") for state, end in zip(states, ends, strict=False))
     assert aws.updates in ([], [{"minInstanceCount": min(1, proven), "maxInstanceCount": proven}])
     assert not aws.updates or proven < maximum

@@ -26,7 +26,7 @@ def fleet() -> Fleet:
 
 @pytest.fixture
 def reconcile(fleet: Fleet) -> Reconcile:  # noqa: ARG001
-    """Call the node reconciler; `limit`: of replacements, `clients`: replace those of moto."""
+    """Calls the node reconciler. `limit` is the maximum number of replacements; `clients` replace moto's."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
         reconciler = NodeReconciler(
@@ -41,7 +41,7 @@ def reconcile(fleet: Fleet) -> Reconcile:  # noqa: ARG001
     return call
 
 
-def about(key: str) -> dict[str, Any]:
+def object_event(key: str) -> dict[str, Any]:
     """The EventBridge event of an object (S3 user guide, EventBridge event message structure)."""
     return {
         "source": "aws.s3",
@@ -50,8 +50,8 @@ def about(key: str) -> dict[str, Any]:
     }
 
 
-def warning(detail_type: str, **detail: str) -> dict[str, Any]:
-    """EC2's event (EC2 user guide, Monitor Capacity Blocks using EventBridge)."""
+def block_event(detail_type: str, **detail: str) -> dict[str, Any]:
+    """EC2's event for a Capacity Block (EC2 user guide, Monitor Capacity Blocks using EventBridge)."""
     named = {"capacity-reservation-id": "cr-0123456789abcdef0", "end-date": "2026-11-21T13:30:00Z", **detail}
     return {"source": "aws.ec2", "detail-type": detail_type, "detail": named}
 
@@ -95,7 +95,7 @@ def test_membership_is_written_once_every_node_is_proven(reconcile: Reconcile, f
 
 
 def test_membership_has_the_addresses_of_ec2(reconcile: Reconcile, fleet: Fleet) -> None:
-    """A node could otherwise write a command there, which every other node would run."""
+    """Otherwise a node could write a command as the address in its record, and every other node would run it."""
     for instance in fleet.instances:
         sent = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
         fleet.write(instance, json.dumps(sent))
@@ -185,13 +185,13 @@ def test_instance_unknown_to_ec2_does_not_prevent_other_tags(reconcile: Reconcil
 def test_record_with_a_lost_event_is_logged_once(
     reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For example one that was written before the rule existed."""
+    """For example a record that was written before the EventBridge rule existed."""
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     reconcile()
     reconcile()
     fleet.fail(second, "no driver")
-    reconcile(about(f"{PREFIX}/{second}.json"))
+    reconcile(object_event(f"{PREFIX}/{second}.json"))
     logged = [line["record"]["instance_id"] for line in printed(capsys) if "record" in line]
     assert logged == [first, second]
 
@@ -202,7 +202,7 @@ def test_membership_is_never_replaced_by_an_older_one(reconcile: Reconcile, flee
     old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
 
     class Slow(PartialClient):
-        """Answers with the old group after another invocation has read the current one."""
+        """Returns the old group, but only after another invocation has read the current one."""
 
         calls = 0
 
@@ -225,9 +225,9 @@ def test_record_of_foreign_instance_is_logged_and_ignored(
     reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet.fail("i-0aaaaaaaaaaaaaaaa", "gone since")
-    reconcile(about(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
+    reconcile(object_event(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
     (line,) = printed(capsys)
-    assert line["why"] == "not of the group"
+    assert line["why"] == "the instance is not in the group"
     assert unhealthy() == set()
 
 
@@ -235,8 +235,8 @@ def test_record_of_foreign_instance_is_logged_and_ignored(
 def test_event_of_another_object_is_reported_and_ignored(
     reconcile: Reconcile, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reconcile(about(key))
-    assert printed(capsys) == [{"ignored": key, "why": "no record, or deleted since"}]
+    reconcile(object_event(key))
+    assert printed(capsys) == [{"ignored": key, "why": "not a record, or deleted since"}]
 
 
 @pytest.mark.parametrize("event", [{"detail": []}, {"detail": {"object": 1}}, {"detail-type": ["x"]}], ids=str)
@@ -251,7 +251,7 @@ def test_malformed_record_is_a_failed_node(reconcile: Reconcile, fleet: Fleet, g
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.write(second, garbage)
-    reconcile(about(f"{PREFIX}/{second}.json"), limit=1)
+    reconcile(object_event(f"{PREFIX}/{second}.json"), limit=1)
     assert unhealthy() == {second}
     assert tags(second)["trn:reason"].startswith("its record cannot be used: ")
     assert tags(first)["trn:node"] == "proven"
@@ -274,7 +274,7 @@ def test_nodes_are_notified_of_the_end_of_their_capacity_block(
     fleet.prove(*fleet.instances, connected=False)
     reconcile()
     before = membership()
-    reconcile(warning(detail_type))
+    reconcile(block_event(detail_type))
     after = membership()
     assert before is not None
     assert after is not None
@@ -289,14 +289,14 @@ def test_ultraserver_nodes_are_notified_of_their_earlier_end(
 ) -> None:
     described = {i: {"InstanceType": "trn2u.48xlarge"} for i in fleet.instances}
     monkeypatch.setattr(node_reconciler, "describe_instances", lambda *_: described)
-    reconcile(warning("Capacity Block Expiration Warning"))
+    reconcile(block_event("Capacity Block Expiration Warning"))
     written = membership()
     assert written is not None
     assert written.notices[0].at == "2026-11-21T12:30:00Z"
 
 
 def test_outdated_notice_is_removed(reconcile: Reconcile) -> None:
-    reconcile(warning("Capacity Block Expiration Warning"))
+    reconcile(block_event("Capacity Block Expiration Warning"))
     reconcile(now=NOON + timedelta(hours=3))
     written = membership()
     assert written is not None
@@ -306,7 +306,7 @@ def test_outdated_notice_is_removed(reconcile: Reconcile) -> None:
 def test_warning_without_end_is_an_error_and_the_rest_is_done(reconcile: Reconcile, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     with pytest.RaisesGroup(ValueError):
-        reconcile(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
+        reconcile(block_event("Capacity Block Expiration Warning", **{"end-date": "soon"}))
     assert tags(fleet.instances[0])["trn:node"] == "proven"
 
 

@@ -1,4 +1,4 @@
-"""Custom::TrnNodeSubnet: the subnet that it selects, and its message if there is none."""
+"""Custom::TrnNodeSubnet: the subnet that it selects, and its message if no subnet is suitable."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ class Ec2:
     """Two zones, of which one offers trn1.32xlarge."""
 
     def describe_subnets(self, **parameters: list[str]) -> Any:
-        return {"Subnets": [{"SubnetId": one, "AvailabilityZoneId": SUBNETS[one]} for one in parameters["SubnetIds"]]}
+        return {"Subnets": [{"SubnetId": i, "AvailabilityZoneId": SUBNETS[i]} for i in parameters["SubnetIds"]]}
 
     def describe_instance_type_offerings(self, **parameters: Any) -> Any:
         assert parameters["LocationType"] == "availability-zone-id"
-        (names,) = (one["Values"] for one in parameters["Filters"])
+        (names,) = (entry["Values"] for entry in parameters["Filters"])
         return {"InstanceTypeOfferings": [{"Location": "usw2-az4"}] if names == ["trn1.32xlarge"] else []}
 
 

@@ -1,4 +1,4 @@
-"""Permissions that are granted in the same deployment and are not effective everywhere yet."""
+"""Retries until permissions that the same deployment grants are effective."""
 
 from collections.abc import Callable
 

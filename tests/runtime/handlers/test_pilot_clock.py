@@ -170,7 +170,7 @@ def test_message_about_something_else_stops_nothing(run: Run, event: dict[str, A
     assert (desired(), tags()) == (2, {})
 
 
-def test_stack_is_deleted_once_its_nodes_have_ended(run: Run, stack: Stack) -> None:
+def test_stack_is_deleted_once_its_nodes_are_terminated(run: Run, stack: Stack) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == []
     run(100.1, ENDS="100h", ENDS_ACTION="destroy")
@@ -199,8 +199,8 @@ def test_refused_deletion_is_retried_and_published_once(run: Run, stack: Stack, 
     assert inbox() == []
 
 
-def of_standby() -> dict[str, Any]:
-    """An Auto Scaling group for no nodes with one node that it does not terminate."""
+def with_standby_node() -> dict[str, Any]:
+    """A client with an Auto Scaling group of size 0, which still has a node that it does not terminate."""
     left = {"AutoScalingGroups": [{"DesiredCapacity": 0, "Instances": [{"LifecycleState": "Standby"}]}]}
     return {"autoscaling": PartialClient(client("autoscaling"), describe_auto_scaling_groups=left)}
 
@@ -209,11 +209,11 @@ def test_unterminated_nodes_are_reported_once_and_stack_is_deleted(
     run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
     for hours in (100.5, 101, 102):
-        run(hours, ENDS="100h", clients=of_standby())
+        run(hours, ENDS="100h", clients=with_standby_node())
     assert [message["Subject"] for message in inbox()] == ["trn-pilot nodes are left"]
-    run(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    run(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=with_standby_node())
     assert stack.deleted == []
-    run(101, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    run(101, ENDS="100h", ENDS_ACTION="destroy", clients=with_standby_node())
     assert stack.deleted == [STACK_ID]
 
 
@@ -236,7 +236,7 @@ def test_deployment_that_moves_the_end_withdraws_the_notice(run: Run, reconciler
 
 
 def in_block(state: str = "active") -> dict[str, Any]:
-    """EC2 with one Capacity Block, from 10 to 34 hours after noon, which moto lacks."""
+    """A client with one Capacity Block, from 10 to 34 hours after noon. moto has no Capacity Blocks."""
     times = {"StartDate": NOON + timedelta(hours=10), "EndDate": NOON + timedelta(hours=34)}
     found = {"CapacityReservations": [{"State": state, "InstanceType": "trn2.48xlarge", **times}]}
     return {"ec2": PartialClient(client("ec2"), describe_capacity_reservations=found)}
@@ -252,13 +252,13 @@ def test_nodes_run_only_within_their_capacity_block(run: Run, inbox: Callable[[]
     assert [m["Subject"] for m in inbox()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
 
 
-def test_denied_ec2_call_changes_nothing(run: Run) -> None:
-    refused = ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeCapacityReservations")
+def test_failed_ec2_call_changes_nothing(run: Run) -> None:
+    failed = ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeCapacityReservations")
     with pytest.raises(ClientError):
         run(
             11,
             CAPACITY_BLOCK="cr-1",
-            clients={"ec2": PartialClient(client("ec2"), describe_capacity_reservations=refused)},
+            clients={"ec2": PartialClient(client("ec2"), describe_capacity_reservations=failed)},
         )
     assert desired() == 2
 
@@ -291,14 +291,14 @@ def start_host() -> None:
     ],
     ids=["before-the-end", "end", "budget-spent"],
 )
-def test_precompile_host_ends_with_the_pilot_only(
+def test_precompile_host_is_terminated_only_with_the_pilot(
     run: Run, hours: tuple[int, ...], settings: dict[str, str], hosts: int
 ) -> None:
     start_host()
     for number in hours:
         run(number, spent(BUDGET) if settings == BUDGETED else SCHEDULE, PRECOMPILE_GROUP=HOST_GROUP, **settings)
     found = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[HOST_GROUP])
-    assert [one["DesiredCapacity"] for one in found["AutoScalingGroups"]] == [hosts]
+    assert [group["DesiredCapacity"] for group in found["AutoScalingGroups"]] == [hosts]
 
 
 def test_capacity_block_unknown_to_ec2_stops_the_nodes(run: Run) -> None:

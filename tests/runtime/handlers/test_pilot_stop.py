@@ -1,4 +1,4 @@
-"""The notices in the membership after the clock tells the node reconciler that nodes stop soon."""
+"""The notices in the membership after an event of the clock that nodes will stop."""
 
 from datetime import UTC, datetime
 

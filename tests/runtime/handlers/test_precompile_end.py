@@ -1,4 +1,4 @@
-"""The function that ends the precompile host and its job, against moto's Auto Scaling and S3."""
+"""The function that terminates the precompile host and closes its job, against moto's Auto Scaling and S3."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from tests.runtime.handlers.conftest import REGION
 from tests.runtime.handlers.fleet import BUCKET, GROUP, Fleet, client
-from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED, close_job, end_host
+from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED, close_job, terminate_host
 
 
 def report_of(instance: str) -> dict[str, Any]:
@@ -19,13 +19,13 @@ def host() -> Fleet:
     return Fleet(nodes=1, region=REGION)
 
 
-def test_report_of_the_host_ends_it(host: Fleet) -> None:
-    assert end_host(report_of(host.instances[0]), client("autoscaling"), GROUP)
+def test_report_of_the_host_terminates_it(host: Fleet) -> None:
+    assert terminate_host(report_of(host.instances[0]), client("autoscaling"), GROUP)
     assert host.instances == []
 
 
-def test_late_report_of_an_earlier_host_does_not_end_the_next(host: Fleet) -> None:
-    assert not end_host(report_of("i-0123456789abcdef0"), client("autoscaling"), GROUP)
+def test_late_report_of_an_earlier_host_keeps_the_next(host: Fleet) -> None:
+    assert not terminate_host(report_of("i-0123456789abcdef0"), client("autoscaling"), GROUP)
     assert len(host.instances) == 1
 
 
@@ -38,7 +38,7 @@ def activity(kind: str, **detail: str) -> dict[str, Any]:
     return {"source": "aws.autoscaling", "detail-type": kind, "time": NOW, "detail": {**detail}}
 
 
-def ended(**detail: str) -> dict[str, Any]:
+def termination(**detail: str) -> dict[str, Any]:
     return activity(ENDED, EC2InstanceId="i-1", **detail)
 
 
@@ -59,12 +59,12 @@ def close(event: dict[str, Any]) -> bool:
     ("event", "reason"),
     [
         (activity(NOT_LAUNCHED, StatusMessage="no capacity\nhere"), "EC2 launched no host: no capacity here"),
-        (ended(Cause="a user request"), "the host was ended before its job (a user request)"),
-        (ended(), "the host was ended before its job"),
+        (termination(Cause="a user request"), "the host was terminated before its job ended (a user request)"),
+        (termination(), "the host was terminated before its job ended"),
     ],
-    ids=["not-launched", "ended", "ended-without-cause"],
+    ids=["not-launched", "terminated", "terminated-without-cause"],
 )
-def test_job_without_its_host_fails_and_starts_no_other(host: Fleet, event: dict[str, Any], reason: str) -> None:
+def test_job_that_loses_its_host_fails_and_group_is_emptied(host: Fleet, event: dict[str, Any], reason: str) -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": NOW})
     assert close(event)
     assert end_of_job()["result"] == "failed"
@@ -73,10 +73,10 @@ def test_job_without_its_host_fails_and_starts_no_other(host: Fleet, event: dict
 
 
 @pytest.mark.usefixtures("host")
-def test_last_message_of_the_host_is_the_reason() -> None:
+def test_last_report_of_the_host_is_the_reason() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
     put("precompile/AROAEXAMPLEEXAMPLE0:i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
-    assert close(ended())
+    assert close(termination())
     assert end_of_job()["reason"] == "the host could not start: setup.sh: exit 3"
 
 
@@ -84,11 +84,11 @@ def test_last_message_of_the_host_is_the_reason() -> None:
 def test_ended_job_keeps_its_result() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
     put("jobs/precompile-a/end.json", {"result": "succeeded"})
-    assert not close(ended())
+    assert not close(termination())
     assert end_of_job() == {"result": "succeeded"}
 
 
-@pytest.mark.parametrize("event", [ended(), ended(StartTime=BEFORE)], ids=["time", "begun"])
+@pytest.mark.parametrize("event", [termination(), termination(StartTime=BEFORE)], ids=["time", "StartTime"])
 def test_end_of_an_earlier_host_does_not_affect_the_next_job(host: Fleet, event: dict[str, Any]) -> None:
     put("precompile.json", {"id": "precompile-b", "submitted_at": AFTER})
     assert not close(event)

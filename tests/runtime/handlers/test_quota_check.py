@@ -45,14 +45,14 @@ class Clock:
     """A clock that advances only in `sleep`."""
 
     now: float = 0
-    naps: int = 0
+    sleeps: int = 0
 
     def monotonic(self) -> float:
         return self.now
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
-        self.naps += 1
+        self.sleeps += 1
 
 
 @pytest.fixture
@@ -63,12 +63,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, context: Context | None = None) -> None:
-    """Run the handler. Each call sees the next of the accounts, then the last one again."""
-    ahead = list(accounts)
+    """Run the handler. Each attempt reads the next of the accounts; the last one is repeated."""
+    remaining = list(accounts)
 
     def account_in(region: str) -> Any:
         assert region == "us-west-2"
-        account = ahead.pop(0) if len(ahead) > 1 else ahead[0]
+        account = remaining.pop(0) if len(remaining) > 1 else remaining[0]
         if isinstance(account, Exception):
             raise account
         return account
@@ -109,17 +109,17 @@ def test_permission_that_takes_effect_late_is_retried(
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE, UNAVAILABLE, ROOM)
     assert cloudformation.response["Status"] == "SUCCESS"
-    assert clock.naps == 2
+    assert clock.sleeps == 2
 
 
-def test_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_update_to_more_nodes_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     run(monkeypatch, event, ROOM)
     assert cloudformation.response["Status"] == "FAILED"
 
 
-def test_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_rollback_to_more_nodes_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     monkeypatch.setattr(quota_check, "is_rolling_back", lambda _: True)

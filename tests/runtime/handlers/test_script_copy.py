@@ -36,7 +36,7 @@ def run(
     return cloudformation.responses[-1]
 
 
-def test_copy_is_answered_with_its_version(s3: Any, cloudformation: CloudFormation) -> None:
+def test_copy_returns_its_version(s3: Any, cloudformation: CloudFormation) -> None:
     response = run(cloudformation, s3, "echo ä\n")
     assert response["Status"] == "SUCCESS"
     version = response["Data"]["VersionId"]

@@ -28,7 +28,7 @@ def test_only_the_parameter_changes(cloudformation: Any) -> None:
     set_asleep.handle({"asleep": True}, None)
     (stack,) = cloudformation.describe_stacks(StackName="s")["Stacks"]
     assert stack["StackStatus"] == "UPDATE_COMPLETE"
-    assert {one["ParameterKey"]: one["ParameterValue"] for one in stack["Parameters"]} == {
+    assert {entry["ParameterKey"]: entry["ParameterValue"] for entry in stack["Parameters"]} == {
         "Asleep": "true",
         "Image": "ami-2",
     }
