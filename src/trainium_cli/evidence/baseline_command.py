@@ -56,31 +56,31 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     if output is not None and not file.exists():
         raise click.UsageError(f"--output needs the {_FILE} of the Trainium cluster: run in its folder, or pass --file")
     try:
-        found = baseline_of(plan, stated, file.parent, chosen=chosen)
+        proposal = baseline_of(plan, stated, file.parent, chosen=chosen)
     except BaselineError as error:
         raise CliError(f"No baseline: {error}.", ExitCode.NOT_READY) from error
-    written = None if output is None else _write(found, file, output)
+    written = None if output is None else _write(proposal, file, output)
     hourly = {
-        name: _hourly(side_plan, offline=offline) for name, side_plan in (("trainium", plan), ("gpu", found.plan))
+        name: _hourly(side_plan, offline=offline) for name, side_plan in (("trainium", plan), ("gpu", proposal.plan))
     }
-    where = _options(found, file, output)
+    where = _options(proposal, file, output)
     steps = _steps(where)
     if invocation.as_json:
         print_json(
             {
-                "instance_type": found.plan.instance_type,
-                "why": found.why,
-                "skipped": dict(found.skipped),
-                "settings": {f"{SETTING_PREFIX}{key}": value for key, value in found.settings.items()},
-                "left_out": {f"{SETTING_PREFIX}{key}": why for key, why in found.left_out.items()},
-                "notes": list(found.notes),
+                "instance_type": proposal.plan.instance_type,
+                "why": proposal.why,
+                "skipped": dict(proposal.skipped),
+                "settings": {f"{SETTING_PREFIX}{key}": value for key, value in proposal.settings.items()},
+                "left_out": {f"{SETTING_PREFIX}{key}": why for key, why in proposal.left_out.items()},
+                "notes": list(proposal.notes),
                 "running_hour": hourly,
                 "file": None if written is None else str(written),
                 "next": list(steps),
             }
         )
         return ExitCode.OK
-    _show(plan, found, hourly)
+    _show(plan, proposal, hourly)
     say(f"\nWritten: {written}" if written else f"\nNot written. To write it: trn baseline --output {_FOLDER}")
     say("Next:")
     for step in steps:
@@ -92,17 +92,17 @@ def _hourly(plan: Plan, *, offline: bool) -> str:
     return str(estimate(plan, aws=None if offline else aws_prices(plan.region)).running_hour)
 
 
-def _show(plan: Plan, found: Baseline, hourly: Mapping[str, str]) -> None:
+def _show(plan: Plan, proposal: Baseline, hourly: Mapping[str, str]) -> None:
     out = console()
     rows = [
         (title, f"{side_plan.nodes} x {side_plan.instance_type}", _devices(side_plan), side_plan.capacity, hourly[key])
-        for title, key, side_plan in (("Trainium", "trainium", plan), ("GPU", "gpu", found.plan))
+        for title, key, side_plan in (("Trainium", "trainium", plan), ("GPU", "gpu", proposal.plan))
     ]
     out.print(table(["", "Nodes", "Each node", "Bought as", "Running, per hour"], rows, right=["Running, per hour"]))
-    details = [("why", found.why)]
-    details += [("not", f"{name}: {why}") for name, why in found.skipped.items()]
-    details += [("left out", f"{SETTING_PREFIX}{key}: {why}") for key, why in found.left_out.items()]
-    details += [("note", note) for note in found.notes]
+    details = [("why", proposal.why)]
+    details += [("not", f"{name}: {why}") for name, why in proposal.skipped.items()]
+    details += [("left out", f"{SETTING_PREFIX}{key}: {why}") for key, why in proposal.left_out.items()]
+    details += [("note", note) for note in proposal.notes]
     out.print()
     out.print(pairs(details, label_width=max(len(label) for label, _ in details)))
 
@@ -112,11 +112,11 @@ def _devices(plan: Plan) -> str:
     return f"{kind.devices} {kind.accelerator}, {kind.total_device_memory_gib} GiB"
 
 
-def _options(found: Baseline, file: Path, output: Path | None) -> str:
+def _options(proposal: Baseline, file: Path, output: Path | None) -> str:
     """The options of `trn` that name the GPU plan."""
     if output is not None or file.exists():
         return f"--file {shlex.quote(str((output or file.parent / _FOLDER) / _FILE))}"
-    return " ".join(f"-c {SETTING_PREFIX}{key}={shlex.quote(str(value))}" for key, value in found.settings.items())
+    return " ".join(f"-c {SETTING_PREFIX}{key}={shlex.quote(str(value))}" for key, value in proposal.settings.items())
 
 
 def _steps(where: str) -> Sequence[str]:
@@ -139,7 +139,7 @@ def _app_of(app: str, folder: Path, output: Path) -> str:
     return f"cd {shlex.quote(os.path.relpath(folder, output))} && CDK_OUTDIR={templates} {app}"
 
 
-def _write(found: Baseline, file: Path, output: Path) -> Path:
+def _write(proposal: Baseline, file: Path, output: Path) -> Path:
     """Write the cdk.json of the GPU cluster: a copy of the Trainium cluster's, with other settings."""
     target = output / _FILE
     if target.exists():
@@ -147,7 +147,7 @@ def _write(found: Baseline, file: Path, output: Path) -> Path:
     document = cast("dict[str, Any]", json.loads(file.read_text(encoding="utf-8")))
     context = cast("dict[str, Any]", document.get("context", {}))
     others = {key: value for key, value in context.items() if not key.startswith(SETTING_PREFIX)}
-    document["context"] = {f"{SETTING_PREFIX}{key}": value for key, value in found.settings.items()} | others
+    document["context"] = {f"{SETTING_PREFIX}{key}": value for key, value in proposal.settings.items()} | others
     output.mkdir(parents=True, exist_ok=True)
     app = document.get("app")
     if isinstance(app, str):

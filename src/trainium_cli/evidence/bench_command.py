@@ -68,9 +68,9 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
     The warm-up ends when graphs are no longer compiled or loaded. A ratio of two sides has a value only if their
     workloads are comparable. Numbers from the embedded AWS and the lab are labelled as lab numbers.
 
-    Exit code 0: the first side meets every gate and every limit of fidelity. 1: it misses one, a job failed, or a
-    result is missing. 2: a file has mistakes or was changed after the first run. 3: one was not measured, or the state
-    of a job is unknown.
+    Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
+    failed, a result is missing, or not confirmed. 2: a file has mistakes or was changed after the first run. 3: a gate
+    or a limit was not measured, or the state of a job is unknown.
     """
     spec, requests = _read(file)
     sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
@@ -150,8 +150,8 @@ def _compare_losses(sides: Sequence[Side], spec: BenchFile) -> None:
     for side in sides:
         if side is not reference:
             curves, references = _curves(side), _curves(reference)
-            found, warnings = loss_fidelity(curves, references, reference.config.name, spec.fidelity.loss_limit)
-            side.fidelity.append(found)
+            comparison, warnings = loss_fidelity(curves, references, reference.config.name, spec.fidelity.loss_limit)
+            side.fidelity.append(comparison)
             side.warnings += warnings
 
 

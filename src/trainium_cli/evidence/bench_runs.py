@@ -259,7 +259,7 @@ def _compare_logits(side: Side, spec: BenchFile, state: JobState, place: Path) -
     assert fidelity.bf16 is not None
     logits = _fetched(side.engine, state, fidelity.logits, place)
     try:
-        found = logits_fidelity(logits, fidelity.fp32, fidelity.bf16, fidelity.logits_limit)
+        comparison = logits_fidelity(logits, fidelity.fp32, fidelity.bf16, fidelity.logits_limit)
     except FidelityError as error:
         raise CliError(f"{state.job.id}: {error}.", ExitCode.NOT_READY) from error
-    side.fidelity.append(found)
+    side.fidelity.append(comparison)

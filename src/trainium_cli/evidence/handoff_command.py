@@ -42,10 +42,10 @@ def _location(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple
 
 def _of_uri(value: str) -> tuple[str, str]:
     """Bucket and prefix, which ends with a slash."""
-    found = _S3_URI.fullmatch(value)
-    if found is None:
+    match = _S3_URI.fullmatch(value)
+    if match is None:
         raise click.BadParameter(f"{value!r} is not of the form s3://BUCKET/PREFIX")
-    return found["bucket"], found["prefix"].rstrip("/") + "/"
+    return match["bucket"], match["prefix"].rstrip("/") + "/"
 
 
 def _checkpoint(_ctx: click.Context, _param: click.Parameter, value: str) -> Path | tuple[str, str]:
@@ -133,22 +133,22 @@ def bedrock(
     --go starts the import in the region of the plan. The model gets the tag trn:cluster, so that `trn audit` and
     `trn destroy` list it. They do not delete it: delete it yourself.
 
-    Exit code 0: every check passed, or the import was started. 1: a check failed, or Bedrock refused the import. 3: no
-    source says whether imports support the checkpoint, or S3 did not answer.
+    Exit code 0: every check passed, or the import was started. 1: a check failed, Bedrock refused the import, or not
+    confirmed. 3: no source says whether imports support the checkpoint, or S3 did not answer.
     """
     plan = _import_plan(invocation, checkpoint, region, role, name, yes=yes) if go else None
     region = plan.region if plan else region or _DEFAULT_REGION
     if isinstance(checkpoint, tuple):
         location = checkpoint
         with waiting("Reading the checkpoint in S3 ..."):
-            found = check_checkpoint(CheckpointInS3(region, *location, invocation.clients), region)
+            findings = check_checkpoint(CheckpointInS3(region, *location, invocation.clients), region)
     else:
-        found = check_checkpoint(CheckpointFolder(checkpoint), region)
+        findings = check_checkpoint(CheckpointFolder(checkpoint), region)
     uri = f"s3://{location[0]}/{location[1]}"
-    statuses = {finding.status for finding in found}
+    statuses = {finding.status for finding in findings}
     started = None
     if not invocation.as_json:
-        _show(found)
+        _show(findings)
     if plan is not None and role is not None and name is not None and "fail" not in statuses:
         if not yes:
             click.confirm(question(f"\nImport {uri} into Bedrock in {region} as {name}?"), abort=True)
@@ -156,9 +156,9 @@ def bedrock(
     trust, policy = trust_policy(account, region), role_policy(*location, account)
     if invocation.as_json:
         source = {"source": import_facts()["source"], "date": str(import_facts()["date"])}
-        findings = [asdict(finding) for finding in found]
+        rows = [asdict(finding) for finding in findings]
         job = None if started is None else asdict(started)
-        print_json({"findings": findings, "trust_policy": trust, "role_policy": policy, "job": job, **source})
+        print_json({"findings": rows, "trust_policy": trust, "role_policy": policy, "job": job, **source})
     elif started is not None:
         _show_started(started, name or "", region)
     else:
@@ -214,9 +214,9 @@ def _start(bedrock: AwsModelImport, plan: Plan, name: str, role: str, uri: str) 
         return ImportJob(arn=arn, status="unknown")
 
 
-def _show(found: Sequence[CheckpointFinding]) -> None:
+def _show(findings: Sequence[CheckpointFinding]) -> None:
     out = console()
-    rows = [(finding.check, finding.status, finding.message) for finding in found]
+    rows = [(finding.check, finding.status, finding.message) for finding in findings]
     out.print(table(["Check", "Status", "Found"], rows, wrapping=["Found"]))
     say(f"\n{import_facts()['source']}, read {import_facts()['date']}.")
 

@@ -36,12 +36,12 @@ def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool
     """
     plan = read_cluster_plan(invocation)
     stack_names = stacks_of_cluster(invocation, plan, stacks)
-    found = _read_spending(invocation, plan, stack_names, ask_cost_explorer=not no_cost_explorer)
+    costs = _read_spending(invocation, plan, stack_names, ask_cost_explorer=not no_cost_explorer)
     if invocation.as_json:
-        print_json(spending_as_json(found))
+        print_json(spending_as_json(costs))
     else:
-        _show(found)
-    return ExitCode.OK if found.is_complete else ExitCode.UNKNOWN
+        _show(costs)
+    return ExitCode.OK if costs.is_complete else ExitCode.UNKNOWN
 
 
 def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
@@ -60,26 +60,26 @@ def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *,
         )
 
 
-def _show(found: Spending) -> None:
+def _show(costs: Spending) -> None:
     out = console()
-    since = f", since {found.since:%Y-%m-%d %H:%M} UTC" if found.since else ""
-    out.print(f"{found.audit.cluster} in {found.audit.region}{since}", style="bold")
+    since = f", since {costs.since:%Y-%m-%d %H:%M} UTC" if costs.since else ""
+    out.print(f"{costs.audit.cluster} in {costs.audit.region}{since}", style="bold")
     out.print("US dollars, before tax and discounts.")
     out.print("Not estimated: items billed by use, logs, SageMaker jobs, and deleted resources other than nodes.\n")
-    if found.billed:
-        out.print(billed_table(found))
+    if costs.billed:
+        out.print(billed_table(costs))
         out.print()
-    if found.estimated:
-        out.print(lines_table(found.estimated, "Until now"))
+    if costs.estimated:
+        out.print(lines_table(costs.estimated, "Until now"))
         out.print()
-    if found.now:
-        out.print(lines_table(found.now, "Per hour"))
+    if costs.now:
+        out.print(lines_table(costs.now, "Per hour"))
         out.print()
-    for unread in found.audit.not_read:
+    for unread in costs.audit.not_read:
         out.print(f"Could not be read: {unread.what}: {unread.reason}")
-    for reason in found.audit.prices_unavailable:
+    for reason in costs.audit.prices_unavailable:
         out.print(f"AWS prices are unavailable: {reason}")
-    rows = summary(found)
+    rows = summary(costs)
     out.print(pairs(rows), style="bold")
 
 

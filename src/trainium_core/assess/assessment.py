@@ -285,7 +285,7 @@ class _FileReader:
         by_line = dict[tuple[int, int], dict[str, Finding]]()
         for finding in sorted(self._findings.findings):
             by_line.setdefault((finding.cell, finding.line), {}).setdefault(finding.rule, finding)
-        used, kept = set[int](), list[Finding]()
+        used, findings = set[int](), list[Finding]()
         for by_rule in by_line.values():
             covered = {name for rule in by_rule for name in rules()[rule].covers}
             for rule, finding in by_rule.items():
@@ -293,8 +293,8 @@ class _FileReader:
                     line = _ignored_by(finding, comments)
                     used.add(line)
                     reason = comments[line][1] if line else ""
-                    kept.append(replace(finding, reason=reason))
-        self._findings.findings = kept
+                    findings.append(replace(finding, reason=reason))
+        self._findings.findings = findings
         for line, (names, reason) in comments.items():
             if not names or not reason:
                 self._add_comment(line, FORM)

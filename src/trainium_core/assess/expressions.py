@@ -166,13 +166,13 @@ class Expressions:
         if root in kinds.ARRAY_LIBRARIES:
             return ARRAY
         if root == "torch":
-            made = kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
+            result = kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
             has_device = "device" in site.keywords or "**" in site.keywords or self.place.in_forward
             if path in kinds.MAKERS:
-                return made if has_device or self.has_default_device else kinds.on_host(made)
+                return result if has_device or self.has_default_device else kinds.on_host(result)
             tensors = [argument for argument in site.arguments if argument in kinds.TENSORS]
             on_host = site.arguments and site.arguments[0] in kinds.ARRAYS and not tensors
-            return kinds.on_host(made) if on_host else made
+            return kinds.on_host(result) if on_host else result
         if path in self.functions:
             return self.read_function(self.functions[path], site.arguments)
         if path in self.classes:
@@ -250,14 +250,14 @@ class Expressions:
     def _dictcomp(self, node: ast.DictComp) -> str:
         return self._comprehension(node.generators, (node.key, node.value))
 
-    def _comprehension(self, generators: Sequence[ast.comprehension], made: Sequence[ast.expr]) -> str:
+    def _comprehension(self, generators: Sequence[ast.comprehension], elements: Sequence[ast.expr]) -> str:
         self.scopes.append({})
         for generator in generators:
             self.bind(generator.target, element_of(self.value(generator.iter), generator.iter))
             for condition in generator.ifs:
                 self.listener.branch(condition, self.value(condition))
         self.place.loops += 1
-        for element in made:
+        for element in elements:
             self.value(element)
         self.place.loops -= 1
         self.scopes.pop()

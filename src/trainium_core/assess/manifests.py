@@ -43,13 +43,13 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
     """
     if kind == "requirements":
         for number, line in enumerate(text.splitlines(), 1):
-            if found := _of_line(line):
-                yield Requirement(found, number, line.find(found) + 1)
+            if requirement := _of_line(line):
+                yield Requirement(requirement, number, line.find(requirement) + 1)
     elif kind == "conda":
         for number, line in enumerate(text.splitlines(), 1):
             item = re.match(r"\s*-\s+(?:[\w-]+::)?([A-Za-z0-9][\w.+/:@-]*)", line)
-            if item and (found := _of_line(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
-                yield Requirement(found, number, max(line.find(found), 0) + 1)
+            if item and (requirement := _of_line(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
+                yield Requirement(requirement, number, max(line.find(requirement), 0) + 1)
     elif kind in ("pyproject", "lock"):
         names = _of_lock(text) if kind == "lock" else _of_document(text)
         lines = text.splitlines()
@@ -72,8 +72,8 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
                 word[0] in FILES["options_with_value"] or re.fullmatch(r"-\w*r", word[0]) is not None
             )
             continue
-        if (found := _of_line(word[0])) and "$" not in word[0] and not word[0].startswith("."):
-            yield found, command.start(1) + word.start()
+        if (name := _of_line(word[0])) and "$" not in word[0] and not word[0].startswith("."):
+            yield name, command.start(1) + word.start()
 
 
 def _of_line(line: str) -> str:
@@ -85,8 +85,8 @@ def _of_line(line: str) -> str:
         return egg[1] if egg else _of_wheel(url[1]) if url else ""
     if line.startswith(("-", ".", "/")):
         return ""
-    found = _NAME.match(line)
-    return found[0] if found and "/" not in line.split("@")[0].split(";")[0] else ""
+    match = _NAME.match(line)
+    return match[0] if match and "/" not in line.split("@")[0].split(";")[0] else ""
 
 
 def _of_wheel(name: str) -> str:
@@ -165,8 +165,8 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
 
 def _table(parent: object, key: str) -> Mapping[str, Any]:
     """A table of a document; empty if it does not exist."""
-    found = cast("dict[str, Any]", parent).get(key) if isinstance(parent, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    value = cast("dict[str, Any]", parent).get(key) if isinstance(parent, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _tables(parent: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -283,18 +283,18 @@ def _text(node: ast.expr, value: str) -> str:
 
 def text_rules(line: str, kind: str) -> Sequence[tuple[Rule, int, int]]:
     """The rules that match a line of a file of this kind, with the start and the end of the match in the line."""
-    found = list[tuple[Rule, int, int]]()
+    matches = list[tuple[Rule, int, int]]()
     for pattern, (rule, match) in index().texts:
         if kind in match.within and (at := pattern.search(line)):
-            found.append((rule, at.start(), at.end()))
+            matches.append((rule, at.start(), at.end()))
     if kind in ("shell", "docker"):
         for at in _VARIABLE.finditer(line):
-            found += [
+            matches += [
                 (rule, at.start(1), at.end(1))
                 for pattern, (rule, _) in index().environment
                 if fnmatchcase(at[1], pattern)
             ]
-    return found
+    return matches
 
 
 _VARIABLE = re.compile(r"(?:^|[\s;&|\"'])([A-Z][A-Z0-9_]{3,})=")

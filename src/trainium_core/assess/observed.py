@@ -81,7 +81,7 @@ def countable_rules() -> frozenset[str]:
     """Rules whose effect a job counts."""
     table = _table()
     of_errors = (rule for error in known_errors() for rule in error.rules if "NCC_" in error.pattern)
-    of_operators = (rule for found in table["operators"].values() for rule in found)
+    of_operators = (rule for names in table["operators"].values() for rule in names)
     return frozenset((*table["recompilations"], *of_operators, *of_errors))
 
 

@@ -87,18 +87,18 @@ def as_sarif(assessment: Assessment, shown: Sequence[str], version: str) -> Mapp
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def as_html(found: Assessment, shown: Sequence[str], version: str, made: date) -> str:
+def as_html(assessment: Assessment, shown: Sequence[str], version: str, made: date) -> str:
     """The document of --format html, for the shown stacks."""
     groups = {
-        severity: {rule: here for rule, here in found.by_rule(shown).items() if rule.worst_of(shown) == severity}
+        severity: {rule: here for rule, here in assessment.by_rule(shown).items() if rule.worst_of(shown) == severity}
         for severity in sorted(Severity, reverse=True)
     }
     return html_page(
         "assess/report.html.j2",
-        found=found,
+        assessment=assessment,
         shown=shown,
         stacks=stacks(),
-        worst={stack: max(found.kinds(stack), default=Severity.none).name for stack in shown},
+        worst={stack: max(assessment.kinds(stack), default=Severity.none).name for stack in shown},
         groups={severity: rows for severity, rows in groups.items() if rows},
         rules=rules(),
         cannot_see=CANNOT_SEE,
@@ -108,12 +108,12 @@ def as_html(found: Assessment, shown: Sequence[str], version: str, made: date) -
     )
 
 
-def _worst(one: Finding, shown: Sequence[str]) -> Severity:
-    return rules()[one.rule].worst_of(shown)
+def _worst(finding: Finding, shown: Sequence[str]) -> Severity:
+    return rules()[finding.rule].worst_of(shown)
 
 
 def _sarif_rule(rule: Rule, shown: Sequence[str]) -> Mapping[str, Any]:
-    made: dict[str, Any] = {
+    descriptor: dict[str, Any] = {
         "id": rule.id,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": f"{rule.why}."},
@@ -121,38 +121,38 @@ def _sarif_rule(rule: Rule, shown: Sequence[str]) -> Mapping[str, Any]:
         "defaultConfiguration": {"level": LEVELS[rule.worst_of(shown)]},
         "properties": {stack: severity.name for stack, severity in rule.severity.items()} | {"effort": rule.effort},
     }
-    return made | ({"helpUri": rule.url} if rule.url else {})
+    return descriptor | ({"helpUri": rule.url} if rule.url else {})
 
 
-def _result(one: Finding, rule_index: int, shown: Sequence[str]) -> Mapping[str, Any]:
-    rule = rules()[one.rule]
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(one.path)}}}
-    if one.cell:
-        location["logicalLocations"] = [{"name": f"cell {one.cell}, line {one.line}", "kind": "module"}]
+def _result(finding: Finding, rule_index: int, shown: Sequence[str]) -> Mapping[str, Any]:
+    rule = rules()[finding.rule]
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.path)}}}
+    if finding.cell:
+        location["logicalLocations"] = [{"name": f"cell {finding.cell}, line {finding.line}", "kind": "module"}]
     else:
         location["physicalLocation"]["region"] = {
-            "startLine": one.line,
-            "startColumn": one.column,
-            "endLine": one.end_line,
-            "endColumn": one.end_column,
+            "startLine": finding.line,
+            "startColumn": finding.column,
+            "endLine": finding.end_line,
+            "endColumn": finding.end_column,
         }
-    made: dict[str, Any] = {
-        "ruleId": one.rule,
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
         "ruleIndex": rule_index,
         "level": LEVELS[rule.worst_of(shown)],
         "message": {"text": f"{rule.title}: {rule.why}. {rule.fix}."},
         "locations": [location],
     }
-    if one.reason:
-        made["suppressions"] = [{"kind": "inSource", "justification": one.reason}]
-    return made
+    if finding.reason:
+        result["suppressions"] = [{"kind": "inSource", "justification": finding.reason}]
+    return result
 
 
-def _notification(one: Problem) -> Mapping[str, Any]:
-    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(one.path)}}}
-    return {"level": "error", "message": {"text": one.message}, "locations": [location]}
+def _notification(problem: Problem) -> Mapping[str, Any]:
+    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(problem.path)}}}
+    return {"level": "error", "message": {"text": problem.message}, "locations": [location]}
 
 
 def _uri(path: str) -> str:
-    given = Path(path)
-    return given.as_uri() if given.is_absolute() else quote(given.as_posix())
+    file = Path(path)
+    return file.as_uri() if file.is_absolute() else quote(file.as_posix())

@@ -74,7 +74,7 @@ class Resolver(Expressions):
     def _followed_by_parenthesis(self) -> Counter[str]:
         """How often each name is defined or called. This is several times faster than a search for each name."""
         backwards = (_WORD.match(before[::-1]) for before in self.text.split("("))
-        return Counter(found[0][::-1] for found in backwards if found)
+        return Counter(match[0][::-1] for match in backwards if match)
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
         """Bind names of classes and functions, which code above their definition may use."""
@@ -105,8 +105,8 @@ class Resolver(Expressions):
         origin = node.module or ""
         if node.level:
             parts = self.package.split(".") if self.package else []
-            kept = parts[: len(parts) - node.level + 1]
-            origin = ".".join([*kept, origin] if origin else kept)
+            package = parts[: len(parts) - node.level + 1]
+            origin = ".".join([*package, origin] if origin else package)
         else:
             self.listener.imported(node, origin, [alias.name for alias in node.names])
         for alias in node.names:
@@ -161,22 +161,22 @@ class Resolver(Expressions):
         if isinstance(value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
             targets = node.targets[0].elts
             if len(node.targets) == 1 and len(targets) == len(value.elts):
-                found = [self.value(elt) for elt in value.elts]
-                for target, item in zip(targets, found, strict=True):
+                results = [self.value(elt) for elt in value.elts]
+                for target, item in zip(targets, results, strict=True):
                     self.bind(target, item)
                 return
-        found = self.value(value)
+        result = self.value(value)
         is_none = isinstance(value, ast.Constant) and value.value is None
         for target in node.targets:
             if not (
                 is_none and isinstance(target, ast.Name) and target.id in self.scopes[-1]
             ):  # Such as `torch = None`.
-                self.bind(target, found)
+                self.bind(target, result)
 
     def _annassign(self, node: ast.AnnAssign) -> None:
         declared = self._annotated(node.annotation)
-        found = self.value(node.value) if node.value else UNKNOWN
-        self.bind(node.target, found or declared)
+        result = self.value(node.value) if node.value else UNKNOWN
+        self.bind(node.target, result or declared)
 
     def _augassign(self, node: ast.AugAssign) -> None:
         added = self.value(node.value)
@@ -219,9 +219,9 @@ class Resolver(Expressions):
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
-            found = self.value(item.context_expr)
+            result = self.value(item.context_expr)
             if item.optional_vars:
-                self.bind(item.optional_vars, found)
+                self.bind(item.optional_vars, result)
         self.block(node.body)
 
     _asyncwith = _with

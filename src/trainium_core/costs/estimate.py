@@ -135,12 +135,12 @@ def estimate(
         items: Returns the billed items of the plan.
     """
     cost_items = items(plan)
-    found = quotes((item.item for item in cost_items), own=plan.prices, aws=aws)
-    return Estimate(lines=cost_lines(cost_items, found), hours=hours, unavailable=found.unavailable)
+    quoted = quotes((item.item for item in cost_items), own=plan.prices, aws=aws)
+    return Estimate(lines=cost_lines(cost_items, quoted), hours=hours, unavailable=quoted.unavailable)
 
 
-def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]:
-    return tuple(CostLine(**vars(item), price=found.prices.get(item.item)) for item in items)
+def cost_lines(items: Iterable[CostItem], quoted: Quotes) -> tuple[CostLine, ...]:
+    return tuple(CostLine(**vars(item), price=quoted.prices.get(item.item)) for item in items)
 
 
 def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:

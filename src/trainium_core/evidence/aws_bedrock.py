@@ -23,10 +23,10 @@ class CheckpointInS3(AwsService):
     def _listed(self) -> Mapping[str, int]:
         with read_errors("s3:ListBucket"):
             pages = self.client("s3").get_paginator("list_objects_v2")
-            found = pages.paginate(Bucket=self._bucket, Prefix=self._prefix, Delimiter="/")
+            listing = pages.paginate(Bucket=self._bucket, Prefix=self._prefix, Delimiter="/")
             return {
                 entry["Key"].removeprefix(self._prefix): entry["Size"]
-                for page in found
+                for page in listing
                 for entry in page.get("Contents", [])
                 if entry["Key"] != self._prefix
             }
@@ -84,5 +84,5 @@ class AwsModelImport(AwsService):
             UnavailableError: It could not be read.
         """
         with read_errors("bedrock:GetModelImportJob"):
-            found = self.client("bedrock").get_model_import_job(jobIdentifier=arn)
-            return ImportJob(arn=arn, status=found["status"], failure=found.get("failureMessage", ""))
+            stored = self.client("bedrock").get_model_import_job(jobIdentifier=arn)
+            return ImportJob(arn=arn, status=stored["status"], failure=stored.get("failureMessage", ""))

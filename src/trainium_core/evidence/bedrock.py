@@ -214,8 +214,8 @@ def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[Check
     """Whether the weight files are complete: all files that the index names, and no others."""
     if not weights:
         others = sorted(name for name in checkpoint.sizes if name.endswith((".bin", ".pt", ".pth", ".gguf")))
-        found = f"; found {', '.join(others[:4])}: save with safe_serialization=True" if others else ""
-        yield _failed("weights", f"no *.safetensors{found}")
+        hint = f"; found {', '.join(others[:4])}: save with safe_serialization=True" if others else ""
+        yield _failed("weights", f"no *.safetensors{hint}")
         return
     index = _json_of(checkpoint, INDEX)
     if index is None:
@@ -241,11 +241,11 @@ def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[Check
 def _tensors(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:
     dtypes, broken = set[str](), list[str]()
     for name, size in weights.items():
-        found = _dtypes(checkpoint, name, size)
-        if found is None:
+        file_dtypes = _dtypes(checkpoint, name, size)
+        if file_dtypes is None:
             broken.append(name)
         else:
-            dtypes |= found
+            dtypes |= file_dtypes
     unusual = sorted(dtypes - {*_USUAL_DTYPES})
     if broken:
         yield _failed("tensors", f"truncated, or not safetensors: {', '.join(broken[:4])}")

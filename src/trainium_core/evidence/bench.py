@@ -296,7 +296,7 @@ def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
     """The mean over the runs of each metric that other tools measured."""
     by_run = [{name: metric for result in run.imported for name, metric in result.metrics.items()} for run in runs]
     for name in dict.fromkeys(name for metrics in by_run for name in metrics):
-        metrics = [found[name] for found in by_run if name in found]
+        metrics = [of_run[name] for of_run in by_run if name in of_run]
         first = metrics[0]
         lacking = next((metric.why_null for metric in metrics if metric.value is None), None)
         if lacking or len(metrics) < len(by_run):

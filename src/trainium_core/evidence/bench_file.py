@@ -108,10 +108,10 @@ def read_bench_file(content: bytes, path: Path) -> BenchFile:
         raise TomlFileError([f"is not TOML: {error}"]) from error
     reading = _Reading(path.parent.absolute())
     source = Input(path=path.name, sha256=sha256(content).hexdigest(), bytes=len(content))
-    found = reading.file(document, source)
+    file = reading.file(document, source)
     if reading.problems:
         raise TomlFileError(reading.problems)
-    return found
+    return file
 
 
 def gate_of(name: str, limit: str, metric: Metric | None) -> Gate:

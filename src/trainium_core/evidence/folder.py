@@ -139,15 +139,15 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
     def without_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
         return {path: why for path, why in reasons.items() if sha256(files[path]).hexdigest() not in inputs}
 
-    kept, contradictions = _distinct(records)
+    distinct, contradictions = _distinct(records)
     return Evidence(
         files=files,
-        records=kept,
+        records=distinct,
         assessed=tuple(assessed),
         answers=answers,
         not_read=without_inputs(not_read),
         foreign=without_inputs(foreign),
-        contradictions=(*contradictions, *_changed_inputs(files, kept)),
+        contradictions=(*contradictions, *_changed_inputs(files, distinct)),
     )
 
 
@@ -240,15 +240,15 @@ def _answers(content: bytes) -> Mapping[str, Answer]:
 
 def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequence[str]]:
     """Each record once, the oldest first, and a problem for each record that has the ID of another."""
-    kept, problems = dict[str, Record](), list[str]()
+    distinct, problems = dict[str, Record](), list[str]()
     for path, record in sorted(records.items(), key=lambda item: (item[1].made, item[0])):
-        if record in kept.values():
+        if record in distinct.values():
             continue
-        same = next((path for path, other in kept.items() if other.id == record.id), None)
+        same = next((path for path, other in distinct.items() if other.id == record.id), None)
         if same is not None:
             problems.append(f"{path} and {same} differ but have the same ID, {record.id}")
-        kept[path] = record
-    return kept, problems
+        distinct[path] = record
+    return distinct, problems
 
 
 def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -> Iterator[str]:

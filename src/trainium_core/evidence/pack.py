@@ -59,8 +59,7 @@ def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
     if statement is not None and manifest is not None:
         yield from _statement_problems(files, statement, manifest)
     evidence = {path: content for path, content in files.items() if path not in _OURS}
-    found = read_evidence(evidence)
-    yield from found.contradictions
+    yield from read_evidence(evidence).contradictions
 
 
 def _file_problems(path: str, content: bytes | None, wanted: str, size: int) -> Iterator[str]:

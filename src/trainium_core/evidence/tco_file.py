@@ -86,10 +86,10 @@ def read_tco_file(text: str) -> TcoFile:
         TomlFileError: The file has mistakes. The error has all of them.
     """
     reading = _Reading()
-    found = reading.file(parse_toml(text))
+    file = reading.file(parse_toml(text))
     if reading.problems:
         raise TomlFileError(reading.problems)
-    return found
+    return file
 
 
 class _Reading(TomlReader):

@@ -85,8 +85,8 @@ def _patterns() -> Sequence[tuple[KnownError, re.Pattern[str]]]:
 
 def known_error(text: str) -> KnownError | None:
     """The error that explains a text; None if no error matches."""
-    found = explain_log(text.splitlines())
-    return found.error if found else None
+    explanation = explain_log(text.splitlines())
+    return explanation.error if explanation else None
 
 
 def explain_log(lines: Iterable[str]) -> Explanation | None:
@@ -100,12 +100,12 @@ def explain_log(lines: Iterable[str]) -> Explanation | None:
     for number, raw in enumerate(lines, start=1):
         line = _PREFIX.sub("", raw[:_LONGEST_LINE]).rstrip()
         exceptions.feed(line)
-        found = search.known(line)
-        if found is None:
+        error = search.known(line)
+        if error is None:
             exceptions.keep_unknown()
-        elif found.kind not in first:
-            first[found.kind] = Explanation(error=found, line=number, text=line.strip(), unknown=exceptions.unknown)
-            if found.kind == CAUSE:
+        elif error.kind not in first:
+            first[error.kind] = Explanation(error=error, line=number, text=line.strip(), unknown=exceptions.unknown)
+            if error.kind == CAUSE:
                 break
     return next((first[kind] for kind in (CAUSE, CONSEQUENCE, WARNING) if kind in first), None)
 
@@ -120,10 +120,10 @@ class _Search:
         form = line if _NUMBER_COUNTS.search(line) else _NUMBER.sub("0", line)
         if form in self._unknown:
             return None
-        found = next((error for error, pattern in _patterns() if pattern.search(line)), None)
-        if found is None and len(self._unknown) < _MAX_FORMS:
+        error = next((error for error, pattern in _patterns() if pattern.search(line)), None)
+        if error is None and len(self._unknown) < _MAX_FORMS:
             self._unknown.add(form)
-        return found
+        return error
 
 
 class _Exceptions:

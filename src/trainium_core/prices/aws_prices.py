@@ -31,16 +31,16 @@ def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
     """
     try:
         products = [json.loads(document) for document in documents]
-        found = [price for product in products if _is_of(product, usage_type) for price in _first_tier(product)]
+        prices = [price for product in products if _is_of(product, usage_type) for price in _first_tier(product)]
     except (ValueError, LookupError, TypeError, AttributeError, InvalidOperation) as error:
         raise UnavailableError(f"the AWS Price List has an unknown format: {error!r}") from error
-    return {price for price in found if price.usd > 0}
+    return {price for price in prices if price.usd > 0}
 
 
 def _is_of(product: Any, usage_type: str) -> bool:
     """Whether a product has the usage type, with or without the prefix of its region."""
-    found = product["product"]["attributes"]["usagetype"]
-    return usage_type in (found, found.partition("-")[2])
+    actual = product["product"]["attributes"]["usagetype"]
+    return usage_type in (actual, actual.partition("-")[2])
 
 
 def _first_tier(product: Any) -> list[ListPrice]:
@@ -77,11 +77,11 @@ class AwsPrices(AwsService):
         with read_errors("pricing:GetProducts"):
             pages = client.get_paginator("get_products").paginate(ServiceCode=product.service, Filters=filters)
             documents = [document for page in pages for document in page["PriceList"]]
-        found = list_prices(documents, product.usage_type.format_map(values))
-        if len({price.usd for price in found}) > 1:
+        prices = list_prices(documents, product.usage_type.format_map(values))
+        if len({price.usd for price in prices}) > 1:
             raise UnavailableError(f"the AWS Price List has several prices of a {product.name} in {item.region}")
-        if found:
-            (since, usd) = max((price.since, price.usd) for price in found)
+        if prices:
+            (since, usd) = max((price.since, price.usd) for price in prices)
             return _price(usd, "AWS Price List API", f"in effect since {since}")
         if product.of_instance_type:
             return _price(None, "AWS Price List API: no such product")

@@ -32,20 +32,20 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) 
         aws: AWS's prices, read concurrently; None to skip them.
     """
     unique = tuple(dict.fromkeys(items))
-    found = {item: price for item in unique if (price := best_price(own, item)) is not None}
-    missing = [item for item in unique if item not in found] if aws is not None else []
+    prices = {item: price for item in unique if (price := best_price(own, item)) is not None}
+    missing = [item for item in unique if item not in prices] if aws is not None else []
     unavailable: dict[str, None] = {}
     if aws is not None and missing:
         with ThreadPoolExecutor(len(missing)) as threads:
             for item, answer in zip(missing, threads.map(partial(_price_or_error, aws), missing), strict=True):
                 if isinstance(answer, Price):
-                    found[item] = answer
+                    prices[item] = answer
                 else:
                     unavailable[str(answer)] = None
     for item in unique:
-        if item not in found and (price := best_price(snapshot_prices(), item)) is not None:
-            found[item] = price
-    return Quotes(prices=found, unavailable=tuple(unavailable))
+        if item not in prices and (price := best_price(snapshot_prices(), item)) is not None:
+            prices[item] = price
+    return Quotes(prices=prices, unavailable=tuple(unavailable))
 
 
 def _price_or_error(aws: Prices, item: PricedItem) -> Price | UnavailableError:

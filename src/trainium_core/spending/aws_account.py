@@ -46,11 +46,11 @@ class AwsSpendingAccount(AwsAuditedAccount):
             )
             if answer.get("NextPageToken"):
                 raise UnavailableError("Cost Explorer's answer has several pages, and each would cost again")
-            found = dict[str, Decimal]()
+            totals = dict[str, Decimal]()
             for month in answer["ResultsByTime"]:
                 for group in month.get("Groups", ()):
                     amount = group["Metrics"][_METRIC]
                     if amount["Unit"] != "USD":
                         raise UnavailableError(f"Cost Explorer counts in {amount['Unit']}, and not in USD")
-                    found[group["Keys"][0]] = found.get(group["Keys"][0], Decimal(0)) + Decimal(amount["Amount"])
-            return found
+                    totals[group["Keys"][0]] = totals.get(group["Keys"][0], Decimal(0)) + Decimal(amount["Amount"])
+            return totals

@@ -92,7 +92,7 @@ def spending(
         *resource_lines(audited, of_runs),
     )
     billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not requested")
-    found = Spending(
+    without_forecast = Spending(
         audit=audited,
         since=since,
         billed=billed,
@@ -101,7 +101,7 @@ def spending(
         now=tuple(hourly_lines(audited)),
         forecast=None,
     )
-    return replace(found, forecast=_forecast(plan, found))
+    return replace(without_forecast, forecast=_forecast(plan, without_forecast))
 
 
 def _runs(
@@ -124,8 +124,8 @@ def _runs(
         except UnavailableError as error:
             not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
         else:
-            found = node_runs(activities, running=running, deleted=stack.deleted, history_start=history_start(now))
-            for run in found:
+            runs = node_runs(activities, running=running, deleted=stack.deleted, history_start=history_start(now))
+            for run in runs:
                 counted.add(run.instance_id)
                 yield name, run
     for name, launched in running.items():  # Launched before the history of the groups, or not in a group.
@@ -153,24 +153,24 @@ def _billed(
     if since is None:
         return None, "not requested: CloudFormation lists no stack of the cluster, so the start is unknown"
     try:
-        found = account.billed(plan.cluster_name, since.date(), now.date() + timedelta(days=1))
+        billed = account.billed(plan.cluster_name, since.date(), now.date() + timedelta(days=1))
     except UnavailableError as error:
         return None, str(error)
-    if not any(found.values()):
+    if not any(billed.values()):
         return None, (
             "no costs are recorded under the tag trn:cluster: the payer has not activated it as a cost allocation tag, "
             "or it is too early (Cost Explorer lags by up to a day, and a new tag by another)"
         )
-    return found, ""
+    return billed, ""
 
 
-def _forecast(plan: Plan, found: Spending) -> Forecast | None:
+def _forecast(plan: Plan, costs: Spending) -> Forecast | None:
     """The forecast starts from the bill or the estimate, whichever is higher: bills lag, and estimates have gaps."""
-    creation_times = [stack.created for stack in found.audit.stacks if stack.exists]
+    creation_times = [stack.created for stack in costs.audit.stacks if stack.exists]
     if plan.pilot.ends is None or not creation_times:
         return None
     ends = read_pilot_end(plan.pilot.ends).instant(min(creation_times))
-    left = max(hours(ends - found.audit.time), Decimal(0))
-    spent = max(found.billed_total or Decimal(0), found.estimated_total.usd)
-    unknown = found.estimated_total.unknown + (found.hourly.unknown if left else 0)
-    return Forecast(ends=ends, hours=left, total=Total(usd=spent + found.hourly.usd * left, unknown=unknown))
+    left = max(hours(ends - costs.audit.time), Decimal(0))
+    spent = max(costs.billed_total or Decimal(0), costs.estimated_total.usd)
+    unknown = costs.estimated_total.unknown + (costs.hourly.unknown if left else 0)
+    return Forecast(ends=ends, hours=left, total=Total(usd=spent + costs.hourly.usd * left, unknown=unknown))
