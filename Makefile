@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pilot test coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
+.PHONY: help setup demo pilot test integration coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -16,8 +16,11 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and every test that needs neither root nor another environment
+test: setup ## Run every check, and every test that needs no deployment, root or other environment
 	@tools/check.sh test
+
+integration: setup ## Deploy every stack and the apps of the tests to embedded AWSs, operate and destroy them; run the demo
+	@tools/check.sh integration
 
 coverage: setup ## The same as test, with the lines listed that no test of the same process runs
 	@tools/check.sh coverage

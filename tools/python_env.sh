@@ -36,7 +36,8 @@ install_requirements() {
   if is_current "$stamp" "$inputs"; then
     return
   fi
-  step "packages of $3 into $2 ($4)" "$2/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$3" ||
+  # Python compiles the modules that are imported, which are a fifth: all of them take as long as their installation.
+  step "packages of $3 into $2 ($4)" "$2/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$3" ||
     fail "$1: $3 could not be installed; $(registry_advice pip PIP_INDEX_URL)"
   echo "$inputs" >"$stamp"
 }

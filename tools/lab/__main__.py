@@ -44,22 +44,24 @@ def main() -> int:
 
 
 def _run_tests() -> int:
-    """All tests, in two labs at once, because most of their time they wait for nodes."""
-    tests = Path(__file__).parent / "tests"
-    cluster = {tests / "test_jobs.py", tests / "test_whole_loop.py"}  # They share a deployed cluster.
-    others = sorted(set(tests.glob("test_*.py")) - cluster)
-    with TemporaryFile("w+") as output:
-        with _start("nodes", others, output) as background, _start("cluster", sorted(cluster)) as foreground:
-            codes = (foreground.wait(), background.wait())
-        output.seek(0)
-        print(output.read(), end="")
+    """All tests, in three labs at once, because most of their time they wait for nodes. One shows its output live."""
+    folder = Path(__file__).parent / "tests"
+    cluster = {folder / "test_jobs.py", folder / "test_whole_loop.py"}  # They share a deployed cluster.
+    slurm = set(folder.glob("test_slurm*.py"))
+    nodes = set(folder.glob("test_*.py")) - cluster - slurm
+    with TemporaryFile("w+") as of_slurm, TemporaryFile("w+") as of_nodes:
+        running = [_start("slurm", slurm, of_slurm), _start("nodes", nodes, of_nodes), _start("cluster", cluster)]
+        codes = [process.wait() for process in running]
+        for output in (of_slurm, of_nodes):
+            output.seek(0)
+            print(output.read(), end="")
     return max(map(abs, codes))
 
 
 def _start(part: str, tests: Iterable[Path], output: IO[str] | None = None) -> subprocess.Popen[bytes]:
     environment = {**os.environ, PART: part}
     return subprocess.Popen(
-        _command(*PYTEST, *map(str, tests)), cwd=REPOSITORY, env=environment, stdout=output, stderr=output
+        _command(*PYTEST, *map(str, sorted(tests))), cwd=REPOSITORY, env=environment, stdout=output, stderr=output
     )
 
 
