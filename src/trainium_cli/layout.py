@@ -1,53 +1,20 @@
-"""Lays out text and tables for a width in columns: never wider than the screen, never cut."""
+"""Tables and texts for a width in columns, drawn by rich: never wider than the screen, never cut."""
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-Segment = tuple[str, str]
-"""A text and its style, such as `bold red`, or an empty string."""
-
-Line = Sequence[Segment]
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
 
 GAP = 2
 _NARROWEST = 16
 """The minimum width of a column of sentences. Below it, rows are shown as records."""
 
-
-class Renderable(Protocol):
-    """Something with lines."""
-
-    def lines(self, width: int) -> Iterator[Line]:
-        """Its lines, none wider than `width` columns."""
-        ...
-
-
-@dataclass(frozen=True)
-class Text:
-    """A text in one style, of one or more lines."""
-
-    text: str
-    style: str = ""
-
-    def __str__(self) -> str:
-        return self.text
-
-    def lines(self, width: int) -> Iterator[Line]:
-        for line in wrapped(self.text, width):
-            yield [(line, self.style)]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Items shown one below the other."""
-
-    parts: Sequence[Renderable]
-
-    def lines(self, width: int) -> Iterator[Line]:
-        for part in self.parts:
-            yield from part.lines(width)
+_PLAIN = Console(color_system=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,66 +32,49 @@ class Table:
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Text]]
-    rule: str = "─"
 
-    def lines(self, width: int) -> Iterator[Line]:
-        widths = self._widths(width)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        widths = self._widths(options.max_width)
         if widths is None:
-            yield from self._records(width)
+            yield from self._records()
             return
-        titles = [Text(column.title, "bold") for column in self.columns]
-        yield from self._row(titles, widths, bottom_aligned=True)
-        yield [(self.rule * (sum(widths) + GAP * (len(widths) - 1)), "")]
+        drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+        drawn.header_style = "bold"
+        for column, width in zip(self.columns, widths, strict=True):
+            drawn.add_column(
+                column.title, justify="right" if column.right else "left", overflow="fold", width=width, vertical="top"
+            )
         for row in self.rows:
-            yield from self._row(row, widths)
+            drawn.add_row(*row)
+        yield drawn
 
-    def _widths(self, width: int) -> list[int] | None:
-        """The width of each column; None if they do not fit."""
-        cells = [[str(row[at]) for row in self.rows] for at in range(len(self.columns))]
-        widths, least = list[int](), list[int]()
-        for column, texts in zip(self.columns, cells, strict=True):
-            word = max((columns_of(word) for word in column.title.split()), default=0)
-            widest = max((columns_of(line) for text in texts for line in text.split("\n")), default=0)
-            title = max(columns_of(line) for line in column.title.split("\n"))
-            widths.append(max(widest, title if column.wraps else word))
-            least.append(max(min(widest, _NARROWEST), word) if column.wraps else widths[-1])
-        room = width - GAP * (len(widths) - 1)
-        while sum(widths) > room:
-            giving = [at for at in range(len(widths)) if widths[at] > least[at]]
-            if not giving:
-                return None
-            widths[max(giving, key=lambda at: widths[at])] -= 1
-        for at, column in enumerate(self.columns):  # a title gets one line if there is room
-            wanted = max(columns_of(line) for line in column.title.split("\n"))
-            widths[at] += max(0, min(wanted - widths[at], room - sum(widths)))
-        return widths
+    def _widths(self, width: int) -> Sequence[int | None] | None:
+        """The width of each column, None where rich chooses it. None if they do not fit."""
+        room = width - GAP * (len(self.columns) - 1)
+        cells = [max((_widest(row[at].plain) for row in self.rows), default=0) for at in range(len(self.columns))]
+        titles = [_widest(column.title) for column in self.columns]
+        if sum(map(max, cells, titles)) <= room:
+            return [None] * len(self.columns)
+        words = [max(map(cell_len, column.title.split()), default=0) for column in self.columns]
+        least = [
+            max(min(cell, _NARROWEST) if column.wraps else cell, word)
+            for column, cell, word in zip(self.columns, cells, words, strict=True)
+        ]
+        if sum(least) > room:
+            return None
+        return [None if column.wraps else fixed for column, fixed in zip(self.columns, least, strict=True)]
 
-    def _row(self, row: Sequence[Text], widths: Sequence[int], *, bottom_aligned: bool = False) -> Iterator[Line]:
-        cells = [wrapped(cell.text, width) for cell, width in zip(row, widths, strict=True)]
-        height = max(map(len, cells))
-        if bottom_aligned:
-            cells = [[""] * (height - len(cell)) + cell for cell in cells]
-        for number in range(height):
-            line = list[Segment]()
-            for at, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-                text = cell[number] if number < len(cell) else ""
-                room = " " * (width - columns_of(text))
-                before = (" " * GAP if at else "") + (room if self.columns[at].right else "")
-                line += [(before, ""), (text, row[at].style), ("" if self.columns[at].right else room, "")]
-            yield line
-
-    def _records(self, width: int) -> Iterator[Line]:
+    def _records(self) -> Iterator[RenderableType]:
         """Each row as a record: its first value, and the others as pairs of title and value."""
         titles = [" ".join(column.title.split()) for column in self.columns]
-        label_width = max((columns_of(title) for title in titles[1:]), default=0)
-        for number, row in enumerate(self.rows):
-            first = row[0]
-            if number and first.text:
-                yield []
-            if first.text:
-                yield from Text(first.text, first.style or "bold").lines(width)
-            shown = [(Text(title), cell) for title, cell in zip(titles[1:], row[1:], strict=True) if cell.text]
-            yield from Pairs(rows=shown, label_width=label_width + GAP).lines(width)
+        label_width = max(map(cell_len, titles[1:]), default=0) + GAP
+        for number, (first, *others) in enumerate(self.rows):
+            if first.plain:
+                if number:
+                    yield ""
+                yield Text(first.plain, first.style or "bold")
+            pairs = [(Text(title), cell) for title, cell in zip(titles[1:], others, strict=True) if cell.plain]
+            yield Pairs(rows=pairs, label_width=label_width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,68 +89,35 @@ class Pairs:
     rows: Sequence[tuple[Text, Text]]
     label_width: int = 0
 
-    def lines(self, width: int) -> Iterator[Line]:
-        longest = max((columns_of(label.text) for label, _ in self.rows), default=0)
-        label_width = max(self.label_width, longest + GAP)
-        room = width - label_width - GAP
-        side_by_side = room >= min(_NARROWEST, max((columns_of(value.text) for _, value in self.rows), default=0))
-        for label, value in self.rows:
-            if side_by_side:
-                padded = label.text + " " * (label_width - columns_of(label.text))
-                for number, text in enumerate(wrapped(value.text, room)):
-                    before = " " * label_width if number else padded
-                    yield [(" " * GAP, ""), (before, label.style), (text, value.style)]
-            else:
-                yield from Text(f"  {label}", label.style).lines(width)
-                for text in wrapped(value.text, width - 2 * GAP):
-                    yield [(" " * 2 * GAP, ""), (text, value.style)]
-
-
-def columns_of(text: str) -> int:
-    """The number of terminal columns of a single line."""
-    if text.isascii():
-        return len(text)
-    return sum(_columns_of_character(character) for character in text)
-
-
-def _columns_of_character(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        label_width = max([self.label_width, *(cell_len(label.plain) + GAP for label, _ in self.rows)])
+        widest = max((_widest(value.plain) for _, value in self.rows), default=0)
+        if options.max_width - label_width - GAP < min(_NARROWEST, widest):
+            for label, value in self.rows:
+                yield Padding(label, (0, 0, 0, GAP))
+                yield Padding(value, (0, 0, 0, 2 * GAP))
+            return
+        grid = RichTable.grid()
+        grid.add_column(width=label_width)
+        grid.add_column(overflow="fold")
+        for row in self.rows:
+            grid.add_row(*row)
+        yield Padding(grid, (0, 0, 0, GAP))
 
 
 def wrapped(text: str, width: int) -> list[str]:
     """Its lines, broken between words, or within a word that is wider than a line. Indentation is kept."""
     lines = list[str]()
     for line in text.expandtabs().split("\n"):
-        lines += [line.rstrip()] if columns_of(line.rstrip()) <= width else _wrapped_line(line.rstrip(), width)
+        words = line.strip()
+        indentation = line[: len(line) - len(line.lstrip())] if words else ""
+        if len(indentation) > width // 2:
+            indentation = ""
+        parts = Text(words).wrap(_PLAIN, width - len(indentation), overflow="fold")
+        lines += [indentation + part.plain.rstrip() for part in parts]
     return lines
 
 
-def _wrapped_line(line: str, width: int) -> list[str]:
-    indentation = line[: len(line) - len(line.lstrip())]
-    if len(indentation) > width // 2:
-        indentation = ""
-    lines, current = list[str](), ""
-    for word in re.findall(r"\s*\S+", line):
-        if columns_of(current + word) <= width:
-            current += word
-            continue
-        if current.strip():
-            lines.append(current)
-            current = indentation + word.lstrip()
-        else:
-            current = indentation + word.lstrip()
-        while columns_of(current) > width:
-            head = _head(current, width)
-            lines.append(head)
-            current = indentation + current[len(head) :]
-    return [*lines, current]
-
-
-def _head(text: str, width: int) -> str:
-    """The longest beginning that fits, at least one character."""
-    end = min(len(text), width)
-    while end > 1 and columns_of(text[:end]) > width:
-        end -= 1
-    return text[:end]
+def _widest(text: str) -> int:
+    """Columns of the widest line of a text."""
+    return max(map(cell_len, text.split("\n")))

@@ -1,5 +1,6 @@
 """Prints results to standard output: tables, or JSON."""
 
+import io
 import json
 import os
 import re
@@ -9,8 +10,11 @@ from dataclasses import dataclass
 from typing import IO, Any, TextIO, cast
 
 import click
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.text import Text
 
-from trainium_cli.layout import Column, Line, Pairs, Renderable, Table, Text, columns_of, wrapped
+from trainium_cli.layout import Column, Pairs, Table, wrapped
 
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
@@ -21,38 +25,36 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]",
     re.DOTALL,
 )
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """Standard output with a width in columns. No line is wider, or ends in spaces."""
+    """Standard output with a width in columns. No line is wider."""
 
     width: int
     has_colours: bool
 
-    def print(self, shown: str | Renderable = "", style: str = "") -> None:
-        """Print a text or a renderable, in a style where it has none."""
-        drawn = Text(shown) if isinstance(shown, str) else shown
-        for line in drawn.lines(self.width):
-            echo(self._line(line, style), colour=self.has_colours)
+    def print(self, shown: RenderableType = "", style: str = "") -> None:
+        """Print a text or a renderable of rich, in a style where it has none."""
+        echo(self.rendered(shown, style), colour=self.has_colours)
 
-    def rendered(self, shown: Renderable) -> str:
-        """The output of `print`, as text."""
-        return "\n".join(self._line(line, "") for line in shown.lines(self.width))
-
-    def _line(self, line: Line, style: str) -> str:
-        segments = list(line)
-        while segments and not segments[-1][0].rstrip():
-            segments.pop()
-        if segments:
-            segments[-1] = (segments[-1][0].rstrip(), segments[-1][1])
-        return "".join(self._styled(text, own or style) for text, own in segments)
-
-    def _styled(self, text: str, style: str) -> str:
-        if not self.has_colours or not style or not text.strip():
-            return text
-        return f"\x1b[{';'.join(_CODES[word] for word in style.split())}m{text}\x1b[0m"
+    def rendered(self, shown: RenderableType, style: str = "") -> str:
+        """The output of `print`, without spaces at the ends of lines."""
+        drawn = Console(
+            file=io.StringIO(),
+            width=self.width,
+            color_system="standard" if self.has_colours else None,
+            force_terminal=self.has_colours,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+            _environ={},
+        )
+        with drawn.capture() as capture:
+            drawn.print("\n".join(wrapped(shown, self.width)) if isinstance(shown, str) else shown, style=style or None)
+        lines = [line.rstrip() for line in capture.get().removesuffix("\n").split("\n")]
+        return "\n".join(lines if _is_utf() else [line.replace("─", "-") for line in lines])
 
 
 def console() -> Screen:
@@ -73,6 +75,10 @@ def screen_width() -> int:
         if columns and stream.isatty():
             return max(columns, _LEAST_COLUMNS)
     return PIPE_COLUMNS
+
+
+def _is_utf() -> bool:
+    return (sys.stdout.encoding or "utf-8").lower().startswith("utf")
 
 
 def _has_colours() -> bool:
@@ -98,7 +104,7 @@ class WrappedStream:
         if not _moves_cursor(text) and (self._stream.isatty() or os.environ.get("COLUMNS")):
             width = screen_width()
             lines = text.split("\n")
-            if any(columns_of(line) > width for line in lines):
+            if any(cell_len(line) > width for line in lines):
                 text = "\n".join("\n".join(wrapped(line, width)) for line in lines)
         return self._stream.write(text)
 
@@ -151,8 +157,7 @@ def table(
         wrapping: Titles of columns that wrap on a narrow screen.
     """
     drawn = [Column(title=column, right=column in right, wraps=column in wrapping) for column in columns]
-    rule = "─" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "-"
-    return Table(columns=drawn, rows=[[_text(cell) for cell in row] for row in rows], rule=rule)
+    return Table(columns=drawn, rows=[[_text(cell) for cell in row] for row in rows])
 
 
 def pairs(rows: Iterable[tuple[str, str]], *, label_width: int = 0) -> Pairs:

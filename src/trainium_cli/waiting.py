@@ -5,7 +5,10 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
 
 from trainium_cli.quantities import running_for
 from trainium_cli.terminal import printable
@@ -34,22 +37,14 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
         line.stop()
 
 
-if TYPE_CHECKING:
-    from rich.status import Status
-    from rich.text import Text
-
-
 class Spinner:
-    """A spinner on standard error, from `start` to `stop`. Imports rich late: most commands end before."""
+    """A spinner on standard error, from `start` to `stop`."""
 
     def __init__(self, message: str = "") -> None:
         self._message, self._since = message, time.monotonic()
         self._status: Status | None = None
 
     def start(self) -> None:
-        from rich.console import Console
-        from rich.status import Status
-
         self._status = Status(self, console=Console(stderr=True, highlight=False, markup=False, emoji=False))
         self._status.start()
 
@@ -66,10 +61,8 @@ class Spinner:
         if self._status:
             self._status.stop()
 
-    def __rich__(self) -> "Text":
+    def __rich__(self) -> Text:
         """The current line, which rich requests several times per second."""
-        from rich.text import Text
-
         return Text(self._message and f"{printable(self._message)} ({elapsed(self._since)})")
 
 

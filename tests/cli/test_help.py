@@ -14,7 +14,6 @@ from trainium_cli.local.local_command import run_command
 from trainium_cli.main import COMMANDS, trn
 
 SLOW = (
-    "rich",
     "boto3",
     "botocore",
     "jinja2",

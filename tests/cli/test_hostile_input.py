@@ -5,10 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from tests.cli.running import run_program
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.layout import columns_of
 
 GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}
 FOLDERS = {
@@ -51,7 +51,7 @@ def test_mistake_is_reported_within_the_width(folder: str, line: str, message: s
     assert message in " ".join(output.split())
     assert "Unexpected error" not in output
     assert "\x1b" not in output
-    assert [one for one in output.splitlines() if columns_of(one) > 60] == []
+    assert [one for one in output.splitlines() if cell_len(one) > 60] == []
 
 
 def test_sentence_in_pipe_without_width_stays_on_one_line() -> None:

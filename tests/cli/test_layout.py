@@ -3,16 +3,19 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.text import Text
 
-from trainium_cli.layout import Column, Pairs, Renderable, Table, Text, columns_of, wrapped
-from trainium_cli.terminal import shell_lines
+from trainium_cli.layout import Column, Pairs, Table, wrapped
+from trainium_cli.terminal import Screen, shell_lines
 
 words = st.text(st.characters(exclude_categories=("C", "Z", "M")), max_size=40)
 sentences = st.lists(words, max_size=12).map(" ".join)
 
 
-def drawn(what: Renderable, width: int) -> list[str]:
-    return ["".join(text for text, _ in line) for line in what.lines(width)]
+def drawn(what: RenderableType, width: int) -> list[str]:
+    return Screen(width=width, has_colours=False).rendered(what).split("\n")
 
 
 def without_space(text: str) -> str:
@@ -22,7 +25,7 @@ def without_space(text: str) -> str:
 @given(sentences, st.integers(4, 130))
 def test_text_is_wrapped_within_the_width_without_loss(text: str, width: int) -> None:
     lines = wrapped(text, width)
-    assert all(columns_of(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     assert without_space("".join(lines)) == without_space(text)
 
 
@@ -30,7 +33,7 @@ def test_text_is_wrapped_within_the_width_without_loss(text: str, width: int) ->
 def test_table_fits_into_the_width_without_loss(rows: list[tuple[str, str, str]], width: int) -> None:
     columns = [Column(title="Node"), Column(title="What is wrong", wraps=True), Column(title="In all", right=True)]
     lines = drawn(Table(columns=columns, rows=[[Text(cell) for cell in row] for row in rows]), width)
-    assert all(columns_of(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     shown = sorted(without_space("".join(lines)))
     for cell in (cell for row in rows for cell in row):
         assert set(without_space(cell)) <= set(shown)
@@ -39,7 +42,7 @@ def test_table_fits_into_the_width_without_loss(rows: list[tuple[str, str, str]]
 @given(st.lists(st.tuples(words, sentences), min_size=1, max_size=5), st.integers(20, 130))
 def test_pairs_fit_into_the_width(rows: list[tuple[str, str]], width: int) -> None:
     lines = drawn(Pairs(rows=[(Text(name), Text(value)) for name, value in rows]), width)
-    assert all(columns_of(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
 
 
 WIDE = Table(

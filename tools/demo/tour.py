@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from rich.console import RenderableType
+
 from tools.demo.deployed_cluster import DeployedCluster
-from trainium_cli.layout import Renderable
 from trainium_cli.terminal import Screen, pairs, table
 from trainium_wire.node_record import NodeRecord
 
@@ -19,7 +20,7 @@ def show_cluster(screen: Screen, cluster: DeployedCluster) -> None:
         screen.print(drawn)
 
 
-def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Renderable]]:
+def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, RenderableType]]:
     yield "Network", table(["What", "Id", "How it is"], _network(cluster), wrapping=["How it is"])
     yield (
         "Rules of the security groups",

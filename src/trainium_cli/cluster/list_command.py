@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
+from rich.text import Text
 
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.completion_values import complete_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options
-from trainium_cli.layout import Table, Text
+from trainium_cli.layout import Table
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.catalog.catalog import Catalog, builtin_catalog

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import click
+from rich.console import Group
+from rich.text import Text
 
 from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
-from trainium_cli.layout import Group, Table, Text
+from trainium_cli.layout import Table
 from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.explanations.known_errors import KnownError, known_error
@@ -162,7 +164,7 @@ def nodes_table(report: NodesReport) -> Group:
     ]
     columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "What is wrong")
     drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("What is wrong",)), Text("")] if rows else []
-    return Group([*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}")])
+    return Group(*[*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}")])
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:
@@ -182,7 +184,7 @@ def checks_table(node: NodeStatus) -> Group:
     title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
     problem = [Text(node.problem)] if node.problem else []
     drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
-    return Group([Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else [])])
+    return Group(*[Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else [])])
 
 
 def _outcome(check: Check) -> Text:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from trainium_cli.layout import Pairs, Text
+from rich.text import Text
+
+from trainium_cli.layout import Pairs
 from trainium_cli.terminal import console, say
 from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
 from trainium_core.assess.observed import Comparison

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
+from rich.text import Text
 
-from trainium_cli.layout import Pairs, Text
+from trainium_cli.layout import Pairs
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import console, echo, say

@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import click
+from rich.text import Text
 
 from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.layout import Text
 from trainium_cli.lazy_group import CommandGroup, refuse_options_before_subcommand
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan.capacity_buy_command import buy

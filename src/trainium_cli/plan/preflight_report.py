@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from trainium_cli.layout import Table, Text
+from rich.text import Text
+
+from trainium_cli.layout import Table
 from trainium_cli.terminal import console, table
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict

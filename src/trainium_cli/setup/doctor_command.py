@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from rich.text import Text
 
 from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, tool_path
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
-from trainium_cli.layout import Text
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
