@@ -1,8 +1,8 @@
-"""Trains a small language model on the bytes of a novel, data-parallel, and continues where it stopped.
+"""Trains a small language model on the bytes of a novel, data-parallel, and resumes from its newest checkpoint.
 
-    python train.py                                  one process
-    torchrun --nproc_per_node=2 train.py             two, on this machine
-    trn run train.py --source examples/lm            one per logical NeuronCore, on every node of the cluster
+    python examples/lm/train.py                         one process
+    torchrun --nproc_per_node=2 examples/lm/train.py    two processes on this machine
+    trn run train.py --source examples/lm               one process per logical NeuronCore, on every node of the cluster
 
 docs/guides/example-lm.md explains the lines that differ from CUDA.
 """
@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # imported after init_process_group, its defaults would keep the group alive forever
+import torch.distributed.nn  # If imported after init_process_group, its default arguments would keep the group alive.
 from model import LanguageModel
 from torch import Tensor
 
@@ -36,7 +36,7 @@ RANK = int(os.environ.get("RANK", "0"))  # as torchrun sets them
 PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
 
 COLLECTING = os.environ.get("NEURON_EXTRACT_GRAPHS_ONLY") == "1"
-"""Whether neuron_parallel_compile collects graphs. All numbers are zeros then, so none is compared or saved."""
+"""Whether neuron_parallel_compile collects graphs. All results are then zeros, and must not be compared or saved."""
 
 CHECKPOINT_NAME = "step-{:08d}"
 STATE_FILE = "state.pt"
@@ -54,7 +54,7 @@ def main() -> None:
     device = torch_xla.device() if kind == "xla" else torch.device(kind)
 
     data = read_data(options)
-    torch.manual_seed(options.seed)  # the same first weights in every process
+    torch.manual_seed(options.seed)  # the same initial weights in every process
     shape = {name: getattr(options, name) for name in ("context", "width", "layers", "heads")}
     model = LanguageModel(**shape).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    """Parse the options. The default folders are those of the job on a cluster or in SageMaker, else in this one."""
+    """Parse the options. Default folders: those of the job on a cluster or in SageMaker, else in the working one."""
 
     def folder(*variables: str, default: str) -> Path:
         return Path(next((os.environ[name] for name in variables if name in os.environ), default))
@@ -140,7 +140,7 @@ def read_options() -> argparse.Namespace:
 
 
 def refuse(reason: str) -> NoReturn:
-    """Exit without a traceback. Running threads of gloo may abort Python at its exit."""
+    """Exit without a traceback. Ends the process group first, because threads of gloo may abort Python at exit."""
     if dist.is_initialized():
         dist.destroy_process_group()
     sys.exit(f"train.py: {reason}")
@@ -158,18 +158,18 @@ def remember_notice(_signal: int, _frame: FrameType | None) -> None:
     notice_received = True
 
 
-def find_kind_of_device(wanted: str) -> str:
-    """The type of device. Needs no index, because the runtime gives each process its own NeuronCore."""
+def find_kind_of_device(requested: str) -> str:
+    """The type of device, without an index: the runtime assigns one NeuronCore to each process."""
     accelerator = torch.accelerator.current_accelerator()
-    native = accelerator is not None and accelerator.type == "neuron"
-    found = {"neuron": native, "xla": torch_xla is not None, "cpu": True}
-    if wanted == "auto":
-        wanted = next(kind for kind, is_there in found.items() if is_there)
-        if wanted == "cpu" and Path("/dev/neuron0").exists() and RANK == 0:
-            print("this machine has Neuron devices, but this Python has no PyTorch for them: on the CPU", flush=True)
-    if not found[wanted]:
-        refuse(f"there is no device {wanted} for this Python's PyTorch")
-    return wanted
+    is_native = accelerator is not None and accelerator.type == "neuron"
+    available = {"neuron": is_native, "xla": torch_xla is not None, "cpu": True}
+    if requested == "auto":
+        requested = next(kind for kind, is_available in available.items() if is_available)
+        if requested == "cpu" and Path("/dev/neuron0").exists() and RANK == 0:
+            print("on the CPU: the machine has Neuron devices, but this PyTorch does not support them", flush=True)
+    if not available[requested]:
+        refuse(f"PyTorch in this Python has no device {requested}")
+    return requested
 
 
 def read_data(options: argparse.Namespace) -> Tensor:
@@ -196,7 +196,7 @@ def batch_of(step: int, data: Tensor, options: argparse.Namespace) -> tuple[Tens
 
 
 def average(tensors: list[Tensor]) -> None:
-    """Replace each tensor by its mean over all processes, by one exchange."""
+    """Replace each tensor by its mean over all processes, with one all-reduce."""
     if PROCESSES == 1:
         return
     flat = torch.cat([tensor.flatten() for tensor in tensors])
@@ -207,7 +207,7 @@ def average(tensors: list[Tensor]) -> None:
 
 
 def save_checkpoint(folder: Path, step: int, settings: dict[str, float], model: Any, optimizer: Any) -> None:
-    """Write a checkpoint into a new folder, which is renamed when it is complete and on the disk."""
+    """Write a checkpoint into a temporary folder, and rename the folder when it is complete and on the disk."""
     place = folder / CHECKPOINT_NAME.format(step)
     if place.exists():
         return
@@ -225,7 +225,7 @@ def save_checkpoint(folder: Path, step: int, settings: dict[str, float], model: 
 
 
 def sync_folder(folder: Path) -> None:
-    """Write a folder to the disk, and with it the names of new files in it."""
+    """Flush a folder to the disk, with the names of new files in it."""
     descriptor = os.open(folder, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)
@@ -240,7 +240,7 @@ def on_cpu(state: Any) -> Any:
 
 
 def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, optimizer: Any) -> int:
-    """Load the checkpoint that `trn run` names, else the newest one. Returns its step; 0 without a checkpoint."""
+    """Load the checkpoint in TRN_RESUME_FROM, else the newest one. Returns its step, or 0 if there is no checkpoint."""
     named = os.environ.get("TRN_RESUME_FROM")
     place = Path(named) if named else max(options.checkpoints.glob("step-*"), default=None)
     if place is None:
@@ -258,7 +258,7 @@ def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, 
 
 
 def check_processes(step: int, device: torch.device) -> None:
-    """Refuse to train unless all processes take part from the same step: averaging would not fail otherwise."""
+    """Refuse to train unless all processes take part, from the same step. Averaging itself would not raise an error."""
     if PROCESSES == 1:
         return
     present = torch.ones(1).to(device)
@@ -271,7 +271,7 @@ def check_processes(step: int, device: torch.device) -> None:
     if latest != earliest:
         refuse(f"some process resumes after step {latest}, another after step {earliest}")
     if device.type == "xla":
-        torch_xla.sync()  # otherwise the graph of step 1 would include these exchanges, and be compiled separately
+        torch_xla.sync()  # Otherwise the graph of the first step would include these all-reduces.
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Trains a classifier of bytes. docs/guides/port-a-script.md ports this script from GPUs to Trainium."""
+"""Trains a classifier of bytes. docs/guides/port-a-script.md describes its port from GPUs to Trainium."""
 
 import argparse
 import os
@@ -16,19 +16,19 @@ RANK = int(os.environ.get("RANK", "0"))
 PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def examples(file: str, most: int) -> TensorDataset:
-    """Each byte of a file with the bytes before it."""
-    text = torch.tensor(list(Path(file).read_bytes()[:most]))
+def read_examples(file: str, max_bytes: int) -> TensorDataset:
+    """Each byte of a file, with the bytes before it."""
+    text = torch.tensor(list(Path(file).read_bytes()[:max_bytes]))
     windows = text.unfold(0, CONTEXT + 1, 1)
     return TensorDataset(windows[:, :-1], windows[:, -1])
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("--data", default=str(TEXT))
-    options.add_argument("--bytes", type=int, default=20_000)
-    options.add_argument("--batch", type=int, default=256)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", default=str(TEXT))
+    parser.add_argument("--bytes", type=int, default=20_000)
+    parser.add_argument("--batch", type=int, default=256)
+    options = parser.parse_args()
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if PROCESSES > 1:
@@ -43,9 +43,9 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     scaler = torch.amp.GradScaler("cuda", enabled=device.type == "cuda")
 
-    data = examples(given.data, given.bytes)
+    data = read_examples(options.data, options.bytes)
     sampler = DistributedSampler(data) if PROCESSES > 1 else None
-    loader = DataLoader(data, batch_size=given.batch, shuffle=sampler is None, sampler=sampler)
+    loader = DataLoader(data, batch_size=options.batch, shuffle=sampler is None, sampler=sampler)
     right = torch.zeros((), dtype=torch.int64, device=device)
     for step, (before, byte) in enumerate(loader, start=1):
         before, byte = before.to(device), byte.to(device)

@@ -1,7 +1,7 @@
 """Serve a model with vLLM, and measure it with vLLM's own load generator.
 
-It starts `vllm serve`, waits until the server is ready, runs `vllm bench serve` at each concurrency, and ends the
-server. The result files are for `trn bench`, which imports them. Options of the server follow `--`:
+Starts `vllm serve`, waits until the server is ready, runs `vllm bench serve` at each concurrency, and ends the server.
+`trn bench` imports the result files. Options of the server follow `--`:
 
     python serve.py --model Qwen/Qwen3-0.6B --concurrency 1 8 -- --tensor-parallel-size 4 --max-model-len 4096
 """
@@ -30,26 +30,38 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 8, 32], help="requests at the same time")
-    parser.add_argument("--requests", type=int, default=400, help="per concurrency; an interval of p99 needs 368")
+    parser.add_argument("--requests", type=int, default=400, help="per concurrency; p99 needs 368 for an interval")
     parser.add_argument("--input-tokens", type=int, default=1500)
     parser.add_argument("--output-tokens", type=int, default=250)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--start-minutes", type=float, default=90, help="for the start, with compilation")
+    parser.add_argument("--start-minutes", type=float, default=90, help="time limit of the start, with compilation")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("TRN_OUTPUT_DIR", "results")))
     parser.add_argument("server", nargs="*", help="options of `vllm serve`, after --")
     return parser.parse_args()
 
 
 def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float) -> float:
-    """Returns the seconds that the server took. Raises ServeError if it ends, or is not ready in time."""
+    """Wait until the server is ready.
+
+    Args:
+        server: The process of the server.
+        port: Its port.
+        seconds: The time limit.
+
+    Returns:
+        The seconds until the server was ready.
+
+    Raises:
+        ServeError: The server ended, or was not ready in time.
+    """
     start = time.monotonic()
     reported = start
     while True:
         if server.poll() is not None:
             raise ServeError(f"vllm serve ended with {server.returncode} before it was ready; its output is above.")
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
-                if answer.status == 200:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as response:
+                if response.status == 200:
                     return time.monotonic() - start
         except (urllib.error.URLError, OSError):
             pass
@@ -63,9 +75,13 @@ def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float)
 
 
 def measure(options: argparse.Namespace, concurrency: int) -> None:
-    """Run one load, after a round of warm-up requests. Raises ServeError if it fails."""
+    """Run `vllm bench serve` at one concurrency, after warm-up requests.
+
+    Raises:
+        ServeError: It failed, or wrote no result file.
+    """
     file = f"vllm-bench-concurrency-{concurrency}.json"
-    load = {
+    arguments = {
         "--backend": "openai",
         "--base-url": f"http://127.0.0.1:{options.port}",
         "--model": options.model,
@@ -82,9 +98,9 @@ def measure(options: argparse.Namespace, concurrency: int) -> None:
         "--result-filename": file,
     }
     command = ["vllm", "bench", "serve", "--ignore-eos", "--disable-tqdm", "--save-result", "--save-detailed"]
-    ended = subprocess.run([*command, *(str(part) for pair in load.items() for part in pair)], check=False)
-    if ended.returncode != 0 or not (options.results / file).is_file():
-        raise ServeError(f"vllm bench serve ended with {ended.returncode} at concurrency {concurrency}.")
+    completed = subprocess.run([*command, *(str(part) for pair in arguments.items() for part in pair)], check=False)
+    if completed.returncode != 0 or not (options.results / file).is_file():
+        raise ServeError(f"vllm bench serve ended with {completed.returncode} at concurrency {concurrency}.")
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
-"""Trains examples/lm on two nodes with submitit, from a folder on a file system that all nodes share.
+"""Trains examples/lm on two nodes with submitit. Run it in its folder, on a file system that all nodes share.
 
     pip install submitit
     python train_submitit.py --steps 500
 
-Before its time limit, and after the loss of a node, the job is queued again and continues from its newest checkpoint.
+Before its time limit, and after the loss of a node, the job is queued again and resumes from its newest checkpoint.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parent
 
 
 class Training(submitit.helpers.Checkpointable):
-    """One task for each node. A job that is queued again is called with the same arguments."""
+    """One task on each node. A job that is queued again gets the same arguments."""
 
     def __call__(self, *arguments: str) -> None:
         job = submitit.JobEnvironment().job_id

@@ -25,7 +25,12 @@ PROGRESS = re.compile(r"^TRN step=(\d+) loss=(\d+\.\d+) tokens=(\d+)((?: \w+=\S+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A folder in which the example is trained any number of times by this many processes."""
+    """Trains the example in a folder, any number of times.
+
+    Attributes:
+        folder: The working directory.
+        processes: The number of processes.
+    """
 
     folder: Path
     processes: int = 1
@@ -35,9 +40,13 @@ class Job:
         return [str(SCRIPT), *(word for name, value in values.items() for word in (f"--{name}", str(value)))]
 
     def start(
-        self, *, environment: dict[str, str] | None = None, of_rank_0: dict[str, str] | None = None, **options: int
+        self,
+        *,
+        environment: dict[str, str] | None = None,
+        rank_0_environment: dict[str, str] | None = None,
+        **options: int,
     ) -> "list[subprocess.Popen[str]]":
-        """One process per rank, with the variables that torchrun sets."""
+        """Start one process per rank, with the variables that torchrun sets."""
         self.folder.mkdir(exist_ok=True)
         port = free_port()
         common = {
@@ -56,7 +65,7 @@ class Job:
                     **common,
                     "RANK": str(rank),
                     "WORLD_SIZE": str(self.processes),
-                    **(of_rank_0 or {} if rank == 0 else {}),
+                    **(rank_0_environment or {} if rank == 0 else {}),
                 },
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -68,8 +77,8 @@ class Job:
     def run(self, *, environment: dict[str, str] | None = None, **options: int) -> "Run":
         return finish(self.start(environment=environment, **options))
 
-    def interrupt(self, by: signal.Signals, after_step: int) -> "Run":
-        """Send a signal to the last rank when rank 0 has printed this step, long before the last one."""
+    def interrupt(self, number: signal.Signals, after_step: int) -> "Run":
+        """Send a signal to the last rank when rank 0 has printed a step, long before the last step."""
         processes = self.start()
         output = processes[0].stdout
         assert output is not None
@@ -80,7 +89,7 @@ class Job:
             line = output.readline()
             assert line, read
             read += line
-        processes[-1].send_signal(by)
+        processes[-1].send_signal(number)
         run = finish(processes)
         return Run(codes=run.codes, outputs=[read + run.outputs[0], *run.outputs[1:]])
 
@@ -94,7 +103,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The output by rank."""
+    """The exit codes and the outputs, by rank."""
 
     codes: list[int]
     outputs: list[str]
@@ -123,7 +132,7 @@ def torch_is_there() -> None:
 
 
 @pytest.fixture(scope="module")
-def by_one(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained_by_one(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """One process, never interrupted."""
     job = Job(folder=tmp_path_factory.mktemp("one"))
     run = job.run()
@@ -132,7 +141,7 @@ def by_one(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 @pytest.fixture(scope="module")
-def by_two(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained_by_two(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """Two processes of torchrun, never interrupted."""
     job = Job(folder=tmp_path_factory.mktemp("two"), processes=2)
     launcher = [TORCH_PYTHON, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
@@ -143,35 +152,35 @@ def by_two(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(job=job, run=Run(codes=[0], outputs=[done.stdout]))
 
 
-@pytest.fixture(params=["by_one", "by_two"])
+@pytest.fixture(params=["trained_by_one", "trained_by_two"])
 def trained(request: pytest.FixtureRequest) -> Trained:
     return request.getfixturevalue(request.param)
 
 
-def test_loss_decreases(by_one: Trained) -> None:
-    losses = [float(loss) for loss in by_one.run.losses.values()]
+def test_loss_decreases(trained_by_one: Trained) -> None:
+    losses = [float(loss) for loss in trained_by_one.run.losses.values()]
     uniform = 5.545  # ln 256: all bytes are equally likely.
     assert losses[0] == pytest.approx(uniform, abs=0.5)
     assert sum(losses[-10:]) / 10 < losses[0] / 2
 
 
-def test_every_step_is_reported_once_by_one_process(trained: Trained) -> None:
+def test_every_step_is_reported_once_by_rank_0(trained: Trained) -> None:
     lines = PROGRESS.findall(trained.run.outputs[0])
     assert [int(step) for step, *_ in lines] == list(range(1, STEPS + 1))
     assert {int(tokens) for _, _, tokens, _ in lines} == {SEQUENCES * OPTIONS["context"]}
 
 
-def test_node_reads_the_progress_lines(by_one: Trained) -> None:
+def test_node_reads_the_progress_lines(trained_by_one: Trained) -> None:
     progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # A line takes half a second.
-    for line in by_one.run.outputs[0].splitlines():
+    for line in trained_by_one.run.outputs[0].splitlines():
         progress.feed(0, line)
-    shown = progress.as_record()
-    assert (shown["step"], shown["loss"]) == (STEPS, float(by_one.run.losses[STEPS]))
-    assert (shown["steps_per_second"], shown["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
+    record = progress.as_record()
+    assert (record["step"], record["loss"]) == (STEPS, float(trained_by_one.run.losses[STEPS]))
+    assert (record["steps_per_second"], record["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
 
 
-def test_two_processes_compute_the_losses_of_one(by_one: Trained, by_two: Trained) -> None:
-    one, two = ([float(loss) for loss in trained.run.losses.values()] for trained in (by_one, by_two))
+def test_two_processes_compute_the_losses_of_one(trained_by_one: Trained, trained_by_two: Trained) -> None:
+    one, two = ([float(loss) for loss in trained.run.losses.values()] for trained in (trained_by_one, trained_by_two))
     # Sums in a different order differ in their last bits, and training amplifies the difference.
     assert two[:20] == pytest.approx(one[:20], abs=1e-4)
     assert two == pytest.approx(one, abs=0.05)
@@ -179,10 +188,10 @@ def test_two_processes_compute_the_losses_of_one(by_one: Trained, by_two: Traine
 
 def test_interrupted_training_ends_with_identical_weights(trained: Trained, tmp_path: Path) -> None:
     job = Job(folder=tmp_path / "job", processes=trained.job.processes)
-    shown = job.interrupt(signal.SIGUSR1, after_step=5)
-    saved = max(shown.losses)
-    assert shown.codes == [0] * job.processes, shown.outputs
-    assert f"stopped by SIGUSR1, saved after step {saved}" in shown.outputs[0]
+    notified = job.interrupt(signal.SIGUSR1, after_step=5)
+    saved = max(notified.losses)
+    assert notified.codes == [0] * job.processes, notified.outputs
+    assert f"stopped by SIGUSR1, saved after step {saved}" in notified.outputs[0]
     assert job.checkpoints()[-1] == f"step-{saved:08d}"
 
     killed = job.interrupt(signal.SIGKILL, after_step=saved + 15)
@@ -190,15 +199,15 @@ def test_interrupted_training_ends_with_identical_weights(trained: Trained, tmp_
     assert 0 not in killed.codes, killed.outputs
     assert min(killed.losses) == saved + 1
 
-    # As if it was killed during a later checkpoint.
-    torn = tmp_path / "job" / "checkpoints" / f".step-{STEPS:08d}.tmp"
-    torn.mkdir()
-    (torn / "state.pt").write_bytes(b"half")
+    # As if it was killed while it wrote a later checkpoint.
+    incomplete = tmp_path / "job" / "checkpoints" / f".step-{STEPS:08d}.tmp"
+    incomplete.mkdir()
+    (incomplete / "state.pt").write_bytes(b"half")
 
     finished = job.run()
     assert finished.codes == [0] * job.processes, finished.outputs
     assert 1 not in finished.losses
-    assert {**shown.losses, **killed.losses, **finished.losses} == trained.run.losses
+    assert {**notified.losses, **killed.losses, **finished.losses} == trained.run.losses
     assert job.weights == trained.job.weights
     assert job.checkpoints()[-1] == f"step-{STEPS:08d}"
 
@@ -209,26 +218,26 @@ def test_nothing_is_saved_while_graphs_are_collected(tmp_path: Path) -> None:
     assert [folder for folder in ("checkpoints", "outputs") if (job.folder / folder).exists()] == []
 
 
-def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(by_two: Trained, tmp_path: Path) -> None:
-    checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
+def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(trained_by_two: Trained, tmp_path: Path) -> None:
+    checkpoint = trained_by_two.job.folder / "checkpoints" / "step-00000100"
     run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)})
     assert run.codes == [0], run.outputs
     assert min(run.losses) == 101
-    assert float(run.losses[101]) == pytest.approx(float(by_two.run.losses[101]), abs=1e-4)
+    assert float(run.losses[101]) == pytest.approx(float(trained_by_two.run.losses[101]), abs=1e-4)
 
 
-def test_checkpoint_of_other_batches_is_refused(by_two: Trained, tmp_path: Path) -> None:
-    checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
+def test_checkpoint_of_other_batches_is_refused(trained_by_two: Trained, tmp_path: Path) -> None:
+    checkpoint = trained_by_two.job.folder / "checkpoints" / "step-00000100"
     run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)}, batch=SEQUENCES // 2)
     assert run.codes == [1]
     sentence = "step-00000100 was written with batch 8, this run has batch 4 (--batch times the number of processes)"
     assert run.outputs == [f"train.py: {sentence}\n"]
 
 
-def test_processes_at_different_steps_do_not_resume(by_two: Trained, tmp_path: Path) -> None:
-    # As on two nodes without a shared folder, when only the first one has a checkpoint.
-    checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
-    processes = Job(folder=tmp_path / "job", processes=2).start(of_rank_0={"TRN_RESUME_FROM": str(checkpoint)})
+def test_processes_at_different_steps_do_not_resume(trained_by_two: Trained, tmp_path: Path) -> None:
+    # As on two nodes without a shared folder, of which only the first has a checkpoint.
+    checkpoint = trained_by_two.job.folder / "checkpoints" / "step-00000100"
+    processes = Job(folder=tmp_path / "job", processes=2).start(rank_0_environment={"TRN_RESUME_FROM": str(checkpoint)})
     run = finish(processes)
     assert run.codes == [1, 1]
     assert "train.py: some process resumes after step 100, another after step 0" in run.outputs[1]
@@ -246,14 +255,14 @@ atexit.register(list_threads)
 
 
 @pytest.mark.parametrize("resumed_step", [0, 100], ids=["trained", "refused"])
-def test_no_gloo_thread_outlives_the_training(by_two: Trained, tmp_path: Path, resumed_step: int) -> None:
-    """A thread that releases a tensor while Python exits aborts it: pytorch/pytorch issue 190489."""
+def test_no_gloo_thread_outlives_the_training(trained_by_two: Trained, tmp_path: Path, resumed_step: int) -> None:
+    """A thread that releases a tensor while Python exits aborts the process: pytorch/pytorch issue 190489."""
     (tmp_path / "sitecustomize.py").write_text(LIST_THREADS)
-    checkpoint = by_two.job.folder / "checkpoints" / f"step-{resumed_step:08d}"
+    checkpoint = trained_by_two.job.folder / "checkpoints" / f"step-{resumed_step:08d}"
     processes = Job(folder=tmp_path / "job", processes=2).start(
         steps=2,
         environment={"PYTHONPATH": str(tmp_path)},
-        of_rank_0={"TRN_RESUME_FROM": str(checkpoint)} if resumed_step else {},
+        rank_0_environment={"TRN_RESUME_FROM": str(checkpoint)} if resumed_step else {},
     )
     run = finish(processes)
     assert run.codes == ([1, 1] if resumed_step else [0, 0]), run.outputs

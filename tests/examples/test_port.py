@@ -1,4 +1,4 @@
-"""examples/port, the script before and after its port to native PyTorch, trained on the CPU."""
+"""Training on the CPU with examples/port, before and after the port to native PyTorch."""
 
 import os
 import re
@@ -12,22 +12,22 @@ from tests.layout.repository import ROOT
 SCRIPTS = ROOT / "examples" / "port"
 
 
-def trained(script: str, *, processes: int = 1) -> int:
-    """The percentage of bytes that it predicted correctly."""
+def percent_correct(script: str, *, processes: int = 1) -> int:
+    """Train with a script. Returns the percentage of bytes that the model predicted correctly."""
     common = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
-    of_group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": str(processes)}
-    started = [
+    group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": str(processes)}
+    running = [
         subprocess.Popen(
             [TORCH_PYTHON, SCRIPTS / script, "--bytes", "6000", "--batch", str(128 // processes)],
-            env={**common, **of_group, "RANK": str(rank)} if processes > 1 else common,
+            env={**common, **group, "RANK": str(rank)} if processes > 1 else common,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
         for rank in range(processes)
     ]
-    printed = [process.communicate(timeout=TIMEOUT_SECONDS)[0] for process in started]
-    assert [process.returncode for process in started] == [0] * processes, printed
+    printed = [process.communicate(timeout=TIMEOUT_SECONDS)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * processes, printed
     found = re.search(r"^right: (\d+) of (\d+)$", printed[0], re.MULTILINE)
     assert found, printed
     return 100 * int(found[1]) // int(found[2])
@@ -35,4 +35,4 @@ def trained(script: str, *, processes: int = 1) -> int:
 
 @pytest.mark.parametrize(("script", "processes"), [("train.py", 1), ("train_native.py", 1), ("train_native.py", 2)])
 def test_script_learns_before_and_after_the_port(script: str, processes: int) -> None:
-    assert trained(script, processes=processes) >= 15
+    assert percent_correct(script, processes=processes) >= 15

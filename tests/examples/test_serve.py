@@ -1,6 +1,6 @@
-"""examples/serve with a stand-in for vLLM: its start, its end and its failures. No model is served here.
+"""examples/serve with a stand-in for vLLM: start, end and failures of the server. No model is served here.
 
-The options of `vllm bench serve` and its results were seen with vLLM itself on a CPU: docs/guides/example-serve.md.
+The options and results of `vllm bench serve` were tried with vLLM itself on a CPU: docs/guides/example-serve.md.
 """
 
 import json
@@ -21,11 +21,11 @@ from pathlib import Path
 
 here = Path(__file__).parent
 arguments = sys.argv[1:]
-given = dict(zip(arguments, arguments[1:]))
+options = dict(zip(arguments, arguments[1:]))
 if arguments[0] == "bench":
     if os.environ.get("FAIL") == "bench":
         sys.exit(3)
-    Path(given["--result-dir"], given["--result-filename"]).write_text(json.dumps(given))
+    Path(options["--result-dir"], options["--result-filename"]).write_text(json.dumps(options))
     sys.exit()
 if os.environ.get("FAIL") == "serve":
     sys.exit(7)
@@ -37,7 +37,7 @@ class Health(BaseHTTPRequestHandler):
         self.send_response(200 if ready else 503)
         self.end_headers()
 
-HTTPServer(("127.0.0.1", int(given["--port"])), Health).serve_forever()
+HTTPServer(("127.0.0.1", int(options["--port"])), Health).serve_forever()
 """
 
 
@@ -50,7 +50,7 @@ def vllm(tmp_path: Path) -> Path:
     return program
 
 
-def served(vllm: Path, results: Path, *options: str, fail: str = "") -> subprocess.CompletedProcess[str]:
+def run_serve(vllm: Path, results: Path, *options: str, fail: str = "") -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{vllm.parent}:{os.environ['PATH']}", "FAIL": fail, "TRN_OUTPUT_DIR": str(results)}
     command = [sys.executable, ROOT / "examples/serve/serve.py", "--model", "m", "--port", free_port(), *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -63,7 +63,7 @@ def is_running(vllm: Path) -> bool:
 
 def test_each_concurrency_has_a_result_and_the_server_ends(vllm: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    run = served(vllm, results, "--concurrency", "1", "4", "--", "--tensor-parallel-size", "4")
+    run = run_serve(vllm, results, "--concurrency", "1", "4", "--", "--tensor-parallel-size", "4")
     assert run.returncode == 0, run.stderr
     assert [line for line in run.stdout.splitlines() if line.startswith("TRN")] == ["TRN step=1", "TRN step=2"]
     loads = [json.loads((results / f"vllm-bench-concurrency-{number}.json").read_text()) for number in (1, 4)]
@@ -81,7 +81,7 @@ def test_each_concurrency_has_a_result_and_the_server_ends(vllm: Path, tmp_path:
     ],
 )
 def test_failure_is_reported_and_the_server_ends(vllm: Path, tmp_path: Path, fail: str, reason: str) -> None:
-    run = served(vllm, tmp_path, "--start-minutes", "0.05", fail=fail)
+    run = run_serve(vllm, tmp_path, "--start-minutes", "0.05", fail=fail)
     assert run.returncode == 1
     assert reason in run.stderr
     if fail != "serve":

@@ -1,4 +1,4 @@
-"""examples/slurm, with stand-ins of srun and torchrun: it needs the profile of the nodes and nothing else."""
+"""examples/slurm with stand-ins for srun and torchrun, and nothing else of this package."""
 
 import os
 import shutil
@@ -30,9 +30,9 @@ def test_batch_script_starts_torchrun_once_on_each_node(tmp_path: Path) -> None:
     (tmp_path / ".bash_profile").write_text(f"PATH={tmp_path}:$PATH\n")
     environment = {"PATH": f"{tmp_path}:{os.defpath}", "HOME": str(tmp_path), "SLURM_JOB_ID": "7"}
     command = ["bash", "train.sbatch", "--steps", "5"]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    completed = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     checkpoints = f"{folder}/checkpoints/7"
-    assert ran.stdout.splitlines() == [
+    assert completed.stdout.splitlines() == [
         f"--nnodes=2 --node_rank={rank} --nproc_per_node=32 --master_addr=10.0.0.7 --master_port=41000 "
         f"../lm/train.py --checkpoints {checkpoints} --outputs {checkpoints}/outputs --steps 5"
         for rank in (0, 1)
