@@ -75,7 +75,7 @@ class Job:
         ]
 
     def run(self, *, environment: dict[str, str] | None = None, **options: int) -> "Run":
-        return finish(self.start(environment=environment, **options))
+        return finish(self.start(environment=environment, rank_0_environment=None, **options))
 
     def interrupt(self, number: signal.Signals, after_step: int) -> "Run":
         """Send a signal to the last rank when rank 0 has printed a step, long before the last step."""
