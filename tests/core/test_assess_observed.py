@@ -24,18 +24,18 @@ def train(model, batches):
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Assessment:
+def assessment(tmp_path: Path) -> Assessment:
     (tmp_path / "train.py").write_text(CODE)
     return assess([tmp_path / "train.py"])
 
 
-def test_counters_are_compared_with_findings(found: Assessment) -> None:
+def test_counters_are_compared_with_findings(assessment: Assessment) -> None:
     observed = Observed(
         processes=1,
         fallbacks={"aten::_local_scalar_dense": 7, "aten::nonzero.out": 4, "aten::linalg_qr": 1, "aten::erfinv": 1},
         errors={"NCC_EVRF061": 1},
     )
-    shown = as_json(compared(found, [observed], ["native", "xla"]), "job-1", "trainium")
+    shown = as_json(compared(assessment, [observed], ["native", "xla"]), "job-1", "trainium")
     assert shown["predicted_and_seen"]["S01"] == ["aten::_local_scalar_dense on the CPU"]
     assert shown["predicted_and_seen"]["S03"] == ["aten::nonzero.out on the CPU"]
     assert "O05" in shown["predicted_not_seen"]
@@ -47,19 +47,19 @@ def test_counters_are_compared_with_findings(found: Assessment) -> None:
     assert "C02" in shown["not_counted"]
 
 
-def test_recompilations_are_seen_with_their_reason(found: Assessment) -> None:
+def test_recompilations_are_seen_with_their_reason(assessment: Assessment) -> None:
     observed = Observed(processes=1, compiled=40, reasons={"tensor 'x' size mismatch": 39})
-    seen = compared(found, [observed], ["native"]).seen
+    seen = compared(assessment, [observed], ["native"]).seen
     assert seen["S03"] == ["40 graphs compiled, for example because: tensor 'x' size mismatch"]
 
 
-def test_first_graphs_do_not_count_as_recompilation(found: Assessment) -> None:
-    assert compared(found, [Observed(processes=1, compiled=2)], ["native"]).seen == {}
+def test_first_graphs_do_not_count_as_recompilation(assessment: Assessment) -> None:
+    assert compared(assessment, [Observed(processes=1, compiled=2)], ["native"]).seen == {}
 
 
-def test_equal_counters_of_two_nodes_count_once(found: Assessment) -> None:
-    one = Observed(processes=1, fallbacks={"aten::erfinv": 1})
-    assert len(compared(found, [one, one], ["native"]).not_predicted) == 1
+def test_equal_counters_of_two_nodes_count_once(assessment: Assessment) -> None:
+    counters = Observed(processes=1, fallbacks={"aten::erfinv": 1})
+    assert len(compared(assessment, [counters, counters], ["native"]).not_predicted) == 1
 
 
 def test_counted_rules_exist() -> None:

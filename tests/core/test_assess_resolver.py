@@ -89,7 +89,7 @@ def test_harmless_code_has_no_findings(source: str, tmp_path: Path) -> None:
 
 
 def test_function_of_another_module_is_resolved(tmp_path: Path) -> None:
-    found = assessment_of(
+    assessment = assessment_of(
         tmp_path,
         {
             "lib/arrays.py": "import numpy as np\ndef boxes():\n    return np.zeros(3)",
@@ -99,11 +99,11 @@ def test_function_of_another_module_is_resolved(tmp_path: Path) -> None:
             "b.py": "import torch\nfrom lib import made\ndef f(x):\n    return x[made() > 0]",
         },
     )
-    assert [Path(finding.path).name for finding in found.findings if finding.rule == "S03"] == ["b.py"]
+    assert [Path(finding.path).name for finding in assessment.findings if finding.rule == "S03"] == ["b.py"]
 
 
 def test_base_class_of_another_module_is_resolved(tmp_path: Path) -> None:
-    found = assessment_of(
+    assessment = assessment_of(
         tmp_path,
         {
             "base.py": "import torch\nclass Base(torch.nn.Module):\n    pass",
@@ -111,7 +111,7 @@ def test_base_class_of_another_module_is_resolved(tmp_path: Path) -> None:
             "        return x + torch.arange(3)",
         },
     )
-    assert [finding.rule for finding in found.findings] == ["O15"]
+    assert [finding.rule for finding in assessment.findings] == ["O15"]
 
 
 def test_finding_of_one_line_is_reported_once(tmp_path: Path) -> None:

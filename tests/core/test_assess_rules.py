@@ -34,8 +34,8 @@ def test_library_is_found_as_import_and_as_requirement(rule: Rule, tmp_path: Pat
     names = [name for name, found_rule in libraries().by_distribution.items() if found_rule is rule]
     (tmp_path / "requirements.txt").write_text("\n".join(f"{name}==1.0" for name in names))
     (tmp_path / "code.py").write_text("\n".join(f"import {name}" for name in modules))
-    found = [finding for finding in assess([tmp_path]).findings if finding.rule == rule.id]
-    assert len(found) == len(names) + len(modules)
+    findings = [finding for finding in assess([tmp_path]).findings if finding.rule == rule.id]
+    assert len(findings) == len(names) + len(modules)
 
 
 @pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.id)

@@ -14,13 +14,13 @@ from trainium_core.assess.rules import Rule, Severity, rules
 
 
 def notebook(*cells: str) -> str:
-    made = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
-    return json.dumps({"cells": [{"cell_type": "markdown", "source": "import torch.cuda"}, *made], "nbformat": 4})
+    code = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    return json.dumps({"cells": [{"cell_type": "markdown", "source": "import torch.cuda"}, *code], "nbformat": 4})
 
 
 def places(folder: Path, files: Mapping[str, str | bytes]) -> list[tuple[str, str]]:
-    found = assessment_of(folder, files)
-    return [(finding.rule, finding.place.removeprefix(f"{folder}/")) for finding in found.findings]
+    assessment = assessment_of(folder, files)
+    return [(finding.rule, finding.place.removeprefix(f"{folder}/")) for finding in assessment.findings]
 
 
 def test_notebook_is_read_by_cell_with_shared_names(tmp_path: Path) -> None:
@@ -32,9 +32,9 @@ def test_notebook_is_read_by_cell_with_shared_names(tmp_path: Path) -> None:
 
 
 def test_broken_notebook_cell_is_named_and_others_are_read(tmp_path: Path) -> None:
-    found = assessment_of(tmp_path, {"a.ipynb": notebook("def f(:", "import torch\ntorch.cuda.synchronize()")})
-    assert [finding.rule for finding in found.findings] == ["C04"]
-    assert "cell 1 is not Python" in str(found.unreadable[0])
+    assessment = assessment_of(tmp_path, {"a.ipynb": notebook("def f(:", "import torch\ntorch.cuda.synchronize()")})
+    assert [finding.rule for finding in assessment.findings] == ["C04"]
+    assert "cell 1 is not Python" in str(assessment.unreadable[0])
 
 
 def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
 )
 def test_library_is_found_in_requirements(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    found = [finding for finding in assess([tmp_path]).findings if finding.rule == "L-flash-attn"]
-    assert len(found) == 1
-    line = text.splitlines()[found[0].line - 1]
-    assert "flash" in line[found[0].column - 1 :][:6].lower()
+    findings = [finding for finding in assess([tmp_path]).findings if finding.rule == "L-flash-attn"]
+    assert len(findings) == 1
+    line = text.splitlines()[findings[0].line - 1]
+    assert "flash" in line[findings[0].column - 1 :][:6].lower()
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str
     ],
 )
 def test_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
-    found = assessment_of(tmp_path, {"a.py": source})
-    assert [finding.rule for finding in found.findings] == [rule]
+    assessment = assessment_of(tmp_path, {"a.py": source})
+    assert [finding.rule for finding in assessment.findings] == [rule]
     assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
 
 
 def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
-    found = assessment_of(
+    assessment = assessment_of(
         tmp_path,
         {
             "a.py": "import os, numpy, own, strange\nimport strange.more",
@@ -116,7 +116,7 @@ def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
             "requirements.txt": "odd-one==1\n",
         },
     )
-    assert {name: place.removeprefix(f"{tmp_path}/") for name, place in found.unknown.items()} == {
+    assert {name: place.removeprefix(f"{tmp_path}/") for name, place in assessment.unknown.items()} == {
         "odd-one": "requirements.txt:1",
         "strange": "a.py:1",
     }
@@ -139,20 +139,22 @@ def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
 def test_unreadable_file_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     (tmp_path / "good.py").write_text("import torch\ntorch.cuda.synchronize()\n")
-    found = assess([tmp_path])
-    assert [says in str(problem) for problem in found.unreadable] == [True]
-    assert [finding.rule for finding in found.findings] == ["C04"]
-    assert "1 file not fully read" in found.verdict("native")
+    assessment = assess([tmp_path])
+    assert [says in str(problem) for problem in assessment.unreadable] == [True]
+    assert [finding.rule for finding in assessment.findings] == ["C04"]
+    assert "1 file not fully read" in assessment.verdict("native")
 
 
 def test_deep_expression_is_read_or_named(tmp_path: Path) -> None:
-    found = assessment_of(tmp_path, {"a.py": "x = " + "-" * 3000 + "1\n", "b.py": "x = " + "+".join("a" * 20000)})
-    assert all("deep" in str(problem) or "parsed" in str(problem) for problem in found.unreadable)
+    assessment = assessment_of(tmp_path, {"a.py": "x = " + "-" * 3000 + "1\n", "b.py": "x = " + "+".join("a" * 20000)})
+    assert all("deep" in str(problem) or "parsed" in str(problem) for problem in assessment.unreadable)
 
 
 def test_installed_and_hidden_folders_are_skipped(tmp_path: Path) -> None:
-    found = assessment_of(tmp_path, {"node_modules/a.py": "x", ".git/a.py": "x", "venv/a.py": "x", "b.py": "x = 1"})
-    assert found.files == 1
+    assessment = assessment_of(
+        tmp_path, {"node_modules/a.py": "x", ".git/a.py": "x", "venv/a.py": "x", "b.py": "x = 1"}
+    )
+    assert assessment.files == 1
 
 
 def test_comment_with_reason_ignores_a_finding(tmp_path: Path) -> None:
@@ -164,24 +166,24 @@ def test_comment_with_reason_ignores_a_finding(tmp_path: Path) -> None:
         "torch.load(\n    'x',\n)  # trn: ignore[C09, C04] made on a CPU\n"
         "import flash_attn  # trn: ignore[flash-attn] only on GPUs\n"
     )
-    found = assessment_of(tmp_path, {"a.py": source})
-    assert [(finding.rule, finding.line) for finding in found.counted()] == [("C04", 3)]
-    assert [(finding.rule, finding.reason) for finding in found.ignored] == [
+    assessment = assessment_of(tmp_path, {"a.py": source})
+    assert [(finding.rule, finding.line) for finding in assessment.counted()] == [("C04", 3)]
+    assert [(finding.rule, finding.reason) for finding in assessment.ignored] == [
         ("C04", "a guard is above"),
         ("C09", "made on a CPU"),
         ("L-flash-attn", "only on GPUs"),
     ]
-    assert [(comment.line, "a reason" in comment.message) for comment in found.comments] == [(3, True), (4, False)]
+    assert [(comment.line, "a reason" in comment.message) for comment in assessment.comments] == [(3, True), (4, False)]
 
 
 def test_comment_in_text_file_ignores_a_finding(tmp_path: Path) -> None:
-    found = assessment_of(tmp_path, {"requirements.txt": "flash-attn  # trn: ignore[flash-attn] only on GPUs\n"})
-    assert [finding.reason for finding in found.findings] == ["only on GPUs"]
+    assessment = assessment_of(tmp_path, {"requirements.txt": "flash-attn  # trn: ignore[flash-attn] only on GPUs\n"})
+    assert [finding.reason for finding in assessment.findings] == ["only on GPUs"]
 
 
 def test_columns_count_characters(tmp_path: Path) -> None:
-    (one,) = assessment_of(tmp_path, {"a.py": "import torch\n'äöü', torch.cuda.synchronize()"}).findings
-    assert (one.line, one.column, one.end_column) == (2, 8, 30)
+    (finding,) = assessment_of(tmp_path, {"a.py": "import torch\n'äöü', torch.cuda.synchronize()"}).findings
+    assert (finding.line, finding.column, finding.end_column) == (2, 8, 30)
 
 
 WORDS = [
@@ -205,10 +207,10 @@ def is_inside(text: str, line: int, column: int) -> bool:
 def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(text.encode())
-    found = assess_file(path, project_of([path]))
-    assert all(problem.line <= text.count("\n") + text.count("\r") + 2 for problem in found.unreadable)
-    assert all(is_inside(text, finding.line, finding.column) for finding in found.findings)
-    assert all(is_inside(text, finding.end_line, finding.end_column) for finding in found.findings)
+    file_findings = assess_file(path, project_of([path]))
+    assert all(problem.line <= text.count("\n") + text.count("\r") + 2 for problem in file_findings.unreadable)
+    assert all(is_inside(text, finding.line, finding.column) for finding in file_findings.findings)
+    assert all(is_inside(text, finding.end_line, finding.end_column) for finding in file_findings.findings)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)

@@ -41,9 +41,9 @@ def test_every_trainium_type_is_paired_with_gpu_types() -> None:
     ],
 )
 def test_preferred_type_of_the_region_is_proposed(instance_type: str, region: str, expected: str) -> None:
-    found = beside(instance_type=instance_type, region=region)
-    assert (found.plan.instance_type, found.skipped) == (expected, {})
-    assert str(pairs()[instance_type]["date"]) in found.why
+    proposal = beside(instance_type=instance_type, region=region)
+    assert (proposal.plan.instance_type, proposal.skipped) == (expected, {})
+    assert str(pairs()[instance_type]["date"]) in proposal.why
 
 
 def test_type_that_the_region_lacks_is_skipped_with_the_reason() -> None:
@@ -51,9 +51,9 @@ def test_type_that_the_region_lacks_is_skipped_with_the_reason() -> None:
         for region in CATALOG[name].zones:
             offered = [other for other in row["types"] if region in CATALOG[other].zones]
             if offered and offered[0] != row["types"][0]:
-                found = beside(instance_type=name, region=region)
-                assert found.plan.instance_type == offered[0]
-                assert found.skipped[row["types"][0]] == f"{region} does not offer it"
+                proposal = beside(instance_type=name, region=region)
+                assert proposal.plan.instance_type == offered[0]
+                assert proposal.skipped[row["types"][0]] == f"{region} does not offer it"
                 return
     pytest.fail("no region lacks a preferred type")
 
@@ -76,7 +76,7 @@ def test_plan_without_a_gpu_type_says_why(settings: dict[str, Any], chosen: str 
 
 
 def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
-    found = beside(
+    proposal = beside(
         instance_type="trn2.48xlarge",
         region="us-east-2",
         capacity="capacity-block",
@@ -87,16 +87,16 @@ def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
         ends="5d",
         **OWN_VPC,
     )
-    assert found.left_out == {
+    assert proposal.left_out == {
         "reservation_id": "a reservation is for one type",
         "logical_neuroncore_config": "GPUs have no NeuronCores",
         "cache_at_destroy": "a GPU cluster has no compile cache",
         "pcs_idle_minutes": "it is for other stacks",
     }
-    assert found.plan.capacity == "on-demand"
-    assert (found.plan.pilot.ends, found.plan.network.subnet_id) == ("5d", OWN_VPC["subnet_id"])
-    assert any("capacity-block" in note for note in found.notes)
-    assert any("must offer p5en.48xlarge" in note for note in found.notes)
+    assert proposal.plan.capacity == "on-demand"
+    assert (proposal.plan.pilot.ends, proposal.plan.network.subnet_id) == ("5d", OWN_VPC["subnet_id"])
+    assert any("capacity-block" in note for note in proposal.notes)
+    assert any("must offer p5en.48xlarge" in note for note in proposal.notes)
 
 
 def test_name_of_the_gpu_cluster_fits() -> None:
@@ -113,10 +113,10 @@ def test_every_trainium_plan_has_a_gpu_plan_or_a_reason(plan: Plan) -> None:
         if value != SETTINGS[key].default or key in ("instance_type", "region")
     }
     try:
-        found = baseline(plan, given_settings, Path())
+        proposal = baseline(plan, given_settings, Path())
     except BaselineError:
         return
-    assert found.plan.type.is_gpu
-    assert found.plan.region == plan.region
-    assert found.plan.cluster_name != plan.cluster_name
-    assert found.plan.nodes in (1, plan.nodes)
+    assert proposal.plan.type.is_gpu
+    assert proposal.plan.region == plan.region
+    assert proposal.plan.cluster_name != plan.cluster_name
+    assert proposal.plan.nodes in (1, plan.nodes)

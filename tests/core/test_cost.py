@@ -124,10 +124,10 @@ def test_node_costs_are_linear_and_network_costs_constant(nodes: int, usd: Decim
     prices: dict[str, Decimal | None] = {"on-demand": usd, "gp3-storage": usd, "interface-endpoint": usd}
     one, many = estimated(usd=prices), estimated(nodes=nodes, usd=prices)
     for product, factor in (("on-demand", nodes), ("gp3-storage", nodes), ("interface-endpoint", 1)):
-        single, all_of_them = line_of(one, product).running_hour, line_of(many, product).running_hour
+        single, total = line_of(one, product).running_hour, line_of(many, product).running_hour
         assert single is not None
-        assert all_of_them is not None
-        assert abs(all_of_them - factor * single) < Decimal("1e-15")
+        assert total is not None
+        assert abs(total - factor * single) < Decimal("1e-15")
 
 
 TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
@@ -157,8 +157,8 @@ def test_training_plan_is_shown_as_paid() -> None:
 
 @pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])
 def test_costs_of_two_stacks_are_listed_twice_unless_by_use(product: str) -> None:
-    found = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
-    assert found.count(product) == (1 if product == "s3-storage" else 2)
+    listed = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
+    assert listed.count(product) == (1 if product == "s3-storage" else 2)
 
 
 def test_volume_initialization_is_billed_by_use() -> None:

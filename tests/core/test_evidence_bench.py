@@ -59,10 +59,10 @@ def spec(tmp_path: Path) -> BenchFile:
 def ended(result: str = "succeeded", *, attempts: int = 1, **node: Any) -> JobState:
     outcome = Outcome(result=result, reason="a reason")
     nodes = (NodeProgress(node=0, instance_id="i-0", state="ended", at=None, **node),)
-    made = [
+    all_attempts = [
         Attempt(number=n, started=None, instance_ids=(), resume_from=None, nodes=nodes) for n in range(1, attempts + 1)
     ]
-    return JobState(job=JOB, attempts=tuple(made), outcome=outcome)
+    return JobState(job=JOB, attempts=tuple(all_attempts), outcome=outcome)
 
 
 def run_of(spec: BenchFile, seconds: float, seed: int = 1, tokens: str = "tokens=8") -> MeasuredRun:
@@ -178,17 +178,17 @@ def test_ratio_of_comparable_sides_is_a_number(spec: BenchFile) -> None:
 
 def test_price_basis_prevents_the_ratio_of_paid_costs_alone(spec: BenchFile) -> None:
     hardware = replace(HARDWARE, type="p5.4xlarge", purchase="capacity-block")
-    [found] = compared(spec, hardware=hardware)[0].comparable
+    [comparison] = compared(spec, hardware=hardware)[0].comparable
     why = "not comparable: price basis (on-demand against capacity-block)"
-    assert found.ratios["usd_per_million_tokens_paid"].why_null == why
-    assert found.ratios["usd_per_million_tokens_list"].value == pytest.approx(0.5)
+    assert comparison.ratios["usd_per_million_tokens_paid"].why_null == why
+    assert comparison.ratios["usd_per_million_tokens_list"].value == pytest.approx(0.5)
 
 
 def test_ratio_of_different_workloads_is_never_a_number(spec: BenchFile) -> None:
     sides = (spec.sides[0], replace(spec.sides[1], tuned=None))
-    [found] = compared(replace(spec, sides=sides), hardware=replace(HARDWARE, type="p5.4xlarge"))[0].comparable
-    assert found.verdict == "not comparable: tuned (not stated by lm-gpu)"
-    assert {ratio.value for ratio in found.ratios.values()} == {None}
+    [comparison] = compared(replace(spec, sides=sides), hardware=replace(HARDWARE, type="p5.4xlarge"))[0].comparable
+    assert comparison.verdict == "not comparable: tuned (not stated by lm-gpu)"
+    assert {ratio.value for ratio in comparison.ratios.values()} == {None}
 
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -293,16 +293,21 @@ def test_mistake_in_the_file_is_named(tmp_path: Path, change: tuple[str, str], p
 
 
 def test_seed_is_put_into_arguments_command_and_environment() -> None:
-    given = {"arguments": ["--seed", "{seed}"], "environment": {"SEED": "{seed}"}, "name": "{seed}", "retries": 0}
-    assert seeded(given, 7) == {
+    job_file = {"arguments": ["--seed", "{seed}"], "environment": {"SEED": "{seed}"}, "name": "{seed}", "retries": 0}
+    assert seeded(job_file, 7) == {
         "arguments": ["--seed", "7"], "environment": {"SEED": "7"}, "name": "{seed}", "retries": 0,
     }  # fmt: skip
 
 
 def test_loss_curves_are_compared_by_seed_and_step() -> None:
     curves = {1: [(1, 2.0), (2, 1.01)], 2: [(1, 5.0)]}
-    found, warnings = loss_fidelity(curves, {1: [(1, 2.0), (2, 1.0), (3, 0.5)]}, "gpu", 0.02)
-    assert (found.value, found.state, found.reference, warnings) == (pytest.approx(0.01), "met", "gpu", ())
+    comparison, warnings = loss_fidelity(curves, {1: [(1, 2.0), (2, 1.0), (3, 0.5)]}, "gpu", 0.02)
+    assert (comparison.value, comparison.state, comparison.reference, warnings) == (
+        pytest.approx(0.01),
+        "met",
+        "gpu",
+        (),
+    )
     assert loss_fidelity(curves, {1: [(2, 1.0)]}, "gpu", 0.001)[0].state == "not met"
     assert loss_fidelity(curves, {3: [(1, 1.0)]}, "gpu", 0.01)[0].state == "not measured"
     _, warnings = loss_fidelity(curves, curves, "gpu", 0.01)

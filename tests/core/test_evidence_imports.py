@@ -23,22 +23,22 @@ RESULTS = sorted(file.name for file in FILES.iterdir() if file.suffix != ".md")
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_file_of_a_tool_is_recognised_by_its_content(name: str) -> None:
-    found = read_results(text_of(name))
-    assert found.tool.replace("-", "_").replace(" ", "_").startswith(name.partition(".")[0])
-    for metric in found.metrics.values():
-        assert metric.value is None or (metric.origin, metric.source) == ("imported", found.tool)
+    results = read_results(text_of(name))
+    assert results.tool.replace("-", "_").replace(" ", "_").startswith(name.partition(".")[0])
+    for metric in results.metrics.values():
+        assert metric.value is None or (metric.origin, metric.source) == ("imported", results.tool)
 
 
 def test_guidellm_has_rates_and_percentiles_in_seconds() -> None:
-    found = read_results(text_of("guidellm.json"))
+    results = read_results(text_of("guidellm.json"))
     raw = json.loads(text_of("guidellm.json"))["benchmarks"][0]["metrics"]
-    assert found.tool == "guidellm 0.8.1"
-    assert found.warnings == ()
-    first = found.metrics["time_to_first_token_seconds_p99"]
+    assert results.tool == "guidellm 0.8.1"
+    assert results.warnings == ()
+    first = results.metrics["time_to_first_token_seconds_p99"]
     assert (first.value, first.n) == (raw["time_to_first_token_ms"]["successful"]["percentiles"]["p99"] / 1000, 400)
     assert first.why_null == "the file has no samples to compute an interval from"
-    assert found.metrics["requests_per_second"].value == raw["requests_per_second"]["successful"]["mean"]
-    assert 0.005 < (found.metrics["inter_token_seconds_p50"].value or 0) < 0.02
+    assert results.metrics["requests_per_second"].value == raw["requests_per_second"]["successful"]["mean"]
+    assert 0.005 < (results.metrics["inter_token_seconds_p50"].value or 0) < 0.02
 
 
 def changed(name: str, *path: str | int, value: Any) -> str:
@@ -52,38 +52,38 @@ def changed(name: str, *path: str | int, value: Any) -> str:
 
 def test_percentile_of_too_few_requests_is_null() -> None:
     totals = ("benchmarks", 0, "metrics", "request_totals")
-    found = read_results(
+    results = read_results(
         changed("guidellm.json", *totals, value={"successful": 90, "errored": 7, "incomplete": 3, "total": 100})
     )
-    assert found.metrics["request_seconds_p95"].value is not None
-    assert found.metrics["request_seconds_p99"].why_null == "p99 of 90 samples: at least 368 are needed"
-    assert found.warnings == ("10 of 100 requests failed and are not in the latencies",)
+    assert results.metrics["request_seconds_p95"].value is not None
+    assert results.metrics["request_seconds_p99"].why_null == "p99 of 90 samples: at least 368 are needed"
+    assert results.warnings == ("10 of 100 requests failed and are not in the latencies",)
 
 
 def test_aiperf_has_rates_and_percentiles_in_seconds() -> None:
-    found = read_results(text_of("aiperf.json"))
+    results = read_results(text_of("aiperf.json"))
     raw = json.loads(text_of("aiperf.json"))
-    assert found.tool == "aiperf 0.13.0"
-    last = found.metrics["request_seconds_p99"]
+    assert results.tool == "aiperf 0.13.0"
+    last = results.metrics["request_seconds_p99"]
     assert (last.value, last.n) == (pytest.approx(raw["request_latency"]["p99"] / 1000), 400)
-    assert found.metrics["output_tokens_per_second"].value == raw["output_token_throughput"]["avg"]
+    assert results.metrics["output_tokens_per_second"].value == raw["output_token_throughput"]["avg"]
     stopped = read_results(changed("aiperf.json", "was_cancelled", value=True))
     assert stopped.warnings == ("aiperf was stopped before its end",)
 
 
 def test_vllm_bench_has_intervals_where_the_file_has_samples() -> None:
-    found = read_results(text_of("vllm_bench.json"))
-    assert found.metrics["output_tokens_per_second"].value == pytest.approx(811.4, abs=0.1)
-    first = found.metrics["time_to_first_token_seconds_p99"]
+    results = read_results(text_of("vllm_bench.json"))
+    assert results.metrics["output_tokens_per_second"].value == pytest.approx(811.4, abs=0.1)
+    first = results.metrics["time_to_first_token_seconds_p99"]
     assert (first.n, first.level, first.value) == (400, 0.95, pytest.approx(0.1738, abs=1e-3))
-    assert found.metrics["request_seconds_p50"].low is not None
-    assert found.metrics["inter_token_seconds_p99"].why_null == "the file has no samples to compute an interval from"
+    assert results.metrics["request_seconds_p50"].low is not None
+    assert results.metrics["inter_token_seconds_p99"].why_null == "the file has no samples to compute an interval from"
     raw = json.loads(text_of("vllm_bench.json"))
     failed = {**raw, "errors": ["timeout"] * 100 + [""] * 300, "completed": 300, "failed": 100}
-    found = read_results(json.dumps(failed))
-    assert found.metrics["time_to_first_token_seconds_p50"].n == 300
-    assert found.metrics["time_to_first_token_seconds_p99"].value is None
-    assert found.warnings == ("100 of 400 requests failed and are not in the latencies",)
+    results = read_results(json.dumps(failed))
+    assert results.metrics["time_to_first_token_seconds_p50"].n == 300
+    assert results.metrics["time_to_first_token_seconds_p99"].value is None
+    assert results.warnings == ("100 of 400 requests failed and are not in the latencies",)
 
 
 def test_lm_eval_has_the_interval_of_the_standard_error() -> None:
@@ -93,24 +93,24 @@ def test_lm_eval_has_the_interval_of_the_standard_error() -> None:
 
 
 def test_nccl_tests_has_the_bandwidth_of_the_largest_size_of_each_test() -> None:
-    found = read_results(text_of("nccl_tests.txt"))
-    assert {name: metric.value for name, metric in found.metrics.items()} == {
+    results = read_results(text_of("nccl_tests.txt"))
+    assert {name: metric.value for name, metric in results.metrics.items()} == {
         "bus_bandwidth.alltoall": 23.77,
         "bus_bandwidth.sendrecv": 23.73,
     }
-    assert found.metrics["bus_bandwidth.alltoall"].method == "bus bandwidth at 17179869184 bytes"
+    assert results.metrics["bus_bandwidth.alltoall"].method == "bus bandwidth at 17179869184 bytes"
     wrong = text_of("nccl_tests.txt").replace("23.77      0   360597", "23.77      5   360597")
     assert read_results(wrong).warnings == ("5 values were wrong",)
 
 
 def test_json_of_nccl_tests_has_the_same_bandwidth() -> None:
-    (found,) = read_results(text_of("nccl_tests.json")).metrics.items()
-    assert (found[0], found[1].value, found[1].method) == (
+    (result,) = read_results(text_of("nccl_tests.json")).metrics.items()
+    assert (result[0], result[1].value, result[1].method) == (
         "bus_bandwidth.all_reduce",
         21.36,
         "bus bandwidth at 33554432 bytes",
     )
-    assert found[1].source == "nccl-tests with NCCL 22703"
+    assert result[1].source == "nccl-tests with NCCL 22703"
     in_place = read_results(changed("nccl_tests.json", "results", 2, "out_of_place", value=None))
     assert in_place.metrics["bus_bandwidth.all_reduce"].value == pytest.approx(21.26)
     wrong = read_results(changed("nccl_tests.json", "results", 0, "out_of_place", "nwrong", value=5.0))
@@ -140,11 +140,11 @@ def test_sweep_of_guidellm_is_refused_with_a_fix() -> None:
 def test_truncated_file_is_refused_or_has_finite_numbers(name: str, share: float) -> None:
     text = text_of(name).rstrip()
     try:
-        found = read_results(text[: int(share * (len(text) - 1))])
+        results = read_results(text[: int(share * (len(text) - 1))])
     except ImportFileError:
         return
     assert name == "nccl_tests.txt"
-    assert found.metrics
+    assert results.metrics
 
 
 def keys_of(value: Any) -> list[Any]:

@@ -44,9 +44,9 @@ def test_changed_byte_is_found_and_named(name: str, data: st.DataObject) -> None
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_truncated_file_is_found_and_named(name: str, data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(PACK[name]) - 2))
-    found = [problem for problem in problems({**PACK, name: PACK[name][:length]}) if problem.startswith(name)]
-    assert found
-    assert name == REPORT or "truncated" in found[0]
+    messages = [problem for problem in problems({**PACK, name: PACK[name][:length]}) if problem.startswith(name)]
+    assert messages
+    assert name == REPORT or "truncated" in messages[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,16 +62,16 @@ def test_foreign_file_is_named(path: str) -> None:
 
 def test_manifest_written_again_contradicts_the_statement() -> None:
     changed = {**COPIES, "evidence/a.json": record_text(replace(GPU_SIDE, inputs=())).encode()}
-    found = problems({**PACK, **changed, MANIFEST: manifest_of(changed)})
-    assert "manifest.json was changed: its SHA-256 is not that of the statement" in found
-    assert "evidence/a.json has another SHA-256 in the statement than in the manifest" in found
+    messages = problems({**PACK, **changed, MANIFEST: manifest_of(changed)})
+    assert "manifest.json was changed: its SHA-256 is not that of the statement" in messages
+    assert "evidence/a.json has another SHA-256 in the statement than in the manifest" in messages
 
 
 def test_statement_that_leaves_out_a_file_is_found() -> None:
     statement = json.loads(PACK[STATEMENT])
     statement["subject"] = [subject for subject in statement["subject"] if subject["name"] != REPORT]
-    found = problems({**PACK, STATEMENT: json.dumps(statement).encode()})
-    assert found == ["statement.intoto.json does not cover report.html"]
+    messages = problems({**PACK, STATEMENT: json.dumps(statement).encode()})
+    assert messages == ["statement.intoto.json does not cover report.html"]
 
 
 @given(content=st.one_of(st.binary(), st.sampled_from([b"[]", b"{}", b'{"schema": "trainium-pack/1", "files": 1}'])))
@@ -82,5 +82,5 @@ def test_any_content_of_manifest_and_statement_is_refused_without_an_error(conte
 
 def test_record_of_another_pilot_is_found_by_its_inputs() -> None:
     copies = {"evidence/a.json": record_text(TRAINIUM_SIDE).encode(), "evidence/bench.toml": b"another"}
-    (found,) = problems(packed(copies))
-    assert found.startswith("evidence/a.json is based on a different bench.toml")
+    (messages,) = problems(packed(copies))
+    assert messages.startswith("evidence/a.json is based on a different bench.toml")

@@ -133,9 +133,9 @@ def test_gate_state_must_match_its_value() -> None:
 
 
 def test_equal_conditions_are_comparable() -> None:
-    found = comparable(TRAINIUM_SIDE, GPU_SIDE)
-    assert (found.verdict, found.different, found.against) == (COMPARABLE, (), "lm-p5")
-    assert {"model", "seq", "steps", "precision", "price basis"} <= {*found.equal}
+    comparison = comparable(TRAINIUM_SIDE, GPU_SIDE)
+    assert (comparison.verdict, comparison.different, comparison.against) == (COMPARABLE, (), "lm-p5")
+    assert {"model", "seq", "steps", "precision", "price basis"} <= {*comparison.equal}
 
 
 COMPARED = [field.name for field in fields(Workload) if field.name not in ("command", "parallelism", "tuned")]
@@ -144,17 +144,17 @@ COMPARED = [field.name for field in fields(Workload) if field.name not in ("comm
 @pytest.mark.parametrize("name", COMPARED)
 def test_one_different_workload_field_is_not_comparable(name: str) -> None:
     value = 7 if isinstance(getattr(WORKLOAD, name), int) else "other"
-    found = comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, **{name: value}))
-    assert found.verdict.startswith(f"not comparable: {name} (")
-    assert len(found.different) == 1
+    comparison = comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, **{name: value}))
+    assert comparison.verdict.startswith(f"not comparable: {name} (")
+    assert len(comparison.different) == 1
 
 
 @pytest.mark.parametrize(
     "name", ["model", "dataset_sha256", "seq", "global_batch", "precision", "steps", "warmup", "tuned"]
 )
 def test_field_unstated_on_both_sides_is_not_comparable(name: str) -> None:
-    found = comparable(*(with_workload(side, **{name: None}) for side in (TRAINIUM_SIDE, GPU_SIDE)))
-    assert found.verdict.startswith(f"not comparable: {name} (not stated")
+    comparison = comparable(*(with_workload(side, **{name: None}) for side in (TRAINIUM_SIDE, GPU_SIDE)))
+    assert comparison.verdict.startswith(f"not comparable: {name} (not stated")
 
 
 def test_precisions_of_one_class_are_comparable() -> None:
@@ -165,8 +165,8 @@ def test_precisions_of_one_class_are_comparable() -> None:
 
 
 def test_unstated_accelerator_use_is_not_comparable() -> None:
-    found = comparable(TRAINIUM_SIDE, with_hardware(GPU_SIDE, used=None))
-    assert found.different == ("accelerators used (not stated by lm-p5)",)
+    comparison = comparable(TRAINIUM_SIDE, with_hardware(GPU_SIDE, used=None))
+    assert comparison.different == ("accelerators used (not stated by lm-p5)",)
 
 
 def test_price_basis_matters_only_for_cost() -> None:

@@ -52,8 +52,8 @@ def test_version_of_pytorch_is_that_of_the_jobs_environment(
 
 def test_versions_are_read_from_the_records_of_the_jobs_nodes() -> None:
     first = record("driver 2.24.7, runtime 2.28.19", "aws_neuronx_venv_pytorch_2_9")
-    found = software(first, record("driver 2.25.1, no runtime on the host", "aws_neuronx_venv_pytorch_2_9"))
-    assert (found.driver, found.runtime) == ("2.24.7 and 2.25.1", "2.28.19")
-    assert found.environment == "aws_neuronx_venv_pytorch_2_9"
-    assert found.compiler == "2.21.18209.0-043b1bf7"
+    versions = software(first, record("driver 2.25.1, no runtime on the host", "aws_neuronx_venv_pytorch_2_9"))
+    assert (versions.driver, versions.runtime) == ("2.24.7 and 2.25.1", "2.28.19")
+    assert versions.environment == "aws_neuronx_venv_pytorch_2_9"
+    assert versions.compiler == "2.21.18209.0-043b1bf7"
     assert software().driver is None

@@ -31,13 +31,13 @@ def test_steps_are_read_with_seconds_tokens_and_loss() -> None:
 
 
 def test_only_the_last_attempt_counts() -> None:
-    found = steps_of([*lines("TRN step=1", "TRN step=2"), *lines("TRN step=2", "TRN step=3", attempt=2)])
-    assert numbers(found) == [2, 3]
-    assert found[0].is_warmup
+    steps = steps_of([*lines("TRN step=1", "TRN step=2"), *lines("TRN step=2", "TRN step=3", attempt=2)])
+    assert numbers(steps) == [2, 3]
+    assert steps[0].is_warmup
 
 
 def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> None:
-    found = steps_of(
+    steps = steps_of(
         lines(
             "Compiler status PASS",
             "TRN step=1",
@@ -49,17 +49,17 @@ def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> Non
             "TRN step=6",
         )
     )
-    assert numbers(counted(found, 1, 1)) == [2]
-    assert numbers(counted(found, 2, 1)) == [4, 5]
-    assert numbers(counted(found, 1, 5)) == [6]
-    assert counted(found, 4, 1) == ()
+    assert numbers(counted(steps, 1, 1)) == [2]
+    assert numbers(counted(steps, 2, 1)) == [4, 5]
+    assert numbers(counted(steps, 1, 5)) == [6]
+    assert counted(steps, 4, 1) == ()
 
 
 def test_count_of_steps_restarts_after_a_missing_line() -> None:
-    found = steps_of(lines(*(f"TRN step={at}" for at in (1, 2, 3, 4, 6, 7, 8))))
-    assert numbers(counted(found, 2, 1)) == [2, 3]
-    assert numbers(counted(found, 2, 3)) == [7, 8]
-    assert counted(found, 4, 1) == ()
+    steps = steps_of(lines(*(f"TRN step={at}" for at in (1, 2, 3, 4, 6, 7, 8))))
+    assert numbers(counted(steps, 2, 1)) == [2, 3]
+    assert numbers(counted(steps, 2, 3)) == [7, 8]
+    assert counted(steps, 4, 1) == ()
 
 
 @given(st.lists(st.booleans(), max_size=30), st.integers(1, 6), st.integers(1, 6))
@@ -67,11 +67,11 @@ def test_counted_steps_follow_each_other_without_graph_events(events: list[bool]
     texts = [
         text for at, event in enumerate(events, 1) for text in (["Compiler status PASS"] * event + [f"TRN step={at}"])
     ]
-    found = counted(steps_of(lines(*texts)), wanted, least)
-    if found:
-        assert len(found) == wanted
-        assert numbers(found) == list(range(found[0].number, found[0].number + wanted))
-        assert found[0].number > least
-        assert not any(events[at - 1] for at in numbers(found))
+    counted_steps = counted(steps_of(lines(*texts)), wanted, least)
+    if counted_steps:
+        assert len(counted_steps) == wanted
+        assert numbers(counted_steps) == list(range(counted_steps[0].number, counted_steps[0].number + wanted))
+        assert counted_steps[0].number > least
+        assert not any(events[at - 1] for at in numbers(counted_steps))
     else:
         assert not any(not any(events[start : start + wanted]) for start in range(least, len(events) - wanted + 1))

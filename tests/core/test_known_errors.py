@@ -10,32 +10,32 @@ from trainium_core.assess.rules import rules
 from trainium_core.explanations.known_errors import CAUSE, CONSEQUENCE, WARNING, explain_log, known_error, known_errors
 
 _WORDS = tomllib.loads(Path(__file__).with_name("neuron_words.toml").read_text())
-SAID: list[dict[str, Any]] = _WORDS["said"]
+MESSAGES: list[dict[str, Any]] = _WORDS["message"]
 LOGS: list[dict[str, Any]] = _WORDS["log"]
 DOCUMENTED_CODES: list[str] = _WORDS["compiler_codes"]
 FAILED_STATUSES: list[str] = _WORDS["failed_statuses"]
 
 
-@pytest.mark.parametrize("said", SAID, ids=lambda said: said["text"][-60:])
-def test_messages_of_neuron_and_launchers_are_recognised(said: dict[str, Any]) -> None:
-    found = known_error(said["text"])
-    assert found is not None
-    assert found.name == said["name"]
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["text"][-60:])
+def test_messages_of_neuron_and_launchers_are_recognised(message: dict[str, Any]) -> None:
+    error = known_error(message["text"])
+    assert error is not None
+    assert error.name == message["name"]
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log["name"])
 def test_first_cause_in_a_log_is_reported(log: dict[str, Any]) -> None:
-    found = explain_log(log["text"].splitlines())
-    assert found is not None
-    assert found.error.name == log["name"]
-    assert log["line"] in found.text
+    explanation = explain_log(log["text"].splitlines())
+    assert explanation is not None
+    assert explanation.error.name == log["name"]
+    assert log["line"] in explanation.text
 
 
 @pytest.mark.parametrize("code", DOCUMENTED_CODES)
 def test_documented_compiler_code_has_its_own_row(code: str) -> None:
-    found = known_error(f"error: [NCC_{code}] something")
-    assert found is not None
-    assert found.name not in ("compiler error", "internal compiler error")
+    error = known_error(f"error: [NCC_{code}] something")
+    assert error is not None
+    assert error.name not in ("compiler error", "internal compiler error")
 
 
 @pytest.mark.parametrize("status", FAILED_STATUSES)
@@ -44,21 +44,21 @@ def test_failed_runtime_status_is_recognised(status: str) -> None:
 
 
 def test_undocumented_compiler_code_is_a_compiler_error() -> None:
-    found = known_error("[NCC_EXYZ999] something new")
-    assert found is not None
-    assert found.name == "compiler error"
+    error = known_error("[NCC_EXYZ999] something new")
+    assert error is not None
+    assert error.name == "compiler error"
 
 
-def test_messages_of_the_test_have_links() -> None:
-    assert [one for one in [*SAID, *LOGS] if not one["link"].startswith("https://")] == []
+def test_messages_have_links() -> None:
+    assert [row for row in [*MESSAGES, *LOGS] if not row["link"].startswith("https://")] == []
 
 
 def test_rows_are_complete() -> None:
-    for one in known_errors():
-        assert one.kind in (CAUSE, CONSEQUENCE, WARNING)
-        assert all((one.cause, one.fix, one.source))
-        assert set(one.rules) <= {*rules()}
-    names = [one.name for one in known_errors()]
+    for error in known_errors():
+        assert error.kind in (CAUSE, CONSEQUENCE, WARNING)
+        assert all((error.cause, error.fix, error.source))
+        assert set(error.rules) <= {*rules()}
+    names = [error.name for error in known_errors()]
     assert len(names) == len(set(names))
 
 
@@ -77,16 +77,16 @@ def test_unknown_exception_before_a_consequence_is_reported() -> None:
         "[rank 3] ValueError: batch of 7 cannot be split",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
     ]
-    found = explain_log(log)
-    assert found is not None
-    assert found.error.kind == CONSEQUENCE
-    assert found.unknown == "ValueError: batch of 7 cannot be split"
+    explanation = explain_log(log)
+    assert explanation is not None
+    assert explanation.error.kind == CONSEQUENCE
+    assert explanation.unknown == "ValueError: batch of 7 cannot be split"
 
 
 def test_lines_with_different_status_are_each_searched() -> None:
-    found = explain_log(["nrt_execute: status=0", "nrt_execute: status=1004"])
-    assert found is not None
-    assert found.error.name == "execution failed"
+    explanation = explain_log(["nrt_execute: status=0", "nrt_execute: status=1004"])
+    assert explanation is not None
+    assert explanation.error.name == "execution failed"
 
 
 def test_line_without_an_error_is_not_recognised() -> None:

@@ -319,10 +319,10 @@ def test_pilot_file_is_refused_with_all_its_mistakes(tmp_path: Path, text: str, 
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(TomlFileError) as refused:
         read_pilot_file(text, tmp_path)
-    found = refused.value.problems
-    assert len(found) == len(mistakes)
+    problems = refused.value.problems
+    assert len(problems) == len(mistakes)
     for mistake in mistakes:
-        assert any(mistake in problem for problem in found), found
+        assert any(mistake in problem for problem in problems), problems
 
 
 def test_pilot_without_code_and_baseline_has_fewer_steps() -> None:

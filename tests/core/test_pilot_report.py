@@ -62,7 +62,6 @@ GOOD = replace(
     runs=tuple(Run(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0))) for _ in range(3)),
 )
 GPU = replace(GPU_SIDE, gates=(), inputs=(), runs=GOOD.runs)
-LATER = "2026-12-01T00:00:00Z"
 LAB_RECORD = replace(LAB_SIDE, inputs=(), runs=GOOD.runs)
 
 
@@ -81,14 +80,15 @@ def page(files: Evidence, other: Evidence | None = None) -> str:
 
 def assessed(**more: Any) -> bytes:
     finding = Finding(path="train.py", line=1, column=1, end_line=1, end_column=5, rule="C02", code="x.cuda()")
-    found = Assessment(files=1, lines=10, findings=[finding], unreadable=[], comments=[], unknown={"odd": "train.py:1"})
-    return json.dumps({**assess_json(found, STACKS, "1"), **more}).encode()
+    unknown_libraries = {"odd": "train.py:1"}
+    code = Assessment(files=1, lines=10, findings=[finding], unreadable=[], comments=[], unknown=unknown_libraries)
+    return json.dumps({**assess_json(code, STACKS, "1"), **more}).encode()
 
 
 def twelve_months() -> Sequence[Record]:
     file = read_tco_file(stated(side("trn"), side("gpu", usd_hour=50)))
-    found = tco(file, (GOOD, GPU), (None, None))
-    return tuple(tco_records(found, made="2026-11-24T13:00:00Z", tool=Tool(version="1"), inputs=()))
+    costs = tco(file, (GOOD, GPU), (None, None))
+    return tuple(tco_records(costs, made="2026-11-24T13:00:00Z", tool=Tool(version="1"), inputs=()))
 
 
 WHOLE = evidence(GOOD, GPU, *twelve_months(), assess_json=assessed())
@@ -172,30 +172,30 @@ def test_missing_input_is_named_in_the_report(name: str) -> None:
 
 
 def test_truncated_record_is_named_and_prevents_go() -> None:
-    found = evidence(GOOD, broken_json=record_text(GPU).encode()[:300])
-    assert decide(found).verdict == NOT_YET
-    assert "broken.json" in page(found)
-    assert "truncated" in found.not_read["broken.json"]
+    pilot = evidence(GOOD, broken_json=record_text(GPU).encode()[:300])
+    assert decide(pilot).verdict == NOT_YET
+    assert "broken.json" in page(pilot)
+    assert "truncated" in pilot.not_read["broken.json"]
 
 
 def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
-    found = evidence(GOOD, package_json=b'{"name": "x"}')
-    assert decide(found).verdict == GO
-    assert "package.json" in page(found)
+    pilot = evidence(GOOD, package_json=b'{"name": "x"}')
+    assert decide(pilot).verdict == GO
+    assert "package.json" in page(pilot)
 
 
 def test_two_records_with_one_id_prevent_go() -> None:
-    found = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
-    assert decide(found).verdict == NOT_YET
-    assert any("have the same ID, lm-trn2" in contradiction for contradiction in found.contradictions)
+    pilot = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
+    assert decide(pilot).verdict == NOT_YET
+    assert any("have the same ID, lm-trn2" in contradiction for contradiction in pilot.contradictions)
     assert evidence(GOOD, GOOD).contradictions == ()
 
 
 def test_changed_file_of_gates_prevents_go() -> None:
     based = replace(TRAINIUM_SIDE, gates=GOOD.gates, fidelity=GOOD.fidelity)
-    found = evidence(based, bench_toml=b"gates = {}")
-    assert decide(found).verdict == NOT_YET
-    assert any("is based on a different bench.toml" in contradiction for contradiction in found.contradictions)
+    pilot = evidence(based, bench_toml=b"gates = {}")
+    assert decide(pilot).verdict == NOT_YET
+    assert any("is based on a different bench.toml" in contradiction for contradiction in pilot.contradictions)
     assert evidence(based).contradictions == ()
 
 
@@ -287,11 +287,11 @@ def varied(rows: Sequence[tuple[Record, float, bool, int]]) -> Sequence[Record]:
 @given(rows=RECORDS)
 def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> None:
     records = varied(rows)
-    found = evidence(*records)
-    for of_side, words in Parsed(page(found, found)).figures:
+    pilot = evidence(*records)
+    for of_side, words in Parsed(page(pilot, pilot)).figures:
         assert (of_side == LAB) == (" lab " in f" {words.split(':')[0]} ")
     lab_ids = {f"({record.id})" for record in records if record.side == LAB}
-    for charts in arrange(found).charts.values():
+    for charts in arrange(pilot).charts.values():
         for chart in charts:
             of_lab = {any(lab_id in row[0] for lab_id in lab_ids) for row in chart.rows}
             assert of_lab in ({True}, {False})
@@ -317,8 +317,8 @@ def test_counters_of_an_observed_job_have_its_side(of_side: str, word: str) -> N
     comparison = Comparison(
         seen={"C02": ["aten::item on the CPU"]}, not_seen=["S03"], not_predicted=[], uncounted=["P10"]
     )
-    found = evidence(GOOD, assess_json=assessed(observed=observed_json(comparison, "lm-1", of_side)))
-    rows = [" ".join(row.split()) for side, row in Parsed(page(found)).figures if side == of_side]
+    pilot = evidence(GOOD, assess_json=assessed(observed=observed_json(comparison, "lm-1", of_side)))
+    rows = [" ".join(row.split()) for side, row in Parsed(page(pilot)).figures if side == of_side]
     for row in (
         f"Predicted and seen {word} C02: aten::item on the CPU",
         f"Predicted and not seen {word} S03",
@@ -326,12 +326,12 @@ def test_counters_of_an_observed_job_have_its_side(of_side: str, word: str) -> N
         f"Predicted, without a counter {word} P10",
     ):
         assert row in rows
-    assert not any("no job was observed" in line for line in arrange(found).not_measured)
+    assert not any("no job was observed" in line for line in arrange(pilot).not_measured)
 
 
 def test_observed_job_without_a_side_is_not_read() -> None:
-    found = evidence(GOOD, assess_json=assessed(observed={"job": "lm-1"}))
-    assert "assess.json" in found.not_read
+    pilot = evidence(GOOD, assess_json=assessed(observed={"job": "lm-1"}))
+    assert "assess.json" in pilot.not_read
 
 
 def test_other_pilot_has_a_ratio_only_if_it_is_comparable() -> None:
@@ -394,6 +394,6 @@ def test_lab_record_with_side_trainium_is_not_read() -> None:
 def test_contract_of_the_guide_is_read() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "report.md").read_text()
     (example,) = re.findall(r"^```toml\n(.*?)^```", guide, flags=re.MULTILINE | re.DOTALL)
-    found = evidence(contract_toml=example.encode())
-    assert set(found.answers) == {"capacity", "exit"}
+    pilot = evidence(contract_toml=example.encode())
+    assert set(pilot.answers) == {"capacity", "exit"}
     assert all(f"`{key}`" in guide for key in tomllib.loads((DATA / "evidence" / "contract.toml").read_text()))

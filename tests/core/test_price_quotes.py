@@ -29,9 +29,9 @@ def test_snapshot_is_used_without_aws() -> None:
 
 def test_unavailable_aws_uses_snapshot_and_reports_reason_once() -> None:
     other = PricedItem(product="s3-storage", region="us-west-2")
-    found = quotes([NAT, other], own={}, aws=FakePrices(unavailable={"price"}))
-    assert found.prices[NAT].origin == "snapshot"
-    assert found.unavailable == ("no answer about price",)
+    quoted = quotes([NAT, other], own={}, aws=FakePrices(unavailable={"price"}))
+    assert quoted.prices[NAT].origin == "snapshot"
+    assert quoted.unavailable == ("no answer about price",)
 
 
 def test_unlisted_price_of_aws_is_an_answer() -> None:

@@ -30,11 +30,11 @@ def spot(zone_id: str = "") -> PricedItem:
 
 @pytest.mark.parametrize("item", snapshot_prices())
 def test_every_snapshot_price_has_a_confidence(item: PricedItem) -> None:
-    found = snapshot_prices()[item]
-    assert found.source
-    assert found.confidence
-    assert found.date <= "2026-11-22"
-    assert found.origin == "snapshot"
+    price = snapshot_prices()[item]
+    assert price.source
+    assert price.confidence
+    assert price.date <= "2026-11-22"
+    assert price.origin == "snapshot"
 
 
 OF_NO_CATALOGUE = ("", *facts()["precompile"]["hosts"])

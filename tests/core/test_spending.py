@@ -53,9 +53,9 @@ def cents(usd: Decimal) -> Decimal:
 
 def test_nodes_cost_from_launch_to_termination_or_now() -> None:
     activities = [launched(FIRST, 10), terminated(FIRST, 6), launched(SECOND, 3)]
-    found = spent(account(activities=activities, lister=running(SECOND)))
-    assert cents(found.estimated_total.usd) == cents(7 * HOURLY)
-    assert found.estimated_total.unknown == 0
+    costs = spent(account(activities=activities, lister=running(SECOND)))
+    assert cents(costs.estimated_total.usd) == cents(7 * HOURLY)
+    assert costs.estimated_total.unknown == 0
 
 
 SIX_WEEKS = 24 * 42
@@ -64,9 +64,9 @@ SIX_WEEKS = 24 * 42
 def test_old_node_costs_since_its_launch_in_ec2() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=2 * SIX_WEEKS))
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
-    found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], lister=lister))
-    assert cents(found.estimated_total.usd) == cents(2 * SIX_WEEKS * HOURLY)
-    assert found.estimated_total.unknown == 1  # Other nodes may have run then and ended.
+    costs = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], lister=lister))
+    assert cents(costs.estimated_total.usd) == cents(2 * SIX_WEEKS * HOURLY)
+    assert costs.estimated_total.unknown == 1  # Other nodes may have run then and ended.
 
 
 def test_old_node_costs_once_for_several_groups() -> None:
@@ -74,14 +74,14 @@ def test_old_node_costs_once_for_several_groups() -> None:
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     stacks = [cluster_stack(), cluster_stack(deleted=NOW - timedelta(hours=9))]
     # The fake group has the same history for both stacks: an hour of SECOND for each.
-    found = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], lister=lister))
-    assert "7.00 node-hours" in found.estimated[0].how
+    costs = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], lister=lister))
+    assert "7.00 node-hours" in costs.estimated[0].how
 
 
 def test_unrecorded_launch_costs_from_the_oldest_record() -> None:
-    found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], activities=[terminated(FIRST, 2)]))
-    assert cents(found.estimated_total.usd) == cents((SIX_WEEKS - 2) * HOURLY)
-    assert found.estimated_total.unknown == 1
+    costs = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], activities=[terminated(FIRST, 2)]))
+    assert cents(costs.estimated_total.usd) == cents((SIX_WEEKS - 2) * HOURLY)
+    assert costs.estimated_total.unknown == 1
 
 
 def test_node_of_slurm_costs_since_its_launch_and_ended_ones_are_unknown() -> None:
@@ -93,37 +93,37 @@ def test_node_of_slurm_costs_since_its_launch_and_ended_ones_are_unknown() -> No
     ]
     lister = FakeLister(found=resources, kind="EC2 instance", arn_type="ec2:instance")
     stack = replace(cluster_stack(), made={("AWS::PCS::ComputeNodeGroup", "arn"): "CREATE_COMPLETE"})
-    found = spent(account(stacks=[stack], lister=lister), stacks=("pcs",))
-    nodes, *_, ended, login_line = found.estimated
+    costs = spent(account(stacks=[stack], lister=lister), stacks=("pcs",))
+    nodes, *_, ended, login_line = costs.estimated
     assert "2.00 node-hours" in nodes.how
     assert (ended.what, ended.usd) == ("nodes of TrnClusterStack that have ended", None)
     assert login_line.what == f"EC2 instance {SECOND}"
 
 
 def test_failed_launch_costs_nothing() -> None:
-    found = spent(
+    costs = spent(
         account(activities=[launched(FIRST, 10, succeeded=False), launched(SECOND, 1)], lister=running(SECOND))
     )
-    assert cents(found.estimated_total.usd) == cents(HOURLY)
-    assert found.estimated_total.unknown == 0
+    assert cents(costs.estimated_total.usd) == cents(HOURLY)
+    assert costs.estimated_total.unknown == 0
 
 
 def test_node_of_a_deleted_stack_ran_until_the_deletion() -> None:
     stacks = [cluster_stack(deleted=NOW - timedelta(hours=4))]
-    found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)]))
-    assert cents(found.estimated_total.usd) == cents(6 * HOURLY)
+    costs = spent(account(stacks=stacks, activities=[launched(FIRST, 10)]))
+    assert cents(costs.estimated_total.usd) == cents(6 * HOURLY)
 
 
 def test_capacity_block_is_listed_as_prepaid() -> None:
-    found = spent(account(), capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
+    costs = spent(account(), capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
     line = Line(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="prepaid, not included")
-    assert line in found.estimated
+    assert line in costs.estimated
 
 
 def test_node_without_termination_record_makes_total_a_lower_bound() -> None:
-    found = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], lister=running(SECOND)))
-    assert cents(found.estimated_total.usd) == cents(HOURLY)
-    assert found.estimated_total.unknown == 1
+    costs = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], lister=running(SECOND)))
+    assert cents(costs.estimated_total.usd) == cents(HOURLY)
+    assert costs.estimated_total.unknown == 1
 
 
 @pytest.mark.parametrize(
@@ -136,25 +136,25 @@ def test_node_without_termination_record_makes_total_a_lower_bound() -> None:
     ids=["deleted group without history", "stack older than the history", "instances not readable"],
 )
 def test_unknown_run_times_make_the_total_incomplete(answers: dict[str, Any]) -> None:
-    found = spent(account(**answers))
-    assert found.estimated_total.unknown
-    assert not found.is_complete
+    costs = spent(account(**answers))
+    assert costs.estimated_total.unknown
+    assert not costs.is_complete
 
 
 def test_resource_costs_since_its_creation() -> None:
     endpoints = Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(200)),))
-    made = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
-    found = spent(account(lister=FakeLister(found=[made], kind="VPC endpoint")))
-    assert found.estimated == (
+    endpoint = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
+    costs = spent(account(lister=FakeLister(found=[endpoint], kind="VPC endpoint")))
+    assert costs.estimated == (
         Line(what="VPC endpoint vpce-1", usd=Decimal(10), how="estimated: 5.00 h at today's price"),
     )
 
 
 def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> None:
     billed = account(bill={"EC2": Decimal(12), "VPC": Decimal(1)})
-    found = spent(billed)
+    costs = spent(billed)
     assert billed.requests == [(CLUSTER, (NOW - timedelta(hours=10)).date(), NOW.date() + timedelta(days=1))]
-    assert (found.billed_total, found.not_billed) == (13, "")
+    assert (costs.billed_total, costs.not_billed) == (13, "")
 
 
 def test_cost_explorer_is_not_queried_without_a_start() -> None:
@@ -168,14 +168,14 @@ def test_cost_explorer_is_not_queried_without_a_start() -> None:
     ("bill", "why"), [({}, "cost allocation tag"), ({"Tax": Decimal(0)}, "too early"), (None, "ce:GetCostAndUsage")]
 )
 def test_bill_without_amount_is_unknown_and_not_zero(bill: dict[str, Decimal] | None, why: str) -> None:
-    found = spent(account(bill=bill))
-    assert found.billed_total is None
-    assert why in found.not_billed
+    costs = spent(account(bill=bill))
+    assert costs.billed_total is None
+    assert why in costs.not_billed
 
 
 def test_forecast_extends_the_rate_to_the_end() -> None:
-    found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST)), ends="40h")
-    forecast = found.forecast
+    costs = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST)), ends="40h")
+    forecast = costs.forecast
     assert forecast is not None
     assert (forecast.ends, forecast.hours) == (NOW + timedelta(hours=30), 30)
     assert cents(forecast.total.usd) == cents(10 * HOURLY + 30 * Decimal("21.5"))
@@ -183,9 +183,9 @@ def test_forecast_extends_the_rate_to_the_end() -> None:
 
 def test_forecast_starts_from_the_bill_if_higher() -> None:
     bill = {"EC2": Decimal(5000)}
-    found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST), bill=bill), ends="40h")
-    assert found.forecast is not None
-    assert cents(found.forecast.total.usd) == 5000 + 30 * Decimal("21.5")
+    costs = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST), bill=bill), ends="40h")
+    assert costs.forecast is not None
+    assert cents(costs.forecast.total.usd) == 5000 + 30 * Decimal("21.5")
 
 
 @pytest.fixture
@@ -200,8 +200,8 @@ def cost_explorer(aws: AwsSpendingAccount) -> Stubber:
 
 
 def answer(*groups: tuple[str, str], unit: str = "USD", **more: Any) -> dict[str, Any]:
-    message = [{"Keys": [k], "Metrics": {"UnblendedCost": {"Amount": v, "Unit": unit}}} for k, v in groups]
-    return {"ResultsByTime": [{"Groups": [one]} for one in message], **more}
+    rows = [{"Keys": [k], "Metrics": {"UnblendedCost": {"Amount": v, "Unit": unit}}} for k, v in groups]
+    return {"ResultsByTime": [{"Groups": [group]} for group in rows], **more}
 
 
 def billed(aws: AwsSpendingAccount) -> Any:

@@ -51,9 +51,9 @@ def amounts(found: Tco, at: int = 0) -> Mapping[str, float | None]:
 
 
 def test_amounts_follow_from_work_throughput_and_price() -> None:
-    found = computed(stated(side("trn")), TRN)
+    costs = computed(stated(side("trn")), TRN)
     # 36e6 tokens at 10 per second: 1,000 h. Ten compilations of 540 s: 1.5 h. A fifth of all hours is idle.
-    assert amounts(found) == pytest.approx(
+    assert amounts(costs) == pytest.approx(
         {
             "Hours at work, on-demand": 10_000,
             "Compilation": 15,
@@ -61,30 +61,30 @@ def test_amounts_follow_from_work_throughput_and_price() -> None:
             "Engineering": 24_000,
         }
     )
-    assert total_metric(found.sides[0]).value == pytest.approx(10_015 * 1.25 + 24_000)
+    assert total_metric(costs.sides[0]).value == pytest.approx(10_015 * 1.25 + 24_000)
 
 
 @given(share=st.floats(0, 1), first=st.floats(0.01, 1e3), second=st.floats(0.01, 1e3))
 def test_hours_of_two_options_cost_their_shares(share: float, first: float, second: float) -> None:
     row = '[[sides.trn.hours]]\noption = "{}"\nshare = {!r}\nusd_hour = {{ value = {!r}, ' + SOURCED + " }}\n"
     base = stated(side("trn")).partition("[[sides.trn.hours]]")[0]
-    found = amounts(computed(base + row.format("a", share, first) + row.format("b", 1 - share, second), TRN))
-    assert found["Hours at work, a"] == pytest.approx(1000 * share * first)
-    assert found["Hours at work, b"] == pytest.approx(1000 * (1 - share) * second)
+    by_line = amounts(computed(base + row.format("a", share, first) + row.format("b", 1 - share, second), TRN))
+    assert by_line["Hours at work, a"] == pytest.approx(1000 * share * first)
+    assert by_line["Hours at work, b"] == pytest.approx(1000 * (1 - share) * second)
 
 
 def test_missing_measurement_leaves_dependent_amounts_unknown() -> None:
     unmeasured = with_metric(
         TRN, value=None, low=None, high=None, level=None, origin=None, method=None, why_null="the job failed"
     )
-    found = computed(stated(side("trn"), side("gpu")), unmeasured, GPU_SIDE)
-    assert amounts(found)["Hours at work, on-demand"] is None
-    assert amounts(found)["Idle hours"] is None
-    assert total_metric(found.sides[0]).value is None
-    assert found.saving.value is None
-    assert found.break_even.value is None
-    assert found.swings == []
-    assert "no measurement: the job failed" in found.sides[0].why_unknown(found.sides[0].lines[0])
+    costs = computed(stated(side("trn"), side("gpu")), unmeasured, GPU_SIDE)
+    assert amounts(costs)["Hours at work, on-demand"] is None
+    assert amounts(costs)["Idle hours"] is None
+    assert total_metric(costs.sides[0]).value is None
+    assert costs.saving.value is None
+    assert costs.break_even.value is None
+    assert costs.swings == []
+    assert "no measurement: the job failed" in costs.sides[0].why_unknown(costs.sides[0].lines[0])
 
 
 OPTIONAL = ("idle_share", "compilations", "engineering_days", "day_usd")
@@ -105,26 +105,26 @@ def test_unstated_number_is_unknown_and_never_zero(omitted: set[str]) -> None:
 def test_total_is_the_sum_and_every_record_can_be_read(work: float, rate: float, price: float, other: float) -> None:
     measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
     gpu = replace(GPU_SIDE, runs=TRN.runs)
-    found = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
-    cost = found.sides[0]
-    assert cost.total(cost.values) == pytest.approx(sum(amount or 0 for amount in amounts(found).values()))
-    for record in tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=()):
+    costs = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
+    cost = costs.sides[0]
+    assert cost.total(cost.values) == pytest.approx(sum(amount or 0 for amount in amounts(costs).values()))
+    for record in tco_records(costs, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=()):
         assert read_record(record_text(record)) == record
-    for swing in found.swings:
+    for swing in costs.swings:
         ends = sorted((swing.at_low, swing.at_high))
-        assert ends[0] - 1e-6 * abs(ends[0]) <= (found.result(found.values) or 0) <= ends[1] + 1e-6 * abs(ends[1])
+        assert ends[0] - 1e-6 * abs(ends[0]) <= (costs.result(costs.values) or 0) <= ends[1] + 1e-6 * abs(ends[1])
 
 
 @given(price=st.floats(0.1, 100), other=st.floats(0.1, 100), days=st.floats(1, 300))
 def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float, days: float) -> None:
     gpu = replace(GPU_SIDE, runs=TRN.runs)
-    found = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, gpu)
-    hours = found.break_even.value
-    yearly = [cost.total(cost.values) or 0 for cost in found.sides]
+    costs = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, gpu)
+    hours = costs.break_even.value
+    yearly = [cost.total(cost.values) or 0 for cost in costs.sides]
     ported = days * 800
     if hours is None:
         assert yearly[0] - ported >= yearly[1] * (1 - 1e-9) - 0.01
-        assert "never" in str(found.break_even.why_null)
+        assert "never" in str(costs.break_even.why_null)
     else:
         spent = [hours / 1000 * (yearly[0] - ported) + ported, hours / 1000 * yearly[1]]
         assert spent[0] == pytest.approx(spent[1])
@@ -135,20 +135,20 @@ def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float,
 )
 def test_incomparable_records_give_no_saving(change: dict[str, Any]) -> None:
     gpu = with_workload(replace(GPU_SIDE, runs=TRN.runs), **change)
-    found = computed(stated(side("trn"), side("gpu")), TRN, gpu)
-    assert found.saving.value is None
-    assert str(found.saving.why_null).startswith("not comparable: ")
-    assert found.break_even.value is None
-    assert total_metric(found.sides[1]).value is not None
+    costs = computed(stated(side("trn"), side("gpu")), TRN, gpu)
+    assert costs.saving.value is None
+    assert str(costs.saving.why_null).startswith("not comparable: ")
+    assert costs.break_even.value is None
+    assert total_metric(costs.sides[1]).value is not None
 
 
 def test_lab_side_stays_lab_and_refuses_a_plan() -> None:
-    found = computed(stated(side("lab")), replace(LAB_SIDE, metrics=TRN.metrics, runs=TRN.runs))
-    (record,) = tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=())
+    costs = computed(stated(side("lab")), replace(LAB_SIDE, metrics=TRN.metrics, runs=TRN.runs))
+    (record,) = tco_records(costs, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=())
     assert record.side == "lab"
     assert record.hardware.type.startswith("lab:")
     assert "unknown: Hours at work, on-demand, Compilation, Idle hours" in str(record.metrics["total"].why_null)
-    assert any("measured in the lab" in warning for warning in warnings_of(found))
+    assert any("measured in the lab" in warning for warning in warnings_of(costs))
     with pytest.raises(TcoError, match=r"prices of cdk\.json are of other machines"):
         computed(stated(side("lab", more='plan = "cdk.json"')), LAB_SIDE)
 
@@ -164,11 +164,11 @@ def planned(more: str = "") -> Tco:
 
 
 def test_plan_adds_the_lines_of_its_estimate() -> None:
-    found = amounts(planned())
-    assert found["Hours at work, on-demand"] == pytest.approx(43_000)
+    by_line = amounts(planned())
+    assert by_line["Hours at work, on-demand"] == pytest.approx(43_000)
     paid_hours = 1001.5 * 1.25
-    assert found["2 interface endpoints"] == pytest.approx(0.02 * paid_hours)
-    assert found["S3 storage"] is None
+    assert by_line["2 interface endpoints"] == pytest.approx(0.02 * paid_hours)
+    assert by_line["S3 storage"] is None
 
 
 def test_item_billed_by_use_costs_its_stated_use() -> None:
@@ -189,8 +189,8 @@ def test_plan_of_other_instances_is_refused() -> None:
 
 
 def test_work_beyond_a_year_requires_several_clusters() -> None:
-    found = computed(stated(side("trn"), work=36e7), TRN)
-    assert any("needs 1.4 clusters" in warning for warning in warnings_of(found))
+    costs = computed(stated(side("trn"), work=36e7), TRN)
+    assert any("needs 1.4 clusters" in warning for warning in warnings_of(costs))
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,9 @@ def test_sarif_has_rules_regions_and_suppressions(folder: Path) -> None:
     (folder / "a b.py").write_text(CHANGE + "import flash_attn  # trn: ignore[flash-attn] only on GPUs\n")
     document = json.loads(run("assess", ".", "--format", "sarif").output)
     assert document["version"] == "2.1.0"
-    (made,) = document["runs"]
-    rules = made["tool"]["driver"]["rules"]
-    change, stops = made["results"]
+    (sarif_run,) = document["runs"]
+    rules = sarif_run["tool"]["driver"]["rules"]
+    change, stops = sarif_run["results"]
     assert [rules[result["ruleIndex"]]["id"] for result in (change, stops)] == ["C02", "L-flash-attn"]
     assert (change["level"], stops["level"]) == ("warning", "error")
     location = change["locations"][0]["physicalLocation"]

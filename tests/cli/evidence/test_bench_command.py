@@ -92,13 +92,13 @@ def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13"]
-    found = record()
-    assert [measured.seed for measured in found.runs] == [11, 12, 13]
-    assert found.metrics["tokens_per_second"].value == 200
-    assert found.runs[0].phases["compile_cold"] == 20
-    assert (found.hardware.nodes, found.hardware.used, found.gates[0].state) == (2, 32, "met")
+    written = record()
+    assert [measured.seed for measured in written.runs] == [11, 12, 13]
+    assert written.metrics["tokens_per_second"].value == 200
+    assert written.runs[0].phases["compile_cold"] == 20
+    assert (written.hardware.nodes, written.hardware.used, written.gates[0].state) == (2, 32, "met")
     assert "tokens_per_second" in ended.stdout
-    assert (found.side, found.software.driver) == ("trainium", "2.24.7")
+    assert (written.side, written.software.driver) == ("trainium", "2.24.7")
 
 
 def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:
@@ -109,9 +109,9 @@ def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:
 def test_numbers_of_an_emulator_are_lab_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Invocation, "reaches_aws", does_not_reach_aws)
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
-    found = record()
-    assert (found.side, found.hardware.type, found.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)
-    assert found.metrics["usd_per_million_tokens_paid"].why_null == "the lab's machines have no price"
+    written = record()
+    assert (written.side, written.hardware.type, written.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)
+    assert written.metrics["usd_per_million_tokens_paid"].why_null == "the lab's machines have no price"
 
 
 def test_interrupted_command_continues_with_the_missing_runs(cluster: Cluster, jobs: list[Job]) -> None:
