@@ -30,9 +30,15 @@ def create_bucket(name: str) -> None:
 
 
 def create_stack(name: str, outputs: Mapping[str, str], **resources: Mapping[str, Any]) -> None:
-    """Create a stack in moto. resources: by logical ID. Default: a topic."""
-    made = resources or {"Topic": {"Type": "AWS::SNS::Topic"}}
+    """Create a stack in moto.
+
+    Args:
+        name: Name of the stack.
+        outputs: Values of the outputs by name.
+        resources: Resources of the template by logical ID. Default: a topic.
+    """
+    resources = resources or {"Topic": {"Type": "AWS::SNS::Topic"}}
     values = {key: {"Value": value} for key, value in outputs.items()}
     client("cloudformation").create_stack(
-        StackName=name, TemplateBody=json.dumps({"Resources": made, "Outputs": values})
+        StackName=name, TemplateBody=json.dumps({"Resources": resources, "Outputs": values})
     )

@@ -31,7 +31,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 @dataclass(kw_only=True)
 class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
-    """`unavailable` names the calls that fail."""
+    """An account that is ready for a deployment. `unavailable` has the names of the calls that fail."""
 
     endpoint: str | None = None
     zones: Collection[str] = ("usw2-az1", "usw2-az4")

@@ -1,4 +1,4 @@
-"""File systems in memory: existing ones in an existing network, in a region that has both services."""
+"""File systems in memory. By default they exist in the existing network, in a region that has FSx and EFS."""
 
 from dataclasses import dataclass
 

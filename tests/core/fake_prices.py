@@ -12,7 +12,12 @@ TODAY = "2026-11-21"
 
 @dataclass(kw_only=True)
 class FakePrices:
-    """`usd` by product, None if AWS does not list it. "price" in `unavailable`: the call fails."""
+    """AWS's prices.
+
+    Attributes:
+        unavailable: If it contains "price", reads of prices fail.
+        usd: Prices by product; None for a product that AWS does not list.
+    """
 
     unavailable: Collection[str] = ()
     usd: Mapping[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])

@@ -20,9 +20,12 @@ _FAMILIES = ("trn", "r", "p")
 
 @dataclass(kw_only=True)
 class FakeQuotas:
-    """`unavailable` names the calls that fail. `limit`: of every EC2 quota, None if it does not exist.
+    """Quotas, and their use by instances.
 
-    sagemaker: quotas by code, or by name if their code is unknown.
+    Attributes:
+        unavailable: Names of the calls that fail.
+        limit: Limit of every EC2 quota; None if the quotas do not exist.
+        sagemaker: SageMaker's quotas, by code, or by name for a quota whose code is unknown.
     """
 
     unavailable: Collection[str] = ()

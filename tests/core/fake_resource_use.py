@@ -1,4 +1,4 @@
-"""Usage of the limits in the facts, in memory. By default nothing is used of AWS's default quotas."""
+"""Use of the quotas in the section `limits` of facts.toml, in memory. By default nothing is used."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,13 @@ BY_CODE = {limit["code"]: key for key, limit in facts()["limits"].items() if isi
 
 @dataclass(kw_only=True)
 class FakeResourceUse:
-    """Usage by the keys of the facts. `limits`: quotas other than the default, None for a missing one.
+    """Use of quotas, by their keys in facts.toml.
 
-    `uncounted`: resources of which more exist than were counted.
+    Attributes:
+        limits: Quotas that differ from AWS's default; None for a quota that does not exist.
+        in_use: The amounts in use.
+        uncounted: Keys of the quotas whose use was not counted completely.
+        clusters_of_pcs: Names of the AWS PCS clusters.
     """
 
     limits: Mapping[str, float | None] = field(default_factory=dict[str, float | None])

@@ -1,4 +1,4 @@
-"""An account in memory in which a cluster can be destroyed, one change at a time."""
+"""An account in memory whose cluster can be destroyed, one change at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,10 +69,15 @@ def leftover(kind: LeftoverKind, resource_id: str, **tags: str) -> Leftover:
 
 @dataclass
 class FakeTeardown:
-    """`fatal`: the change after which KilledError is raised. `failing`: how often the deletion of stacks fails.
+    """An account with a cluster stack, a training stack, and resources of others.
 
-    `denied`: reads that fail; `refused`: changes that fail. `changes`: the changes that were made. `owned`: existing
-    stacks by their resources.
+    Attributes:
+        owned: Names of the existing stacks that contain resources, by resource ID.
+        failing: The number of stack deletions that fail.
+        fatal: The number of changes after which KilledError is raised; 0 for never.
+        denied: Names of the reads that fail.
+        refused: Names of the changes that fail.
+        changes: The changes that were made.
     """
 
     stacks: list[StackDescription] = field(default_factory=lambda: [cluster_stack(), training_stack()])
@@ -114,7 +119,7 @@ class FakeTeardown:
     denied: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
     changes: list[str] = field(default_factory=list[str])
-    given_notices: list[Notice] = field(default_factory=list[Notice])
+    stored_notices: list[Notice] = field(default_factory=list[Notice])
     has_membership: bool = True
     models: Sequence[str] = ()
 
@@ -157,7 +162,7 @@ class FakeTeardown:
         if status != "DELETE_COMPLETE":
             self.stacks.append(now)
             return
-        gone = tuple(made if made.kept else replace(made, gone=True) for made in now.resources)
+        gone = tuple(each if each.kept else replace(each, gone=True) for each in now.resources)
         self.deleted.append(replace(now, resources=gone))
         for bucket in stack.ids("AWS::S3::Bucket"):
             del self.objects[bucket], self.tags[bucket]
@@ -179,7 +184,7 @@ class FakeTeardown:
         assert cluster == OWN_CLUSTER
         assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.construct_id]
         now = list(self.work)
-        self.work = [one for one in self.work if not one.stopping]
+        self.work = [workload for workload in self.work if not workload.stopping]
         return now
 
     def stop(self, work: Workload) -> None:
@@ -202,19 +207,19 @@ class FakeTeardown:
     def notices(self, stack: str) -> Sequence[Notice]:
         self._read("notices")
         assert stack == STACK_NAME
-        return self.given_notices
+        return self.stored_notices
 
     def announce(self, stack: str, notice: Notice) -> bool:
         assert stack == STACK_NAME
         if self.has_membership:
             self._order("announce")
-            self.given_notices = [notice]
+            self.stored_notices = [notice]
             self._killed_now()
         return self.has_membership
 
     def withdraw(self, stack: str, kind: str) -> None:
         assert stack == STACK_NAME
-        self.given_notices = [notice for notice in self.given_notices if notice.kind != kind]
+        self.stored_notices = [notice for notice in self.stored_notices if notice.kind != kind]
 
     def imported_models(self, cluster: str) -> Sequence[str]:
         self._read("imported_models")
@@ -242,7 +247,7 @@ class FakeTeardown:
         self._read(kind)
         assert cluster == OWN_CLUSTER
         assert STACK_NAME in stack_names
-        return [one for one in (*self.leftovers, *self.foreign) if one.kind == kind]
+        return [leftover for leftover in (*self.leftovers, *self.foreign) if leftover.kind == kind]
 
     def delete_leftover(self, leftover: Leftover) -> None:
         self._order(f"delete_leftover {leftover.resource_id}")

@@ -8,7 +8,7 @@ from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight
 
 
-def found(check: str, account: FakeAccount, **settings: Any) -> Finding:
+def finding_of(check: str, account: FakeAccount, **settings: Any) -> Finding:
     """The finding of one check, for a plan of two nodes."""
     plan = from_settings(nodes=2, **settings)
     (finding,) = [finding for finding in preflight(plan, account) if finding.check == check]

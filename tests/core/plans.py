@@ -1,4 +1,4 @@
-"""Plans for tests: a valid one to vary, and every combination that the catalogue allows."""
+"""Plans for tests: a valid plan to vary, and plans with all types, zones and kinds of capacity of the catalogue."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -35,12 +35,12 @@ cluster_names = st.from_regex(r"[a-z][a-z0-9]{2,9}(-[a-z0-9]{1,9}){0,2}", fullma
 
 
 def from_settings(**settings: Any) -> Plan:
-    """The plan of settings as cdk.json or `-c` contains them, on top of GOOD."""
+    """The plan of GOOD and other settings, as cdk.json or `-c` contains them."""
     return Plan.from_settings({**GOOD, **settings}, Path())
 
 
 def problems_of(**settings: Any) -> list[Problem]:
-    """The problems of such settings."""
+    """The problems of GOOD with other settings."""
     try:
         from_settings(**settings)
     except PlanError as error:
@@ -49,15 +49,15 @@ def problems_of(**settings: Any) -> list[Problem]:
 
 
 def the_problem(**settings: Any) -> Problem:
-    """The single problem of such settings."""
+    """The only problem of GOOD with other settings."""
     (problem,) = problems_of(**settings)
     return problem
 
 
 @st.composite
 def plans(draw: st.DrawFn, instance_types: Container[str] = builtin_catalog()) -> Plan:
-    """Every kind of plan that the catalogue allows in a new VPC."""
-    name, region, zone, capacity = draw(st.sampled_from([one for one in SELLABLE if one[0] in instance_types]))
+    """Plans in a new VPC with every type, region, zone and kind of capacity that the catalogue allows."""
+    name, region, zone, capacity = draw(st.sampled_from([offer for offer in SELLABLE if offer[0] in instance_types]))
     entry = builtin_catalog()[name]
     interface_type = draw(st.sampled_from(CARD_INTERFACE_TYPES))
     addresses = 1 if interface_type == "efa-only" else max(entry.efa_interfaces, 1)

@@ -1,4 +1,4 @@
-"""Calls about networks, against moto except for second pages and errors of AWS."""
+"""Calls about networks, against moto; where moto does not answer as AWS does, against botocore's Stubber."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,8 +34,8 @@ def vpc_id(ec2: Any) -> str:
 
 @pytest.fixture
 def subnet_id(ec2: Any, vpc_id: str) -> str:
-    made = ec2.create_subnet(VpcId=vpc_id, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")
-    return made["Subnet"]["SubnetId"]
+    created = ec2.create_subnet(VpcId=vpc_id, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")
+    return created["Subnet"]["SubnetId"]
 
 
 def test_missing_network_parts_are_none(account: AwsAccount) -> None:
@@ -47,8 +47,8 @@ def test_missing_network_parts_are_none(account: AwsAccount) -> None:
 
 def test_vpc_resolvers_are_those_of_its_dhcp_options(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     named = {"Key": "domain-name-servers", "Values": ["10.1.0.2", "10.1.1.2"]}
-    made = ec2.create_dhcp_options(DhcpConfigurations=[named, {"Key": "domain-name", "Values": ["example.com"]}])
-    ec2.associate_dhcp_options(VpcId=vpc_id, DhcpOptionsId=made["DhcpOptions"]["DhcpOptionsId"])
+    options = ec2.create_dhcp_options(DhcpConfigurations=[named, {"Key": "domain-name", "Values": ["example.com"]}])
+    ec2.associate_dhcp_options(VpcId=vpc_id, DhcpOptionsId=options["DhcpOptions"]["DhcpOptionsId"])
     found = account.vpc(vpc_id)
     assert found
     assert found.dns_servers == ["10.1.0.2", "10.1.1.2"]

@@ -90,7 +90,7 @@ def test_missing_stack_has_no_nodes(account: AwsNodes) -> None:
     assert account.nodes(STACK) is None
 
 
-def test_stack_of_something_else_is_reported(account: AwsNodes) -> None:
+def test_stack_without_nodes_is_reported(account: AwsNodes) -> None:
     create_stack(STACK, {"Other": "x"})
     with pytest.raises(UnavailableError, match="has no nodes"):
         account.nodes(STACK)

@@ -1,4 +1,4 @@
-"""Usage counted against quotas, from moto except for many pages and regional NAT gateways."""
+"""Use of quotas, counted in moto; many pages are stubbed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,11 +35,11 @@ def network(ec2: Any) -> dict[str, str]:
 
 
 def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
-    made = [
+    gateways = [
         ec2.create_nat_gateway(SubnetId=network["subnet"], ConnectivityType="private")["NatGateway"]["NatGatewayId"]
         for _ in range(2)
     ]
-    ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
+    ec2.create_tags(Resources=gateways[:1], Tags=OWN_TAGS)
     assert account.nat_gateways_excluding("mine", zone_id="usw2-az1") == Use(amount=1)
     assert account.nat_gateways_excluding("another", zone_id="usw2-az1") == Use(amount=2)
     assert account.nat_gateways_excluding("another", zone_id="usw2-az2") == Use(amount=0)
@@ -48,10 +48,10 @@ def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network
 
 def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> None:
     zone = f"{REGION}a"
-    made = ec2.create_volume(AvailabilityZone=zone, Size=256, VolumeType="gp3")["VolumeId"]
+    own = ec2.create_volume(AvailabilityZone=zone, Size=256, VolumeType="gp3")["VolumeId"]
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp3")
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp2")
-    ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
+    ec2.create_tags(Resources=[own], Tags=OWN_TAGS)
     assert account.gp3_tib_excluding("mine") == Use(amount=0.5)
     assert account.gp3_tib_excluding("another") == Use(amount=0.75)
 

@@ -23,14 +23,14 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsSupport]:
         yield AwsSupport(REGION)
 
 
-def test_events_of_deleted_stack_are_of_its_last_deployment(account: AwsSupport) -> None:
+def test_deleted_stack_has_the_events_of_its_last_deployment(account: AwsSupport) -> None:
     create_stack(STACK, {})
     client("cloudformation").delete_stack(StackName=STACK)
     assert account.stack_history(STACK)
     assert account.stack_history("Other") == []
 
 
-def test_log_groups_of_stack_are_read_and_missing_ones_named(account: AwsSupport) -> None:
+def test_log_groups_are_read_and_missing_groups_are_named(account: AwsSupport) -> None:
     names = {"Gate": "/aws/lambda/gate", "Gone": "/aws/lambda/gone"}
     groups = {key: {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": name}} for key, name in names.items()}
     create_stack(STACK, {}, **groups)

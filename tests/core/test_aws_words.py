@@ -11,29 +11,29 @@ from trainium_core.explanations.known_errors import known_error
 from trainium_runtime.fleet_verdict import FleetView, fleet_verdict
 from trainium_runtime.recovery import Recovery
 
-SAID: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("aws_words.toml").read_text())["said"]
-LAUNCHES = [one for one in SAID if "gate" in one]
+MESSAGES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("aws_words.toml").read_text())["message"]
+LAUNCHES = [message for message in MESSAGES if "gate" in message]
 
 
-def thread(one: dict[str, Any]) -> str:
-    return one["thread"].removeprefix("https://github.com/")
+def thread(message: dict[str, Any]) -> str:
+    return message["thread"].removeprefix("https://github.com/")
 
 
-@pytest.mark.parametrize("said", SAID, ids=thread)
-def test_explain_matches_aws_error_messages(said: dict[str, Any]) -> None:
-    found = known_error(said["text"])
+@pytest.mark.parametrize("message", MESSAGES, ids=thread)
+def test_explain_matches_aws_error_messages(message: dict[str, Any]) -> None:
+    found = known_error(message["text"])
     assert found is not None
-    assert found.name == said["name"]
+    assert found.name == message["name"]
 
 
-@pytest.mark.parametrize("said", SAID, ids=thread)
-def test_deployment_advice_matches_aws_messages(said: dict[str, Any]) -> None:
-    gate = f"after 50 minutes: 0 of 2 nodes proven, 0 launched; last failed launch: {said['text']}"
-    reason = gate if "gate" in said else said["text"]
-    assert f"`{said['command']}" in failed_with(reason).advice
+@pytest.mark.parametrize("message", MESSAGES, ids=thread)
+def test_deployment_advice_matches_aws_messages(message: dict[str, Any]) -> None:
+    gate = f"after 50 minutes: 0 of 2 nodes proven, 0 launched; last failed launch: {message['text']}"
+    reason = gate if "gate" in message else message["text"]
+    assert f"`{message['command']}" in failed_with(reason).advice
 
 
-@pytest.mark.parametrize("said", LAUNCHES, ids=thread)
-def test_gate_fails_or_waits_by_launch_error(said: dict[str, Any]) -> None:
-    failed = FleetView(nodes=2, instances=(), records={}, recovery=Recovery(limit=0), failed_launches=[said["text"]])
-    assert fleet_verdict(failed).state == {"fails": "failed", "waits": "waiting"}[said["gate"]]
+@pytest.mark.parametrize("message", LAUNCHES, ids=thread)
+def test_gate_fails_or_waits_by_launch_error(message: dict[str, Any]) -> None:
+    failed = FleetView(nodes=2, instances=(), records={}, recovery=Recovery(limit=0), failed_launches=[message["text"]])
+    assert fleet_verdict(failed).state == {"fails": "failed", "waits": "waiting"}[message["gate"]]

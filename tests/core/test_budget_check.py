@@ -1,15 +1,15 @@
-"""The check `budget`: whether the account can have budgets, or whether that is unknown."""
+"""The check `budget`: whether the account can have budgets."""
 
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from trainium_core.preflight.finding import Finding
 
 ACCOUNT = "123456789012"
 
 
 def of_budget(account: FakeAccount) -> Finding:
-    return found("budget", account, ends="5d", budget_usd=200)
+    return finding_of("budget", account, ends="5d", budget_usd=200)
 
 
 class Refused(FakeAccount):
@@ -35,7 +35,7 @@ def test_linked_account_without_budgets_is_recognised_by_the_message() -> None:
     assert account.budgets_enabled(ACCOUNT) is False
 
 
-def test_account_that_may_have_no_budget_fails() -> None:
+def test_account_without_budgets_fails() -> None:
     finding = of_budget(FakeAccount(has_budgets=False))
     assert finding.outcome == "fail"
     assert "management account" in finding.fix

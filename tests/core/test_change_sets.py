@@ -1,4 +1,4 @@
-"""Change sets, as CloudFormation describes them."""
+"""Change sets, from CloudFormation's responses."""
 
 import pytest
 from botocore.stub import Stubber

@@ -13,7 +13,7 @@ def resource(kind: str, **properties: Any) -> dict[str, Any]:
 
 
 def of_fleet(cluster: str = "web-train", prefix: str = "") -> dict[str, Any]:
-    """The nodes of a cluster as NeuronFleet makes them."""
+    """The nodes of a cluster, as NeuronFleet defines them in a template."""
     tags = [{"Key": "trn:cluster", "Value": cluster}]
     return {
         f"{prefix}Template": resource(

@@ -43,7 +43,7 @@ def test_context_too_large_for_environment_is_read_from_file(folder: Path, monke
 
 
 def test_context_falls_back_to_the_files_of_the_cdk_cli(folder: Path) -> None:
-    """~/.cdk.json after cdk.context.json after cdk.json, as in the CLI's Context."""
+    """As in the CDK CLI, cdk.json overrides cdk.context.json, and both override ~/.cdk.json."""
     in_home = {"context": {"trn:nodes": 7, "trn:capacity": "reservation", "trn:cluster_name": "mine"}}
     (folder / "home" / ".cdk.json").write_text(json.dumps(in_home))
     (folder / "cdk.context.json").write_text(json.dumps({"trn:nodes": 8, "trn:capacity": "spot"}))

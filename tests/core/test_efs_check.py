@@ -8,7 +8,7 @@ import pytest
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_file_systems import EFS, TARGET
 from tests.core.fake_network import SUBNET, VPC
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from tests.core.plans import OWN_EFS, OWN_VPC
 from trainium_core.preflight.finding import Finding
 from trainium_core.storage.storage import EfsFileSystem, MountTarget
@@ -16,12 +16,12 @@ from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:
     """The finding about a file system with an existing mount target."""
-    return found("efs", FakeAccount(found_efs=file_system), **OWN_VPC, **OWN_EFS)
+    return finding_of("efs", FakeAccount(found_efs=file_system), **OWN_VPC, **OWN_EFS)
 
 
 def without_target(file_system: EfsFileSystem, **settings: Any) -> Finding:
     """The finding about a file system that gets a mount target."""
-    return found("efs", FakeAccount(found_efs=file_system), efs=OWN_EFS["efs"], **settings)
+    return finding_of("efs", FakeAccount(found_efs=file_system), efs=OWN_EFS["efs"], **settings)
 
 
 def with_targets(*targets: MountTarget) -> EfsFileSystem:
@@ -29,7 +29,7 @@ def with_targets(*targets: MountTarget) -> EfsFileSystem:
 
 
 def test_new_file_system_without_service_in_region_fails() -> None:
-    finding = found("efs", FakeAccount(services=()), efs="new")
+    finding = finding_of("efs", FakeAccount(services=()), efs="new")
     assert (finding.outcome, finding.fix) == ("fail", "leave trn:efs out, or choose another region")
 
 

@@ -1,4 +1,4 @@
-"""Whether preflight reports a pilot that ends before it begins."""
+"""The check `end`: whether the pilot ends long enough after its deployment."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""How many running nodes a change set would end."""
+"""How many running nodes a change set would terminate."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ UNKNOWN = ChangedProperty()
 
 
 def version(**after: Any) -> ResourceChange:
-    """A change of the launch template version: properties with their new values."""
+    """A change of the launch template version. `after`: new values of properties."""
     properties = {name: ChangedProperty(after=value) for name, value in after.items()}
     physical_id = choose(OFFER, None)[1]
     return ResourceChange(kind=RESOURCE_TYPE, action="Modify", physical_id=physical_id, properties=properties)
@@ -74,19 +74,19 @@ def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
         ),
     ],
 )
-def test_nodes_that_end_are_counted_with_the_reason(changes: list[ResourceChange], reason: str) -> None:
+def test_terminated_nodes_are_counted_with_the_reason(changes: list[ResourceChange], reason: str) -> None:
     ending = ending_nodes(changes, running=2)
     assert (ending.count, ending.reasons) == (2, (reason,))
 
 
 @pytest.mark.parametrize(("name", "count"), [("LaunchTemplate", 0), ("AutoScalingGroupName", 2)])
-def test_conditional_replacement_by_launch_template_ends_no_node(name: str, count: int) -> None:
+def test_conditional_replacement_counts_by_the_changed_property(name: str, count: int) -> None:
     changed = replace(GROUP, replacement="Conditional", properties={name: ChangedProperty()})
     assert ending_nodes([changed], running=2).count == count
 
 
 def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes: str) -> ResourceChange:
-    """A changed resource, some of whose properties may follow a changed reference that would then replace it."""
+    """A changed resource. `causes`: its properties that may change with another resource, by which it is replaced."""
     properties = {name: ChangedProperty(causes=frozenset({cause}), recreates=True) for name, cause in causes.items()}
     return ResourceChange(
         kind=kind, action="Modify", logical_id=logical_id, replacement=replacement, properties=properties
@@ -94,7 +94,7 @@ def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes
 
 
 @pytest.mark.parametrize(("replacement", "count"), [("False", 0), ("True", 2)])
-def test_reference_to_changed_security_group_is_new_only_with_the_group(replacement: str, count: int) -> None:
+def test_reference_to_security_group_changes_only_with_its_replacement(replacement: str, count: int) -> None:
     """When a tag of a security group changes, CloudFormation shows every reference to the group as possibly changed."""
     lustre = a_change("AWS::FSx::FileSystem", "Lustre", replacement="Conditional", SecurityGroupIds="Security")
     uses = ChangedProperty(causes=frozenset({"Security", "Lustre"}))
@@ -110,7 +110,7 @@ def test_subnet_from_reevaluated_function_replaces_nodes() -> None:
     subnets = ChangedProperty(causes=frozenset({"Choice"}), recreates=True)
     group = of(replace(GROUP, replacement="Conditional"), VPCZoneIdentifier=subnets)
     chosen = [a_change("AWS::EC2::Subnet", "Choice"), a_change("Custom::TrnNodeSubnet", "Choice")]
-    assert [ending_nodes([group, one], running=2).count for one in chosen] == [0, 2]
+    assert [ending_nodes([group, choice], running=2).count for choice in chosen] == [0, 2]
 
 
 def test_settings_that_require_new_nodes_are_named() -> None:
@@ -131,7 +131,7 @@ def test_settings_that_require_new_nodes_are_named() -> None:
     ],
     ids=["another existing bucket", "without a file system"],
 )
-def test_replaced_dependency_ends_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
+def test_replaced_dependency_terminates_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)
     removed = ResourceChange(kind="AWS::FSx::FileSystem", action="Remove")
     ending = ending_nodes([of(version(), Uses=shown), removed], running=2)
@@ -140,7 +140,7 @@ def test_replaced_dependency_ends_nodes(before: dict[str, str], after: dict[str,
     assert of_a_part.reasons == ("their resources have changed: see `cdk diff`",)
 
 
-def test_reduced_node_count_ends_the_surplus() -> None:
+def test_reduced_node_count_terminates_the_surplus() -> None:
     changes = [of(GATE, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
     assert (ending_nodes(changes, running=3).count, ending_nodes(changes, running=1).count) == (2, 0)
 

@@ -1,4 +1,4 @@
-"""Plans with GPU types: what differs from those with Neuron devices, and what is refused."""
+"""Plans with GPU types: their differences from plans with Neuron devices, and refused settings."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.core.fake_account import IMAGE, FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from tests.core.plans import from_settings, the_problem
 from trainium_core.engines.registry import plan_warnings
 from trainium_core.facts import facts
@@ -71,13 +71,13 @@ def test_gpu_image_is_refused_for_neuron_devices() -> None:
     ],
 )
 def test_image_of_gpu_type_is_checked(image: Image, outcome: str, says: str) -> None:
-    finding = found("image", FakeAccount(found_image=image), **GPUS)
+    finding = finding_of("image", FakeAccount(found_image=image), **GPUS)
     assert (finding.outcome, says in finding.found) == (outcome, True), finding.found
 
 
-def test_image_id_without_promise_is_a_warning() -> None:
+def test_image_with_unknown_content_is_a_warning() -> None:
     image = replace(GPU_IMAGE, name="mine")
-    finding = found("image", FakeAccount(found_image=image), **GPUS, ami=IMAGE.image_id)
+    finding = finding_of("image", FakeAccount(found_image=image), **GPUS, ami=IMAGE.image_id)
     assert finding.outcome == "warn"
     assert "unknown whether" in finding.found
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_account import IMAGE, FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
 from trainium_core.images.image import NeuronRelease, neuron_release
@@ -38,7 +38,7 @@ def with_release(release: str) -> FakeAccount:
     ],
 )
 def test_unbootable_image_fails_with_a_fix(account: FakeAccount, says: str) -> None:
-    finding = found("image", account)
+    finding = finding_of("image", account)
     assert finding.outcome == "fail"
     assert says in finding.found
     assert "set trn:" in finding.fix
@@ -46,7 +46,7 @@ def test_unbootable_image_fails_with_a_fix(account: FakeAccount, says: str) -> N
 
 @pytest.mark.parametrize(("release", "outcome"), [("2.23.0", "fail"), ("2.24.0", "pass")])
 def test_node_needs_release_whose_collectives_test_reports(release: str, outcome: str) -> None:
-    finding = found("image", with_release(release), ami=PYTORCH)
+    finding = finding_of("image", with_release(release), ami=PYTORCH)
     assert finding.outcome == outcome
     assert ("Neuron SDK 2.24 or newer" in finding.fix) == (outcome == "fail")
 
@@ -67,20 +67,20 @@ def test_native_pytorch_is_recognised_by_image_name(
     settings: dict[str, str], release: str, outcome: str, says: str
 ) -> None:
     image = replace(IMAGE, name=TORCH_NEURON, description=f"Neuron SDK {release}")
-    finding = found("image", FakeAccount(found_image=image), **settings)
+    finding = finding_of("image", FakeAccount(found_image=image), **settings)
     assert finding.outcome == outcome
     assert says in finding.found
 
 
 def test_unnamed_release_is_unknown_for_pytorch() -> None:
     account = FakeAccount(found_image=replace(IMAGE, description=""))
-    assert found("image", account).outcome == "unknown"
-    assert found("image", account, ami=IMAGE.image_id).outcome == "warn"
+    assert finding_of("image", account).outcome == "unknown"
+    assert finding_of("image", account, ami=IMAGE.image_id).outcome == "warn"
 
 
 @pytest.mark.parametrize("ami", [EVERYTHING, IMAGE.image_id, "/my/image"])
 def test_image_with_unknown_pytorch_support_is_a_warning(ami: str) -> None:
-    finding = found("image", with_release("2.32.0"), ami=ami)
+    finding = finding_of("image", with_release("2.32.0"), ami=ami)
     assert finding.outcome == "warn"
     assert "unknown whether ami-0123456789abcdef0, with Neuron SDK 2.32.0, includes PyTorch" in finding.found
 
@@ -91,22 +91,22 @@ def test_untested_image_and_type_suggest_observe_mode(
     monkeypatch: pytest.MonkeyPatch, known: bool, verification: str
 ) -> None:
     monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])
-    finding = found("image", FakeAccount(), verification=verification)
+    finding = finding_of("image", FakeAccount(), verification=verification)
     assert finding.outcome == "pass"
     assert ("set trn:verification to observe" in finding.fix) == (not known and verification == "enforce")
 
 
 def test_image_is_deprecated_from_its_date_on() -> None:
     past, future = datetime(2026, 1, 26, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
-    finding = found("image", FakeAccount(found_image=replace(IMAGE, deprecated=past)))
+    finding = finding_of("image", FakeAccount(found_image=replace(IMAGE, deprecated=past)))
     assert finding.outcome == "warn"
     assert "deprecated since 2026-01-26" in finding.found
-    assert found("image", FakeAccount(found_image=replace(IMAGE, deprecated=future))).outcome == "pass"
+    assert finding_of("image", FakeAccount(found_image=replace(IMAGE, deprecated=future))).outcome == "pass"
 
 
 def test_outdated_pin_warns_with_both_ids_and_releases() -> None:
     account = FakeAccount(parameter_value=NEWER.image_id, other_images={NEWER.image_id: NEWER})
-    finding = found("image", account, ami=IMAGE.image_id, ami_parameter=PYTORCH)
+    finding = finding_of("image", account, ami=IMAGE.image_id, ami_parameter=PYTORCH)
     assert finding.outcome == "warn"
     assert f"pinned is {IMAGE.image_id} (Neuron SDK 2.31.1)" in finding.found
     assert f"is now {NEWER.image_id} (Neuron SDK 2.31.2)" in finding.found
@@ -134,12 +134,12 @@ def test_last_release_with_pytorch_includes_all_its_patches(major: int, minor: i
 
 
 def test_copied_image_is_a_warning() -> None:
-    finding = found("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
+    finding = finding_of("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
     assert finding.outcome == "warn"
     assert "belongs to account 210987654321, not to Amazon" in finding.found
 
 
 def test_pin_with_missing_parameter_is_a_warning() -> None:
-    finding = found("image", FakeAccount(parameter_value=None), ami=IMAGE.image_id, ami_parameter=PYTORCH)
+    finding = finding_of("image", FakeAccount(parameter_value=None), ami=IMAGE.image_id, ami_parameter=PYTORCH)
     assert finding.outcome == "warn"
     assert f"{PYTORCH}, the source of {IMAGE.image_id}, does not exist" in finding.found

@@ -1,4 +1,4 @@
-"""The torchrun line, run for real by two nodes on one machine: PyTorch's own launcher on CPUs."""
+"""The torchrun command line, run twice on this machine, once for each node, with PyTorch on CPUs."""
 
 import os
 import shlex
@@ -22,12 +22,12 @@ os.write(1, "{RANK} {GROUP_RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode
 
 @pytest.fixture
 def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
-    """The output of each node's processes, by its rank in the membership; the first node started last."""
+    """The output of the processes of each node, by the rank of the node. The node with rank 0 starts last."""
     if not TORCH_PYTHON.exists():
         pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
     (tmp_path / "train.py").write_text(SCRIPT)
     plan = Plan(instance_type="trn2.3xlarge", region="sa-east-1", nodes=NODES)
-    # A login shell of this machine has no cluster; that of a node is tested with the node's profile.
+    # A login shell of this machine has no cluster. tests/userdata tests the login shell of a node.
     (*login, line) = shlex.split(torchrun_command(plan).replace(str(facts()["rendezvous"]["port"]), free_port()))
     assert login == ["bash", "-lc"]
     environment = {"PATH": f"{TORCH_PYTHON.parent}:{os.environ['PATH']}", "HEAD_NODE": "127.0.0.1"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from tests.core.plans import plans
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
@@ -18,7 +18,7 @@ from trainium_runtime.quota import Quota
 
 WITH_NAT: dict[str, Any] = {"egress": "nat-gateway"}
 SETTINGS = {key: WITH_NAT if key in ("elastic_ips", "nat_gateways") else {} for key in LIMITS}
-"""Settings of a plan that needs some of a limit."""
+"""Settings of a plan that needs a part of the limit, by the key of the limit."""
 
 
 def test_every_limit_of_the_facts_is_checked() -> None:
@@ -26,9 +26,9 @@ def test_every_limit_of_the_facts_is_checked() -> None:
 
 
 @pytest.mark.parametrize("key", LIMITS)
-def test_each_limit_must_have_room(key: str) -> None:
+def test_full_limit_fails(key: str) -> None:
     full = {key: facts()["limits"][key]["default"]}
-    finding = found("limits", FakeAccount(in_use=full), **SETTINGS[key])
+    finding = finding_of("limits", FakeAccount(in_use=full), **SETTINGS[key])
     assert finding.outcome == "fail"
     assert facts()["limits"][key]["code"] in finding.fix
     assert finding.found == f"used by others: {full[key]} of {full[key]} {LIMITS[key].many}"
@@ -36,7 +36,7 @@ def test_each_limit_must_have_room(key: str) -> None:
 
 @pytest.mark.parametrize("key", LIMITS)
 def test_missing_quota_is_unknown(key: str) -> None:
-    finding = found("limits", FakeAccount(limits={key: None}), **SETTINGS[key])
+    finding = finding_of("limits", FakeAccount(limits={key: None}), **SETTINGS[key])
     assert finding.outcome == "unknown"
     assert (
         finding.found
@@ -48,25 +48,26 @@ def test_missing_quota_is_unknown(key: str) -> None:
 @pytest.mark.parametrize(("used", "outcome"), [(4000, "unknown"), (4985, "fail")])
 def test_incomplete_count_never_passes(used: int, outcome: str) -> None:
     account = FakeAccount(in_use={"network_interfaces": used}, uncounted={"network_interfaces"})
-    finding = found("limits", account)
+    finding = finding_of("limits", account)
     assert finding.outcome == outcome
     assert f"at least {used} of 5000 network interfaces" in finding.found
 
 
 def test_fewer_nodes_are_suggested_if_they_fit() -> None:
-    finding = found("limits", FakeAccount(in_use={"network_interfaces": 4985}))
+    finding = finding_of("limits", FakeAccount(in_use={"network_interfaces": 4985}))
     assert finding.fix.endswith("(service vpc); or set trn:nodes to 1")
     assert "ask Service Quotas for 5001 of L-DF5E4CA3" in finding.fix
-    assert "trn:nodes" not in found("limits", FakeAccount(in_use={"network_interfaces": 4999})).fix
+    assert "trn:nodes" not in finding_of("limits", FakeAccount(in_use={"network_interfaces": 4999})).fix
 
 
 def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
-    one = "1 Elastic IP; 1 NAT gateway in the zone"
-    assert one in found("limits", FakeAccount(), **WITH_NAT).needed
-    assert "NAT" not in found("limits", FakeAccount()).needed
-    assert one in found("limits", FakeAccount(), stacks="hyperpod").needed
+    needed = "1 Elastic IP; 1 NAT gateway in the zone"
+    assert needed in finding_of("limits", FakeAccount(), **WITH_NAT).needed
+    assert "NAT" not in finding_of("limits", FakeAccount()).needed
+    assert needed in finding_of("limits", FakeAccount(), stacks="hyperpod").needed
     assert (
-        "2 Elastic IPs; 2 NAT gateways" in found("limits", FakeAccount(), stacks="cluster,hyperpod", **WITH_NAT).needed
+        "2 Elastic IPs; 2 NAT gateways"
+        in finding_of("limits", FakeAccount(), stacks="cluster,hyperpod", **WITH_NAT).needed
     )
 
 

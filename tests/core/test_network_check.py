@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_network import SUBNET, TABLE, VPC
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from tests.core.plans import OWN_VPC, from_settings
 from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.permissions.roles import scope_of
@@ -34,11 +34,11 @@ SESSIONS = tuple(
 
 def network(**account: Any) -> Finding:
     """The finding about an existing VPC."""
-    return found("network", FakeAccount(**account), **OWN_VPC)
+    return finding_of("network", FakeAccount(**account), **OWN_VPC)
 
 
 def with_route_table(route_table_id: str = TABLE.route_table_id, **account: Any) -> Finding:
-    return found("network", FakeAccount(**account), **OWN_VPC, route_table_id=route_table_id)
+    return finding_of("network", FakeAccount(**account), **OWN_VPC, route_table_id=route_table_id)
 
 
 def test_vpc_with_room_and_nat_gateway_passes() -> None:
@@ -69,7 +69,7 @@ def test_subnet_of_another_vpc_fails(account: dict[str, Any], says: str) -> None
 
 def test_efa_only_card_uses_no_address() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, free_addresses=2))
-    assert found("network", account, **OWN_VPC, secondary_interface_type="efa-only").outcome == "pass"
+    assert finding_of("network", account, **OWN_VPC, secondary_interface_type="efa-only").outcome == "pass"
 
 
 @given(free=st.integers(0, 40), held=st.integers(0, 40))
@@ -127,7 +127,7 @@ def test_s3_endpoint_policy_must_allow_the_nodes(statements: list[dict[str, Any]
 
 
 def test_s3_needs_name_buckets_as_permissions_do() -> None:
-    """The physical names of a long stack name contain only its beginning."""
+    """Physical names contain only the beginning of a long stack name."""
     plan = from_settings(cluster_name="research-llama")
     named = scope_of(plan).fill_in(["arn:aws:s3:::{bucket}-*"])
     assert named == ["arn:aws:s3:::research-llama-trncluste*-*"]
@@ -165,7 +165,7 @@ def test_vpc_without_session_endpoints_is_a_warning(target: str | None) -> None:
     assert "no sessions" in finding.found
 
 
-def test_given_route_table_must_be_that_of_the_subnet() -> None:
+def test_route_table_must_be_that_of_the_subnet() -> None:
     finding = with_route_table("rtb-0fedcba9876543210")
     assert (finding.outcome, finding.fix) == ("fail", "set trn:route_table_id to rtb-0123456789abcdef0")
 
@@ -181,13 +181,13 @@ def test_restrictive_policy_of_a_session_endpoint_is_a_warning() -> None:
     assert (finding.outcome, "sessions may not work" in finding.found) == ("warn", True)
 
 
-def test_endpoint_created_by_the_cluster_passes() -> None:
+def test_gateway_endpoint_of_the_cluster_passes() -> None:
     assert with_route_table(vpc_endpoints=[replace(S3_GATEWAY, cluster="trn-pilot")]).outcome == "pass"
 
 
 @given(others=st.integers(0, 20), limit=st.integers(0, 20))
 def test_new_vpc_needs_room_in_the_quota(others: int, limit: int) -> None:
-    finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
+    finding = finding_of("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
     assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
     assert f"{others} of {limit} VPCs" in finding.found
 
@@ -197,7 +197,7 @@ def test_vpc_without_dns_is_a_warning() -> None:
 
 
 def test_allowed_custom_resolver_is_a_warning() -> None:
-    finding = found("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
+    finding = finding_of("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
     assert finding.outcome == "warn"
     assert "cannot be checked here" in finding.found
 
@@ -211,4 +211,4 @@ def test_subnet_without_route_table_is_unknown() -> None:
 
 
 def test_missing_vpc_quota_is_unknown() -> None:
-    assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"
+    assert finding_of("network", FakeAccount(vpc_limit=None)).outcome == "unknown"

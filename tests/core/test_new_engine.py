@@ -1,4 +1,4 @@
-"""A new engine takes its own files and one or two lines in each of four others; all other code uses its entry there."""
+"""A new engine needs its own files, and one or two lines in each of four other files; other code stays unchanged."""
 
 import json
 import os
@@ -43,7 +43,7 @@ ADDED = {
 
 @pytest.fixture(scope="module")
 def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What each part of the code that uses engines makes of the tiny engine, in a copy of the core."""
+    """The results of the code that uses engines, for the tiny engine, in a copy of the core."""
     root = tmp_path_factory.mktemp("core")
     copy = root / CORE.name
     shutil.copytree(CORE, copy, ignore=shutil.ignore_patterns("__pycache__"))

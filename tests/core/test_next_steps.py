@@ -1,4 +1,4 @@
-"""The commands that are printed once the cluster is deployed."""
+"""The commands in the outputs of a stack."""
 
 import os
 import subprocess

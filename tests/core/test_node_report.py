@@ -31,7 +31,10 @@ def report(
     *records: StoredRecord, instances: tuple[NodeInstance, ...] = (instance("i-a"), instance("i-b")), limit: int = 0
 ) -> NodesReport:
     deployed = DeployedNodes(
-        wanted=2, instances=instances, records={one.record.instance_id: one for one in records}, membership=MEMBERSHIP
+        wanted=2,
+        instances=instances,
+        records={each.record.instance_id: each for each in records},
+        membership=MEMBERSHIP,
     )
     return nodes_report(deployed, replacements=limit)
 
@@ -67,11 +70,11 @@ def test_node_failed_without_replacement_ends_the_watch() -> None:
 def test_nodes_that_start_with_jobs_are_judged_one_by_one(
     least: int, most: int, states: list[State | None], verdict: tuple[str, str]
 ) -> None:
-    found = dict(zip(("i-a", "i-b"), states, strict=False))
+    by_node = dict(zip(("i-a", "i-b"), states, strict=False))
     deployed = DeployedNodes(
         wanted=least,
-        instances=tuple(instance(one) for one in found),
-        records={one: stored(one, state, membership="") for one, state in found.items() if state},
+        instances=tuple(instance(node) for node in by_node),
+        records={node: stored(node, state, membership="") for node, state in by_node.items() if state},
         membership=Membership(),
         for_jobs=JobBounds(most=most, planned=4),
     )

@@ -34,13 +34,13 @@ PEOPLE = [role for role in roles() if role != "cloudformation"]
 
 WITHOUT_A_LABEL = {
     "sts:AssumeRole": "the CDK CLI takes the roles of its bootstrap",
-    "iam:PassRole": "of CreateTrainingJob and CreateModelImportJob, whose role is passed to the service",
-    "bedrock:TagResource": "of CreateModelImportJob, which gives tags",
-    "sagemaker:AddTags": "of CreateTrainingJob, which gives tags",
-    "ssm:StartSession": "of the AWS CLI, which starts a session",
-    "ssmmessages:OpenDataChannel": "of its Session Manager plug-in",
+    "iam:PassRole": "CreateTrainingJob and CreateModelImportJob pass a role to the service",
+    "bedrock:TagResource": "CreateModelImportJob sets tags",
+    "sagemaker:AddTags": "CreateTrainingJob sets tags",
+    "ssm:StartSession": "the AWS CLI starts a session",
+    "ssmmessages:OpenDataChannel": "the Session Manager plug-in of the AWS CLI opens a channel",
 }
-"""Actions whose name is not that of a call of ours, and why they are needed."""
+"""The documented actions that the code does not name beside a call, and why they are needed."""
 
 WITHOUT_AWS_CALLS = {
     *("types", "settings", "plan", "permissions", "local", "init", "setup", "explain"),
@@ -51,7 +51,7 @@ WITHOUT_AWS_CALLS = {
 
 @cache
 def labelled() -> frozenset[str]:
-    """The actions that the code names beside its calls, for callers that lack them."""
+    """The actions that the code names beside its calls, for messages about missing permissions."""
     calling = [text for source in SOURCES for file in source.rglob("*.py") if "_errors(" in (text := file.read_text())]
     texts = [
         node.value
@@ -64,7 +64,7 @@ def labelled() -> frozenset[str]:
 
 
 def documented() -> set[str]:
-    return {one for role in PEOPLE for actions in commands(role).values() for one in actions}
+    return {name for role in PEOPLE for actions in commands(role).values() for name in actions}
 
 
 def test_every_call_of_the_code_is_documented_for_a_role() -> None:
@@ -73,8 +73,8 @@ def test_every_call_of_the_code_is_documented_for_a_role() -> None:
 
 
 def test_every_documented_action_is_called() -> None:
-    needless = documented() - labelled() - WITHOUT_A_LABEL.keys()
-    assert needless == set(), "src/trainium_core/data/permissions.toml has these, which no code names beside a call"
+    not_called = documented() - labelled() - WITHOUT_A_LABEL.keys()
+    assert not_called == set(), "src/trainium_core/data/permissions.toml has these, which no code names beside a call"
     assert WITHOUT_A_LABEL.keys() <= documented() - labelled()
 
 
@@ -91,7 +91,7 @@ def test_every_command_that_calls_aws_has_a_role() -> None:
 
 
 def test_role_look_changes_nothing() -> None:
-    changing = [one for one in actions_of("look") if action(one).access not in ("Read", "List")]
+    changing = [name for name in actions_of("look") if action(name).access not in ("Read", "List")]
     assert changing == []
 
 
@@ -109,7 +109,8 @@ def test_roles_of_people_read_no_content_of_other_stacks(role: str) -> None:
         for name in statement["Action"]
         if name.partition(":")[0] in CONTENT and action(name).access == "Read"
     }
-    # IAM narrows neither. The result of a command is read by its ID, which only its sender has.
+    # IAM cannot limit GetCommandInvocation, but results are read by the ID of a command, which only its sender has.
+    # DescribeKey returns no content.
     assert everywhere - {"ssm:GetCommandInvocation"} == {"kms:DescribeKey"}
 
 
@@ -147,11 +148,11 @@ def test_roles_of_people_exclude_logs_of_other_sagemaker_jobs(role: str) -> None
     assert any(fnmatchcase(own, pattern) for statement in reading for pattern in statement["Resource"])
 
 
-def test_operators_change_stacks_only_with_the_sleep_function() -> None:
+def test_operators_update_stacks_only_with_the_sleep_function() -> None:
     operate = actions_of("operate")
-    assert {one for one in operate if re.match("cloudformation:(Create|Update|Execute|Set)", one)} == set()
+    assert {name for name in operate if re.match("cloudformation:(Create|Update|Execute|Set)", name)} == set()
     (invoking,) = [
-        one for d in documents("operate") for one in d["Statement"] if "lambda:InvokeFunction" in one["Action"]
+        each for d in documents("operate") for each in d["Statement"] if "lambda:InvokeFunction" in each["Action"]
     ]
     assert all(SET_ASLEEP_FUNCTION in resource for resource in invoking["Resource"])
     assert f"function:{CONSTRUCT_IDS['cluster']}-{SET_ASLEEP_FUNCTION}-*" in invoking["Resource"][0]
@@ -167,8 +168,8 @@ def test_dependent_actions_of_cloudformation_are_allowed() -> None:
 
 def test_roles_are_passed_only_to_services_that_the_role_uses() -> None:
     def services(role: str) -> Any:
-        (found,) = [one for d in documents(role) for one in d["Statement"] if "iam:PassRole" in one["Action"]]
-        return found["Condition"]["StringEquals"]["iam:PassedToService"]
+        (passing,) = [each for d in documents(role) for each in d["Statement"] if "iam:PassRole" in each["Action"]]
+        return passing["Condition"]["StringEquals"]["iam:PassedToService"]
 
     assert services("operate") == "sagemaker.amazonaws.com"
     assert "sagemaker.amazonaws.com" in services("cloudformation")
@@ -188,20 +189,20 @@ def test_custom_image_parameter_is_readable(role: str) -> None:
 
 def documents(role: str, **settings: Any) -> list[Any]:
     plan = from_settings(stacks=",".join(CONSTRUCT_IDS), **settings)
-    return [dict(one) for one in policies(role, scope_of(plan, account="123456789012"))]
+    return [dict(document) for document in policies(role, scope_of(plan, account="123456789012"))]
 
 
 @pytest.mark.parametrize("role", roles())
 def test_policies_have_every_action_and_fit_into_managed_policies(role: str) -> None:
     found = documents(role)
-    assert all(len(json.dumps(one, separators=(",", ":"))) <= 6144 for one in found)
+    assert all(len(json.dumps(document, separators=(",", ":"))) <= 6144 for document in found)
     allowed = [name for document in found for statement in document["Statement"] for name in statement["Action"]]
     assert sorted({*allowed}) == list(actions_of(role))
 
 
 @pytest.mark.parametrize("role", roles())
 def test_resources_of_permissions_are_supported_by_their_actions(role: str) -> None:
-    for statement in [one for document in documents(role) for one in document["Statement"]]:
+    for statement in [each for document in documents(role) for each in document["Statement"]]:
         for name in statement["Action"]:
             for resource in statement["Resource"]:
                 assert resource == "*" or fits(name, resource), (name, resource)
@@ -210,7 +211,7 @@ def test_resources_of_permissions_are_supported_by_their_actions(role: str) -> N
 def fits(name: str, resource: str) -> bool:
     found = action(name)
     patterns = [re.escape(arn_format(name, kind)) for kind in (*found.required, *found.optional)]
-    # In an ARN of the reference any placeholder may be empty, as the account of a bucket is.
+    # Placeholders in ARNs of the reference may be empty, such as the account in the ARN of a bucket.
     return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
 
 
@@ -225,7 +226,7 @@ def test_only_resources_with_the_cluster_tag_are_deleted_by_id() -> None:
 
 
 def test_only_roles_of_the_stacks_can_be_passed_and_changed() -> None:
-    for statement in [one for document in documents("cloudformation") for one in document["Statement"]]:
+    for statement in [each for document in documents("cloudformation") for each in document["Statement"]]:
         if any(name.startswith("iam:") for name in statement["Action"]):
             assert "*" not in statement["Resource"]
 
@@ -246,14 +247,14 @@ def test_actions_support_the_types_of_the_newer_reference(prefix: str) -> None:
             assert {kind.lower() for kind in (*found.required, *found.optional)} == newer_types(name), name
 
 
-def test_operator_writes_nothing_into_a_read_only_cache() -> None:
+def test_operator_may_only_read_a_read_only_cache() -> None:
     plan = from_settings(cache_bucket="team-cache", cache_access="read")
-    statements = [one for document in policies("operate", scope_of(plan)) for one in document["Statement"]]
-    on_cache = [one for one in statements if any("team-cache/" in each for each in one["Resource"])]
-    assert {action for one in on_cache for action in one["Action"]} == {"s3:GetObject"}
+    statements = [each for document in policies("operate", scope_of(plan)) for each in document["Statement"]]
+    on_cache = [statement for statement in statements if any("team-cache/" in arn for arn in statement["Resource"])]
+    assert {name for statement in on_cache for name in statement["Action"]} == {"s3:GetObject"}
 
 
 def test_existing_cache_bucket_may_be_read() -> None:
     statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
-    found = [one for one in statements if "s3:ListBucket" in one["Action"]]
-    assert "arn:aws:s3:::team-cache" in found[0]["Resource"]
+    listing = [statement for statement in statements if "s3:ListBucket" in statement["Action"]]
+    assert "arn:aws:s3:::team-cache" in listing[0]["Resource"]

@@ -35,9 +35,9 @@ def test_every_action_except_patterns_is_simulated() -> None:
 def test_simulated_calls_use_resources_of_the_plan() -> None:
     account = FakeAccount()
     check(account, "operate")
-    (update,) = [calls for calls in account.simulated if "cloudformation:DeleteStack" in calls.actions]
-    assert STACK in update.resources
-    assert not [one for calls in account.simulated for one in calls.resources if one != "*" and "*" in one]
+    (deletion,) = [calls for calls in account.simulated if "cloudformation:DeleteStack" in calls.actions]
+    assert STACK in deletion.resources
+    assert not [arn for calls in account.simulated for arn in calls.resources if arn != "*" and "*" in arn]
     assert {calls.context["aws:RequestedRegion"] for calls in account.simulated} == {"us-west-2"}
 
 
@@ -48,7 +48,7 @@ def test_simulated_calls_use_resources_of_the_plan() -> None:
         (Denial(action="ec2:DeleteVpc", by_organization=True), "fail", "some of them by a service control policy"),
         (Denial(action="ec2:DeleteVpc", missing_keys=["aws:SourceIp"]), "unknown", "without values for aws:SourceIp"),
     ],
-    ids=["denied", "by the organization", "for want of a key"],
+    ids=["denied", "by the organization", "missing key"],
 )
 def test_denial_names_the_denying_policy_type(denial: Denial, outcome: str, says: str) -> None:
     result = check(denying(denial))

@@ -45,7 +45,6 @@ def test_date_time_is_one_instant(text: str, utc: str) -> None:
     [
         ("2026-03-29T02:30 Europe/Berlin", "skip 02:30 that day"),
         ("2026-10-25T02:30 Europe/Berlin", "write 2026-10-25T00:30Z for the first, 2026-10-25T01:30Z for the second"),
-        # A change of half an hour.
         ("2026-12-01T18:00", "add the time zone: write 2026-12-01T18:00Z"),
         ("2026-12-01T18:00 Europe/Berln", "write Europe/Berlin"),
         ("2026-12-01T18:00 ../../etc/passwd", "is not a time zone"),
@@ -55,7 +54,7 @@ def test_date_time_is_one_instant(text: str, utc: str) -> None:
         ("0001-01-01T00:00+23:00", "give a duration"),
     ],
 )
-def test_ambiguous_end_is_refused_with_valid_formats(text: str, says: str) -> None:
+def test_invalid_end_is_refused_with_the_fix(text: str, says: str) -> None:
     with pytest.raises(UnreadableError) as error:
         read_pilot_end(text)
     assert says in str(error.value)
@@ -71,7 +70,7 @@ def test_local_time_is_one_instant_or_refused(instant: datetime, zone: str) -> N
     else:
         with pytest.raises(UnreadableError, match="occurs twice") as error:
             read_pilot_end(text)
-        assert all(utc_text(one) in str(error.value) for one in both)
+        assert all(utc_text(instant) in str(error.value) for instant in both)
 
 
 @given(hours=st.integers(1, 366 * 24), deployed=instants)

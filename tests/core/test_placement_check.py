@@ -4,7 +4,7 @@ import pytest
 
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from trainium_core.network.vpc import PlacementGroup
 from trainium_core.preflight.finding import Finding
 
@@ -16,7 +16,7 @@ def group(*, strategy: str = "cluster", state: str = "available") -> PlacementGr
 
 
 def own(there: PlacementGroup | None) -> Finding:
-    return found("placement", FakeAccount(group=there), placement_group="ours")
+    return finding_of("placement", FakeAccount(group=there), placement_group="ours")
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ def test_everything_in_the_catalogue_can_be_planned(name: str, region: str, zone
 
 
 def as_text(plan: Plan) -> dict[str, str]:
-    """The plan as `-c` options would contain it: text only, without settings that are not set."""
-    given = {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices", "tags")}
+    """The settings of the plan as texts, as in `-c` options. Files and settings without a value are omitted."""
+    values = {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices", "tags")}
     tags = ",".join(f"{key}={value}" for key, value in plan.tags.items())
-    texts = {n: ",".join(v) if isinstance(v, tuple) else str(v) for n, v in given.items() if v is not None}
+    texts = {n: ",".join(v) if isinstance(v, tuple) else str(v) for n, v in values.items() if v is not None}
     return texts | ({"tags": tags} if tags else {})
 
 
@@ -86,7 +86,7 @@ def test_section_of_settings_is_validated_with_its_plan() -> None:
 
 
 def test_plan_validation_imports_no_cdk_boto3_or_jinja2() -> None:
-    """The time is printed and not checked: only imports make a validation slow."""
+    """The time is printed and not checked, because only imports make a validation slow."""
     code = (
         "import sys, time; start = time.perf_counter()\n"
         "from pathlib import Path; from trainium_core.plan import Plan\n"

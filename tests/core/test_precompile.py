@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from trainium_core.costs.estimate import estimate, precompile_host_hour
 from trainium_core.facts import facts
 from trainium_core.jobs.job import new_job
@@ -204,7 +204,7 @@ STANDARD = facts()["quotas"]["standard"]["on-demand"]
 
 
 def precompile_finding(**account: Any) -> Any:
-    return found("precompile", FakeAccount(**account), precompile_instance_type=HOST)
+    return finding_of("precompile", FakeAccount(**account), precompile_instance_type=HOST)
 
 
 def test_host_without_quota_is_only_a_warning() -> None:

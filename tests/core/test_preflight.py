@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from tests.core.plans import from_settings
 from trainium_core.preflight.finding import Finding, verdict, worst_of
 from trainium_core.preflight.runner import CHECKS, preflight
@@ -28,7 +28,7 @@ def test_plan_with_all_checks_suppressed_is_not_ready() -> None:
 
 def test_emulator_does_not_count_as_aws() -> None:
     account = FakeAccount(endpoint="http://127.0.0.1:4599")
-    assert found("identity", account).found.endswith("answered by http://127.0.0.1:4599, not by AWS")
+    assert finding_of("identity", account).found.endswith("answered by http://127.0.0.1:4599, not by AWS")
 
 
 outcomes = st.sampled_from(["pass", "warn", "fail", "unknown"])

@@ -32,7 +32,7 @@ SLURM = "Slurm on AWS PCS"
 TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"
 
-# Operation, the plan that needs it, its permission, and the check that is unknown without it.
+# Operation, a plan whose preflight calls it, the permission, and the checks that are unknown without it.
 QUESTIONS = [
     ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
     ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network limits"),
@@ -85,7 +85,7 @@ QUESTIONS = [
     ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network limits precompile"),
 ]
 PRICES = "cost"
-"""The only check that no fault affects: it falls back to a snapshot of prices, and reports that."""
+"""The only check that has a result in spite of a fault: it then uses the snapshot of prices, and reports that."""
 
 RESERVATION_WITH_ROOM = {
     "CapacityReservationId": RESERVATION,
@@ -158,9 +158,9 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
         PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
-        # Its nodes are from a training plan, since the embedded AWS has a quota of 0 for others.
         TRAINING: from_settings(nodes=2, stacks=("sagemaker",)),
         SLURM: from_settings(nodes=2, stacks=("pcs",)),
+        # With a training plan, because the embedded AWS has a quota of 0 for other nodes of HyperPod.
         HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
 
@@ -191,12 +191,12 @@ def account(kind: str, fault: Fault) -> AwsAccount:
 
     def answer(event_name: str, **_: Any) -> tuple[AWSResponse, Mapping[str, Any]] | None:
         operation = event_name.removeprefix("before-call.")
-        given = fault(operation)
-        if given is None and (kind, operation) == (RESERVED, "ec2.DescribeCapacityReservations"):
-            given = (200, {"CapacityReservations": [RESERVATION_WITH_ROOM]})
-        if given is None and (kind, operation) == (HYPERPOD, "service-quotas.ListServiceQuotas"):
-            given = (200, {"Quotas": [ROOM_FOR_A_CONTROLLER]})
-        return given and (AWSResponse("", given[0], {}, None), given[1])
+        replaced = fault(operation)
+        if replaced is None and (kind, operation) == (RESERVED, "ec2.DescribeCapacityReservations"):
+            replaced = (200, {"CapacityReservations": [RESERVATION_WITH_ROOM]})
+        if replaced is None and (kind, operation) == (HYPERPOD, "service-quotas.ListServiceQuotas"):
+            replaced = (200, {"Quotas": [ROOM_FOR_A_CONTROLLER]})
+        return replaced and (AWSResponse("", replaced[0], {}, None), replaced[1])
 
     session.events.register("before-call", answer)
     return AwsAccount(REGION, clients=Clients(session))
@@ -220,7 +220,7 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
 
 @pytest.fixture(scope="module")
 def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ...]]:
-    """The findings for each plan when every call succeeds. Every call is in QUESTIONS."""
+    """The findings for each plan if every call succeeds. QUESTIONS must contain every call."""
     operations: set[str] = set()
     findings = {
         kind: preflight(plan, account(kind, lambda operation: operations.add(operation)))

@@ -72,8 +72,8 @@ def test_requests_of_all_pages_come_newest_first() -> None:
     pages = [entry("old", 1, "DENIED")], [entry("new", 2, "CASE_OPENED", CaseId="7"), entry("last", 3, "PENDING")]
     stub.add_response(HISTORY, {"RequestedQuotas": pages[0], "NextToken": "2"}, REQUEST)
     stub.add_response(HISTORY, {"RequestedQuotas": pages[1]}, REQUEST | {"NextToken": "2"})
-    found = [(one.request_id, one.case_id, one.is_open) for one in account.quota_requests("ec2", ON_DEMAND)]
-    assert found == [("last", None, True), ("new", "7", True), ("old", None, False)]
+    shown = [(each.request_id, each.case_id, each.is_open) for each in account.quota_requests("ec2", ON_DEMAND)]
+    assert shown == [("last", None, True), ("new", "7", True), ("old", None, False)]
 
 
 def test_metered_usage_is_the_latest_data_point() -> None:
@@ -114,7 +114,7 @@ def reservation(**changes: Any) -> dict[str, Any]:
 )
 def test_unused_reservations_count_with_their_free_instances(second: dict[str, Any], vcpus: int) -> None:
     account, ec2 = stubbed("ec2")
-    pages = [{"CapacityReservations": [one]} for one in (reservation(), reservation(**second))]
+    pages = [{"CapacityReservations": [entry]} for entry in (reservation(), reservation(**second))]
     parameters = {"Filters": [{"Name": "state", "Values": ["active"]}]}
     ec2.add_response("describe_capacity_reservations", {**pages[0], "NextToken": "2"}, parameters)
     ec2.add_response("describe_capacity_reservations", pages[1])
@@ -166,8 +166,8 @@ def test_increase_request_has_exactly_the_value(requests: AwsQuotaRequests) -> N
     shown = {"Id": "r-1", "DesiredValue": 384.0, "Status": "PENDING", "Created": NOON}
     with Stubber(requests.client("service-quotas")) as stub:
         stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, REQUEST | {"DesiredValue": 384})
-        made = requests.request_increase("ec2", ON_DEMAND, desired=384)
-    assert made == QuotaRequest(request_id="r-1", desired=384, status="PENDING", created=NOON)
+        requested = requests.request_increase("ec2", ON_DEMAND, desired=384)
+    assert requested == QuotaRequest(request_id="r-1", desired=384, status="PENDING", created=NOON)
 
 
 @pytest.mark.parametrize(

@@ -81,26 +81,26 @@ def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_
 )
 def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_clock: bool, want: Want) -> None:
     nodes = nodes and bool(state.groups)
-    made = decided(want, state, nodes=nodes, host=host, has_clock=has_clock)
-    assert bool(made.message) == (made.action in ("refuse", "nothing"))
-    if made.action == "update stack":
+    switch = decided(want, state, nodes=nodes, host=host, has_clock=has_clock)
+    assert bool(switch.message) == (switch.action in ("refuse", "nothing"))
+    if switch.action == "update stack":
         assert (state.status in STEADY, state.asleep) == (True, want != "asleep")
-    if made.ends_host:
+    if switch.ends_host:
         assert (host, want) == (True, "asleep")
-    if made.action in ("launch nodes", "end nodes"):
+    if switch.action in ("launch nodes", "end nodes"):
         assert state.groups
-        assert (made.action == "end nodes") == (want == "asleep") == nodes
+        assert (switch.action == "end nodes") == (want == "asleep") == nodes
     if state.cluster != "pilot":
-        assert made.action == "refuse"
+        assert switch.action == "refuse"
     if want == "asleep" and not (nodes or state.asleep) and state.groups and state.status == "UPDATE_IN_PROGRESS":
-        assert made.action == "refuse"
+        assert switch.action == "refuse"
     if want == "asleep" and nodes and state.cluster == "pilot":
-        assert made.action in ("update stack", "end nodes")
+        assert switch.action in ("update stack", "end nodes")
 
 
 @pytest.mark.parametrize("state", [AWAKE, WITHOUT_SWITCH])
 def test_sleep_while_a_deployment_replaces_nodes_is_refused(state: SleepState) -> None:
-    """The old nodes are ending, and the fleet gate would launch the new ones anyway."""
+    """The old nodes are shutting down, and the fleet gate would launch the new nodes anyway."""
     replacing = replace(state, status="UPDATE_IN_PROGRESS")
     refused = decided("asleep", replacing, nodes=True, wants_nodes=False)
     assert refused.action == "refuse"

@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("5", "fail"), ("6", "pass"), ("21", "pass"), ("new", "unknown")])
 def test_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
-    finding = found("bootstrap", FakeAccount(bootstrap_version=version))
+    finding = finding_of("bootstrap", FakeAccount(bootstrap_version=version))
     assert (finding.outcome, finding.needed) == (outcome, "version 6 or newer")
 
 
 def test_missing_bootstrap_fails_with_the_command() -> None:
-    finding = found("bootstrap", FakeAccount(bootstrap_version=None))
+    finding = finding_of("bootstrap", FakeAccount(bootstrap_version=None))
     assert finding.found.startswith("the parameter /cdk-bootstrap/hnb659fds/version does not exist; if cdk.json sets")
     assert finding.fix == "run: cdk bootstrap aws://123456789012/us-west-2"
 
@@ -35,7 +35,7 @@ def test_missing_bootstrap_fails_with_the_command() -> None:
 )
 def test_stack_is_updated_only_from_a_stable_state(status: str | None, outcome: str) -> None:
     account = FakeAccount(stacks={"TrnClusterStack": status} if status else {})
-    assert found("stack", account).outcome == outcome
+    assert finding_of("stack", account).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_stack_is_updated_only_from_a_stable_state(status: str | None, outcome: 
     ],
 )
 def test_stuck_stack_is_reported_with_the_way_to_repair_it(status: str, command: str) -> None:
-    assert command in found("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
+    assert command in finding_of("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_FAILED"])
@@ -56,7 +56,7 @@ def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": status}, contents={"TrnClusterStack": StackContents(cluster="others")}
     )
-    finding = found("stack", account)
+    finding = finding_of("stack", account)
     assert finding.outcome == "fail"
     assert finding.found.startswith("TrnClusterStack belongs to cluster others, not to trn-pilot")
     assert finding.fix.startswith("set trn:cluster_name to others")
@@ -64,7 +64,7 @@ def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
 
 def test_stack_with_unknown_owner_is_refused() -> None:
     account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
-    assert found("stack", account).outcome == "unknown"
+    assert finding_of("stack", account).outcome == "unknown"
 
 
 def deployed(**network: Any) -> FakeAccount:
@@ -75,7 +75,7 @@ def deployed(**network: Any) -> FakeAccount:
 
 
 def test_subnet_cannot_move_to_another_zone() -> None:
-    finding = found("stack", deployed(), availability_zone_id="usw2-az1")
+    finding = finding_of("stack", deployed(), availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"
     assert "InvalidSubnet.Conflict" in finding.found
     assert finding.fix == (
@@ -92,14 +92,14 @@ def test_subnet_cannot_move_to_another_zone() -> None:
     ],
 )
 def test_change_of_vpc_does_not_delete_file_system_data(settings: dict[str, str]) -> None:
-    finding = found("stack", deployed(has_lustre=True), **settings)
+    finding = finding_of("stack", deployed(has_lustre=True), **settings)
     assert finding.outcome == "fail"
     assert "would replace the FSx for Lustre file system with an empty one" in finding.found
-    assert found("stack", deployed(), **settings).outcome == "pass"
+    assert finding_of("stack", deployed(), **settings).outcome == "pass"
 
 
 def test_stack_without_cluster_tag_is_judged_by_its_state() -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
     )
-    assert found("stack", account).outcome == "pass"
+    assert finding_of("stack", account).outcome == "pass"

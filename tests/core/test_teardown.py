@@ -37,18 +37,18 @@ NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 
 def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any) -> Sequence[Outcome]:
     clock, lines = FakeClock(), [] if messages is None else messages
-    given: dict[str, Any] = {"pause": clock.pause, "now": clock.now, **options}
+    arguments: dict[str, Any] = {"pause": clock.pause, "now": clock.now, **options}
     scope = find_scope(account, OWN_CLUSTER)
-    return take_down(account, scope, on_progress=lambda step, now: lines.append(f"{step}: {now.message}"), **given)
+    return take_down(account, scope, on_progress=lambda step, now: lines.append(f"{step}: {now.message}"), **arguments)
 
 
 def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
-    """The last result of the steps of a name."""
+    """The last result of the steps of this name."""
     return [outcome for outcome in outcomes if outcome.step == step][-1]
 
 
 def is_gone(account: FakeTeardown) -> bool:
-    """Whether nothing of ours is left except what is retained."""
+    """Whether nothing of the cluster is left except retained resources."""
     ours = [*account.stacks, *account.work, *account.leftovers, *account.group.instances]
     return not ours and account.objects == {CACHE: 5, "their-bucket": 1}
 
@@ -168,13 +168,13 @@ def test_log_group_of_deleted_stack_of_another_cluster_is_kept() -> None:
     other = cluster_stack(status="DELETE_COMPLETE", cluster=OTHER_CLUSTER)
     account = FakeTeardown(stacks=[], deleted=[other], work=[])
     run(account)
-    assert [one.resource_id for one in account.leftovers] == [f"/aws/lambda/{FUNCTION}"]
+    assert [each.resource_id for each in account.leftovers] == [f"/aws/lambda/{FUNCTION}"]
 
 
 def test_log_groups_of_a_stack_with_a_longer_name_are_kept() -> None:
     account = FakeTeardown()
     run(account)
-    assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
+    assert any(each.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for each in account.foreign)
     assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
 
 
@@ -186,7 +186,7 @@ RETAINED_GROUP = StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resour
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_COMPLETE"])
-def test_nodes_of_a_group_that_a_stack_retains_end(status: str) -> None:
+def test_nodes_of_a_retained_group_are_terminated(status: str) -> None:
     stack = cluster_stack(status=status, resources=(RETAINED_GROUP,))
     there = status == "CREATE_COMPLETE"
     account = FakeTeardown(stacks=[stack] if there else [], deleted=[] if there else [stack], leftovers=[], work=[])
@@ -194,7 +194,7 @@ def test_nodes_of_a_group_that_a_stack_retains_end(status: str) -> None:
     assert account.group.instances == {}
 
 
-def test_retained_nodes_that_cannot_be_ended_are_left() -> None:
+def test_retained_nodes_that_are_not_terminated_are_left() -> None:
     stack = cluster_stack(status="DELETE_COMPLETE", resources=(RETAINED_GROUP,))
     account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[], refused=frozenset({"empty_group"}))
     assert verdict(run(account)) == "left"
@@ -237,7 +237,7 @@ def test_unreadable_kind_is_unknown_and_others_are_deleted() -> None:
     outcomes = run(account)
     assert verdict(outcomes) == "unknown"
     assert of(outcomes, "snapshots").message == "not allowed: snapshot"
-    assert {one.kind for one in account.leftovers} == {"snapshot"}
+    assert {each.kind for each in account.leftovers} == {"snapshot"}
 
 
 def test_refused_change_is_reported_as_left() -> None:
@@ -276,7 +276,7 @@ def test_jobs_that_outlived_their_stack_are_stopped() -> None:
     assert account.changes == ["stop trn-pilot--job"]
 
 
-def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
+def test_nodes_that_a_group_keeps_are_left_to_cloudformation() -> None:
     class Protected(FakeTeardown):
         def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
             return [NodeGroup(name=GROUP, wanted=0, instances={"running": 1})] if names else []
@@ -335,7 +335,7 @@ def test_workload_that_does_not_report_stopping_is_stopped_once() -> None:
     class Slow(FakeTeardown):
         polls = 0
 
-        def running_workloads(self, **_asked: object) -> Sequence[Workload]:
+        def running_workloads(self, **_arguments: object) -> Sequence[Workload]:
             self.polls += 1
             return [Workload(kind="warm pool", work_id="pool")] if self.polls <= 5 else []
 

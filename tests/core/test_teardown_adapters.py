@@ -1,4 +1,4 @@
-"""The reads and changes of a teardown in AWS, against moto; tests/deploy covers what moto does not model."""
+"""The reads and changes of a teardown in AWS, against moto and stubbed responses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -175,7 +175,7 @@ def test_notice_keeps_members_and_other_notices(aws: AwsTeardown) -> None:
     assert stored_membership() == before
 
 
-def test_no_notice_is_given_without_membership_or_stack(aws: AwsTeardown) -> None:
+def test_no_notice_is_sent_without_membership_or_stack(aws: AwsTeardown) -> None:
     deployed_with_records(None)
     assert not aws.announce("Cluster", NOTICE)
     assert not aws.announce("gone", NOTICE)

@@ -1,4 +1,4 @@
-"""The notice that running nodes get before a teardown ends them."""
+"""The notice that running nodes get before a teardown terminates them."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from tests.core.test_teardown import NO_NODES, run
 from trainium_core.teardown.run import verdict
 
 
-def test_no_node_ends_before_the_time_in_all_notices() -> None:
+def test_nodes_run_until_the_time_in_the_notice() -> None:
     clock = FakeClock()
     begun = clock.now()
 
@@ -20,15 +20,15 @@ def test_no_node_ends_before_the_time_in_all_notices() -> None:
 
     account = Timed(work=[])
     assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
-    (notice,) = account.given_notices
+    (notice,) = account.stored_notices
     assert (notice.kind, notice.at) == ("destroy", "2026-11-21T12:02:01Z")
     assert "trn-pilot is being destroyed" in notice.reason
 
 
-def test_no_notice_is_given_without_grace() -> None:
+def test_no_notice_is_sent_without_grace() -> None:
     account = FakeTeardown()
     run(account, grace=timedelta())
-    assert account.given_notices == []
+    assert account.stored_notices == []
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_interruption_keeps_the_nodes_and_withdraws_the_notice() -> None:
     account = FakeTeardown()
 
     def interrupt(_: float) -> None:
-        if account.given_notices:
+        if account.stored_notices:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(account, pause=interrupt)
-    assert account.given_notices == []
+    assert account.stored_notices == []
     assert f"empty_group {GROUP}" not in account.changes

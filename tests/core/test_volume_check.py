@@ -7,7 +7,7 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.fake_account import FakeAccount
-from tests.core.findings import found
+from tests.core.findings import finding_of
 from trainium_core.preflight.aws_account import AwsAccount
 
 REGION = "us-west-2"
@@ -15,7 +15,7 @@ KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMP
 
 
 def test_customer_managed_key_is_reported_with_the_role_that_needs_it() -> None:
-    finding = found("volumes", FakeAccount(volume_key=KEY))
+    finding = finding_of("volumes", FakeAccount(volume_key=KEY))
     assert finding.outcome == "warn"
     assert KEY in finding.found
     assert "AWSServiceRoleForAutoScaling" in finding.fix

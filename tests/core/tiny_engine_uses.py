@@ -1,4 +1,4 @@
-"""What each part of the code that uses engines makes of the tiny engine, as JSON.
+"""Prints the results of the code that uses engines, for the tiny engine, as JSON.
 
 test_new_engine.py runs this in a copy of the core that has the engine.
 """
@@ -22,8 +22,8 @@ SETTINGS = {**GOOD, "stacks": "tiny", "tiny_size": "3"}
 
 
 def run(command: str, *options: str) -> str:
-    given = [word for key, value in SETTINGS.items() for word in ("-c", f"trn:{key}={value}")]
-    return CliRunner().invoke(trn, [command, *given, *options]).stdout
+    settings = [word for key, value in SETTINGS.items() for word in ("-c", f"trn:{key}={value}")]
+    return CliRunner().invoke(trn, [command, *settings, *options]).stdout
 
 
 plan = json.loads(run("plan", "--json"))

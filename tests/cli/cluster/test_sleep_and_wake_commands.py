@@ -36,7 +36,7 @@ class FakeSleepAccount:
     updates: list[bool] = field(default_factory=list[bool])
     running: int = 0
     emptied: list[str] = field(default_factory=list[str])
-    given_notices: list[Notice] = field(default_factory=list[Notice])
+    stored_notices: list[Notice] = field(default_factory=list[Notice])
     sized: dict[str, int] = field(default_factory=dict[str, int])
 
     def size_group(self, name: str, nodes: int) -> None:
@@ -51,14 +51,14 @@ class FakeSleepAccount:
         self.running = 0
 
     def notices(self, stack: str) -> Sequence[Notice]:  # noqa: ARG002
-        return self.given_notices
+        return self.stored_notices
 
     def announce(self, stack: str, notice: Notice) -> bool:  # noqa: ARG002
-        self.given_notices = [notice]
+        self.stored_notices = [notice]
         return True
 
     def withdraw(self, stack: str, kind: str) -> None:  # noqa: ARG002
-        self.given_notices = [notice for notice in self.given_notices if notice.kind != kind]
+        self.stored_notices = [notice for notice in self.stored_notices if notice.kind != kind]
 
     def sleep_state(self, stack: str) -> SleepState | None:
         if self.unavailable:
@@ -191,13 +191,13 @@ def test_sleep_gives_nodes_notice_and_withdraws_it(
             return super().announce(stack, notice)
 
         def set_asleep(self, stack: str, *, asleep: bool) -> None:
-            messages.extend((one.kind, one.reason) for one in self.given_notices)
+            messages.extend((one.kind, one.reason) for one in self.stored_notices)
             super().set_asleep(stack, asleep=asleep)
 
     account = Leaving(state=AWAKE, running=2)
     assert switch(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
     assert messages == [("sleep", "the cluster trn-pilot goes to sleep")]
-    assert account.given_notices == []
+    assert account.stored_notices == []
 
 
 def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
     account = FakeSleepAccount(state=AWAKE, running=2)
     answer = switch(monkeypatch, "sleep", account, "--yes")
     assert "nothing was changed, and the nodes are notified of that" in answer.stderr
-    assert (account.updates, account.given_notices) == ([], [])
+    assert (account.updates, account.stored_notices) == ([], [])
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS"])
