@@ -198,7 +198,7 @@ def test_work_beyond_a_year_requires_several_clusters() -> None:
     [
         ('source = "training plan", ', "", "has no source"),
         (", date = 2026-11-01", "", "has no date"),
-        ("value = 0.2, low = 0.1", "value = 0.2, low = 0.3", "not in this order"),
+        ("value = 0.2, low = 0.1", "value = 0.2, low = 0.3", "must have low <= value <= high"),
         ("value = 0.2, low = 0.1, high = 0.5", "value = 1.0", "must be less than 1"),
         ("value = 36000000.0, low", "value = 0, low", "must be more than 0"),
         (f"day_usd = {{ value = 800, {SOURCED} }}", "day_usd = {}", "day_usd has no value"),

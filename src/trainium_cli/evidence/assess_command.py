@@ -38,7 +38,7 @@ from trainium_core.evidence.record import LAB, TRAINIUM
     "--fail-on",
     type=click.Choice(FAIL_ON),
     default="stops",
-    help="Lowest severity that sets exit code 1; never: what was found does not affect it. Default: stops.",
+    help="Lowest severity that sets exit code 1; never: findings and unreadable files do not. Default: stops.",
 )
 @click.option(
     "--observed",
@@ -58,8 +58,8 @@ def assess(
 
     A comment such as `# trn: ignore[C03] runs on GPUs too` on the line ignores a finding. The reason is required.
 
-    Exit code 0: no finding has at least the severity of --fail-on. 1: at least one has, a file could not be read, or
-    the job does not exist. 2: nothing could be read, or the job has no counters. 3: AWS did not answer.
+    Exit code 0: no finding with the severity of --fail-on or a higher one. 1: such a finding, a file that could not be
+    read, or no job with this ID. 2: nothing could be read, or the job has no counters. 3: AWS did not answer.
     """
     if observed and shape in ("sarif", "html"):
         raise click.UsageError("--observed requires --format text or json")

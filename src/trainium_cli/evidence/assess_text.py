@@ -37,19 +37,20 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
             out.print(Text(f"{severity.name.upper()}: {severity.meaning}", _STYLES[severity]))
             shown_severity = severity
         out.print()
-        out.print(Text(f"{rule.id}  {rule.title}, {_times(len(places))}", "bold"))
+        out.print(Text(f"{rule.id}  {rule.title}, {_counted(len(places), 'place')}", "bold"))
         out.print(Pairs(rows=[(Text(label), Text(value)) for label, value in _details(rule, shown)]))
     if by_rule:
         out.print()
-    for finding in assessment.counted(shown):
+    findings = assessment.counted(shown)
+    for finding in findings:
         say(f"{finding.place}: {finding.rule} {finding.code}")
     _show_rest(assessment)
     out.print()
     effort = ", ".join(f"{letter} {meaning}" for letter, meaning in EFFORT.items())
     out.print(
-        f"{len(assessment.counted(shown))} places of {len(by_rule)} kinds in {assessment.files:,} files, "
-        f"{assessment.lines:,} lines. "
-        f"Effort for one place, estimated: {effort}."
+        f"{_counted(len(findings), 'place')} of {_counted(len(by_rule), 'kind')} in "
+        f"{_counted(assessment.files, 'file')}, {_counted(assessment.lines, 'line')}. "
+        f"Estimated effort for one place: {effort}."
     )
 
 
@@ -101,5 +102,5 @@ def _details(rule: Rule, shown: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield "source", f"{rule.source} ({rule.date})"
 
 
-def _times(count: int) -> str:
-    return "1 place" if count == 1 else f"{count} places"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -126,7 +126,7 @@ def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> Side:
     """The side with its plan and engine.
 
     Raises:
-        JobError: `recovery` is true, and the engine has no nodes that can be terminated.
+        JobError: `recovery` is true, but the engine does not support it.
         PlanError: The plan of the side is not valid.
     """
     own = replace(invocation, cdk_json=side.plan) if side.plan else invocation

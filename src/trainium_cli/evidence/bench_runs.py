@@ -90,7 +90,7 @@ class Journal:
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise CliError(f"{path} is not a list of runs: {error!r}.", ExitCode.BAD_INPUT) from error
             if earlier != journal.digest:
-                message = f"{file} was changed after the first run. Give another --output, or remove {path}."
+                message = f"{file} was changed after the first run. Choose another --output, or remove {path}."
                 raise CliError(message, ExitCode.BAD_INPUT)
         journal.write()
         return journal
@@ -192,7 +192,9 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
     elif not state.is_over:
         state = _followed(side, state.job.id, _NodeLoss(side, spec, journal))
     if not _has_recovered(state, journal):
-        message = f"{state.job.id} did not lose the node that was to be terminated: run the command again to repeat it."
+        message = (
+            f"{state.job.id} did not lose the node that was to be terminated: run the command again to repeat the job."
+        )
         raise CliError(message, ExitCode.NOT_READY)
     gone_at = moment(journal.lost[state.job.id])
     assert gone_at is not None, "the journal was validated"

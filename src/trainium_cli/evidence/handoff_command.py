@@ -226,7 +226,7 @@ def _show_role(trust: object, role: object, location: str, folder: Path | None, 
     echo(json.dumps(trust, indent=2))
     say("\nPolicy:")
     echo(json.dumps(role, indent=2))
-    say("\nTo import it, with --go or:\n")
+    say("\nTo import the checkpoint, use --go, or these commands:\n")
     for command in (
         *([f"aws s3 sync {quote(str(folder))} {location}"] if folder else []),
         f"aws bedrock create-model-import-job --region {region} --job-name NAME --imported-model-name NAME "
@@ -234,12 +234,14 @@ def _show_role(trust: object, role: object, location: str, folder: Path | None, 
         f"aws bedrock delete-imported-model --region {region} --model-identifier NAME",
     ):
         echo(shell_lines(command))
-    say(f"\n{_BILLED} The last command deletes it.")
+    say(f"\n{_BILLED} The last command deletes the model.")
 
 
 def _show_started(job: ImportJob, name: str, region: str) -> None:
     failure = f": {job.failure}" if job.failure else ""
-    say(f"\nStarted {job.arn}: {job.status}{failure}. Whether the import succeeds is not known yet. To see it:\n")
+    say(
+        f"\nStarted {job.arn}: {job.status}{failure}. Whether the import succeeds is not known yet. To see its state:\n"
+    )
     echo(shell_lines(f"aws bedrock get-model-import-job --region {region} --job-identifier {job.arn}"))
-    say(f"\n{_BILLED} To delete it:\n")
+    say(f"\n{_BILLED} To delete the model:\n")
     echo(shell_lines(f"aws bedrock delete-imported-model --region {region} --model-identifier {name}"))

@@ -37,7 +37,7 @@ _EXIT_CODES: dict[Result, ExitCode] = {
     "unknown": ExitCode.UNKNOWN,
     "interrupted": ExitCode.INTERRUPTED,
 }
-_INTERRUPTED = "Interrupted. A cluster of the pilot may be billed: `trn pilot` continues, `trn destroy` ends it."
+_INTERRUPTED = "Interrupted. A cluster of the pilot may be billed: `trn pilot` continues, `trn destroy` deletes it."
 
 
 @click.command()

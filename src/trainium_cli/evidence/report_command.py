@@ -32,7 +32,7 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=_FOLDER)
 @click.option(
-    "--compare", type=_FOLDER, metavar="DIR", help="Compare with the records of another pilot in this folder."
+    "--compare", type=_FOLDER, metavar="DIR", help="A folder with the records of another pilot to compare with."
 )
 @click.option(
     "--output",
@@ -62,8 +62,9 @@ def report(
     without scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are
     listed.
 
-    Exit code 0: go, or the pack is complete and unchanged. 1: no, or it is not. 2: a file is a link or too large, or
-    the pack exists. 3: not yet: something is not measured, or a file contradicts another or cannot be read.
+    Exit code 0: go, or the pack is complete and unchanged. 1: no, or the pack is incomplete or changed. 2: a file is a
+    link or too large, or the folder of the new pack exists. 3: not yet: something is not measured, a limit was changed,
+    or a file contradicts another or cannot be read.
     """
     if verify:
         if compare or output or pack or len(folders) > 1:
@@ -103,7 +104,9 @@ def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
             if not path.is_file():
                 raise CliError(f"{path} is not a regular file.", ExitCode.BAD_INPUT)
             if path.stat().st_size > _LARGEST_MIB * 2**20:
-                raise CliError(f"{path} has more than {_LARGEST_MIB} MiB: keep it elsewhere.", ExitCode.BAD_INPUT)
+                raise CliError(
+                    f"{path} has more than {_LARGEST_MIB} MiB. Move it out of the folder.", ExitCode.BAD_INPUT
+                )
             contents[(Path(prefix) / path.relative_to(folder)).as_posix()] = path.read_bytes()
     return contents
 

@@ -1,4 +1,4 @@
-"""The value of an expression as far as its text determines it: a qualified name, an instance of one, or a kind of
+"""The value of an expression as far as its text determines it: a qualified name, an instance of a class, or a kind of
 value.
 
 A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linear()` is an instance of that class, and

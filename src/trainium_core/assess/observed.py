@@ -21,6 +21,7 @@ class Event:
     """An event that a job counted.
 
     Attributes:
+        text: The event in words.
         rules: The rules that predict the event, if any.
     """
 

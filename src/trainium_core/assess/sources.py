@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import sys
 import tokenize
 import tomllib
 import warnings
@@ -148,7 +149,8 @@ def parsed(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        raise UnreadableError(f"is not Python that this version reads: {error.msg}", error.lineno or 0) from error
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise UnreadableError(f"is not Python {version}: {error.msg}", error.lineno or 0) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnreadableError(f"cannot be parsed: {error or 'nested too deeply'}") from error
 

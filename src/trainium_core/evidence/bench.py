@@ -73,7 +73,7 @@ class SidePrices:
     """The price of all nodes in US dollars per hour. None: unknown, for the reason in why_unknown.
 
     Attributes:
-        paid: With everything else that is billed by the hour.
+        paid: The price of the nodes and of everything else that is billed by the hour.
         list: The on-demand list price of the instances alone.
     """
 
@@ -286,7 +286,7 @@ def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
     }
     for name, seconds in durations.items():
         if seconds is None:
-            yield name, unknown("s", "the job's record does not have it", n=1)
+            yield name, unknown("s", "the job's record does not have this time", n=1)
         else:
             why = f"too few for an interval: 1 of at least {FEWEST_RUNS} restarts"
             yield name, Metric(value=seconds, unit="s", n=1, origin=MEASURED, why_null=why)

@@ -63,8 +63,8 @@ class PilotState:
 
         Raises:
             ValueError: The text is not JSON, or has another schema.
-            LookupError: It has no schema.
-            TypeError: It has other fields.
+            LookupError: The document has no schema.
+            TypeError: The document has other fields.
         """
         stored = json.loads(text)
         if stored.pop("schema") != SCHEMA:
@@ -75,7 +75,7 @@ class PilotState:
         return self.steps.get(step.key, {}).get("state") == DONE
 
     def spent(self, now: datetime) -> float:
-        """US dollars by the estimated price per hour. A cluster that has not ended is billed until now."""
+        """US dollars by the estimated price per hour. A cluster that was not deleted is billed until now."""
         total = 0.0
         for side, times in self.billed.items():
             for begin, end in times:
@@ -326,7 +326,7 @@ class Pilot:
             if step.starts:
                 self._state.jobs[step.job] = json.loads(output)["job"]["id"]
             if step.name == "bench" and "records" not in json.loads(output):
-                return "a job failed, so no record was written"
+                return "no record was written: a job failed, or its state is unknown"
         except (ValueError, LookupError, TypeError):
             return "its output is not the JSON of this version"
         return ""

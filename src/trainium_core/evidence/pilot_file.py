@@ -27,7 +27,7 @@ class PilotFile:
         bench: File of `trn bench`, which measures all sides while all clusters run.
         observe: Job file that the Trainium cluster runs once with `--observe`, after `job` or `bench`.
         budget_usd: Budget of the pilot, all clusters together.
-        hours: The hours from the start of a deployment after which the deletion of the cluster begins at the latest.
+        hours: The deletion of a cluster begins at the latest this many hours after its deployment began.
         code: The code to assess. Default: none.
         fail_on: The lowest severity of a finding that stops the pilot.
         baseline: cdk.json of the GPU cluster. Default: no GPU cluster.

@@ -35,7 +35,7 @@ class Quantity:
 
 @dataclass(frozen=True, kw_only=True)
 class PurchaseOption:
-    """A share of the hours, and the price of all nodes for one of them."""
+    """A share of the hours, and the price of all nodes for an hour."""
 
     option: str
     share: float
@@ -191,4 +191,4 @@ def _missing(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator
     if not isinstance(table.get("date"), date):
         yield "has no date, such as 2026-11-24"
     if list(numbers.values()) != sorted(numbers.values()):
-        yield "has a low, a value and a high that are not in this order"
+        yield "must have low <= value <= high"

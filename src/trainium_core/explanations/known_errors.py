@@ -60,7 +60,7 @@ class Explanation:
     @property
     def cause(self) -> str:
         """The cause. For a consequence or a warning, it states that the cause is unknown."""
-        return self.error.cause if self.error.kind == CAUSE else f"unknown; it showed as: {self.error.cause}"
+        return self.error.cause if self.error.kind == CAUSE else f"unknown; its symptom: {self.error.cause}"
 
 
 @cache

@@ -45,7 +45,7 @@ class AwsSpendingAccount(AwsAuditedAccount):
                 GroupBy=[{"Type": "DIMENSION", "Key": "SERVICE"}],
             )
             if answer.get("NextPageToken"):
-                raise UnavailableError("Cost Explorer's answer has several pages, and each would cost again")
+                raise UnavailableError("Cost Explorer's answer has several pages, and AWS bills each request")
             totals = dict[str, Decimal]()
             for month in answer["ResultsByTime"]:
                 for group in month.get("Groups", ()):
