@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 UNANSWERED = 3
-"""The number of consecutive failed polls that ends polling. Fewer occur while a machine changes its network."""
+"""The number of consecutive failed polls that ends polling, large enough to survive a change of network."""
 
 
 @dataclass

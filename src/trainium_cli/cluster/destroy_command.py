@@ -72,9 +72,9 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         for sentence in (running_job_sentence(invocation, plan, stack) for stack in stacks):
             if sentence:
                 say(f"\nJob: {sentence}.")
-        if grace and any(item.what == "nodes" for item in found.going):
+        if grace and any(item.what == "nodes" for item in found.to_delete):
             say(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
-    if not (found.going or found.unknown or scope.shared):
+    if not (found.to_delete or found.unknown or scope.shared):
         unread = unreadable_stacks(invocation, plan)
         if unread:
             raise UnavailableError("; ".join(unread))
@@ -123,14 +123,14 @@ _GIB = 1024**3
 def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     """Show what will be deleted, what stays, what is unknown, and what belongs to others."""
     screen = console()
-    if found.going:
+    if found.to_delete:
         screen.print(f"Of {scope.cluster} in {region} this will be deleted:\n", style="bold")
-        rows = [(item.what, item.name, item.detail) for item in found.going]
+        rows = [(item.what, item.name, item.detail) for item in found.to_delete]
         screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
     show_kept(found.kept, region)
     for reason in found.unknown:
         screen.print(f"\nunknown: {reason}", style="magenta")
-    nodes_end = " Its nodes end." if any(item.what == "nodes" for item in found.going) else ""
+    nodes_end = " Its nodes end." if any(item.what == "nodes" for item in found.to_delete) else ""
     for stack in scope.shared:
         screen.print(f"\nThe stack {stack.name} stays: {foreign_resources(stack)}.{nodes_end}", style="yellow")
         screen.print(
@@ -173,7 +173,7 @@ def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
 
 def inventory_as_json(found: Inventory) -> dict[str, Any]:
     return {
-        "going": [asdict(item) for item in found.going],
+        "going": [asdict(item) for item in found.to_delete],
         "kept": [kept_as_json(resource) for resource in found.kept],
         "unknown": list(found.unknown),
     }

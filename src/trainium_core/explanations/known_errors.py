@@ -65,7 +65,7 @@ class Explanation:
 
 @cache
 def known_errors() -> Sequence[KnownError]:
-    """All known errors. Of those that match a line, the first counts."""
+    """All known errors. If several match a line, the first one counts."""
     return tuple(error for file in _FILES for error in _read(file))
 
 
@@ -111,7 +111,7 @@ def explain_log(lines: Iterable[str]) -> Explanation | None:
 
 
 class _Search:
-    """Searches lines for known errors. A line that differs from one without an error only in numbers is skipped."""
+    """Searches lines for known errors. Skips a line that differs only in numbers from a line without an error."""
 
     def __init__(self) -> None:
         self._unknown = set[str]()
@@ -143,5 +143,5 @@ class _Exceptions:
             self._last = line
 
     def keep_unknown(self) -> None:
-        """Keep the last line: it is not a known error."""
+        """Keep the last line as the unknown exception, if it is the first one."""
         self.unknown = self.unknown or self._last

@@ -39,7 +39,7 @@ class Images(Protocol):
         ...
 
     def image(self, image_id: str) -> Image | None:
-        """None if the image does not exist."""
+        """The image of this ID; None if it does not exist."""
         ...
 
 
@@ -56,7 +56,7 @@ class NeuronRelease:
     def may_contain(self, framework: Framework) -> bool:
         """Whether Neuron images of this release may contain the framework.
 
-        Patches of the framework's last release may too.
+        Patch releases of the framework's last release may contain it too.
         """
         if framework.first_release and self < NeuronRelease.from_text(framework.first_release):
             return False

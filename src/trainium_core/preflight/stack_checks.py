@@ -24,7 +24,7 @@ _REPAIRS: Mapping[str, str] = {
     "ROLLBACK_FAILED": _DESTROY,
     "DELETE_FAILED": _DESTROY,
 }
-"""The advice for states in which a stack cannot be updated. For other states, _of_stack() has advice."""
+"""The advice for states in which a stack cannot be updated; _of_stack() has the advice for other states."""
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:

@@ -32,7 +32,7 @@ class DeploymentFailure:
 
     Attributes:
         reasons: The original errors.
-        state: The state of the stack, as a sentence.
+        state: The state of the stack, in words.
         advice: What to do next.
         cause: The cause of the reasons that `trn explain` shows; empty for unknown errors.
     """

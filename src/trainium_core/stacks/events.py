@@ -53,7 +53,7 @@ def follow(
     Args:
         account: Reads the events.
         stack: Name or ID of the stack.
-        after: ID of the last event before the change. Default: events from the creation of the stack.
+        after: ID of the last event before the change; None for all events.
         on_progress: Called with messages about the progress.
         pause: Waits for a number of seconds.
 

@@ -12,7 +12,7 @@ from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import StackDescription, StackResource
 from trainium_core.teardown.account import StoredBytes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
-from trainium_core.teardown.steps import LEFTOVER_KINDS, count, ours
+from trainium_core.teardown.steps import LEFTOVER_KINDS, count, own_leftovers
 from trainium_runtime.errors import UnavailableError
 
 _GIB = 1024**3
@@ -47,7 +47,7 @@ class RetainedResource:
     Attributes:
         kind: CloudFormation's type of the resource.
         resource_id: Physical ID or ARN.
-        stored: The amount of stored data; None if unknown.
+        stored: The amount of stored data; None if unknown, or for resources without data.
         month_usd: Monthly cost of the stored data in US dollars; None if unknown.
     """
 
@@ -62,12 +62,12 @@ class Inventory:
     """What a teardown would delete and retain.
 
     Attributes:
-        going: Items that will be deleted or stopped.
+        to_delete: Items that will be deleted or stopped.
         kept: Resources that are retained.
         unknown: What could not be read, and why.
     """
 
-    going: tuple[DeletedItem, ...]
+    to_delete: tuple[DeletedItem, ...]
     kept: tuple[RetainedResource, ...]
     unknown: tuple[str, ...] = ()
 
@@ -82,9 +82,9 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
         prices: AWS's prices. None: only the prices of the plan and of the snapshot.
     """
     survey = _Survey(account, scope)
-    going = tuple(survey.going())
+    to_delete = tuple(survey.items())
     retained = (*kept(account, scope, plan, prices=prices), *_handed_over(account, scope.cluster))
-    return Inventory(going=going, kept=retained, unknown=tuple(survey.unknown))
+    return Inventory(to_delete=to_delete, kept=retained, unknown=tuple(survey.unknown))
 
 
 def _handed_over(account: TeardownAccount, cluster: str) -> Iterator[RetainedResource]:
@@ -132,16 +132,16 @@ class _Survey:
         self._account, self._scope = account, scope
         self.unknown: list[str] = []
 
-    def going(self) -> Iterator[DeletedItem]:
+    def items(self) -> Iterator[DeletedItem]:
         yield from self._work()
         yield from self._nodes()
-        for stack in self._scope.going:
+        for stack in self._scope.stacks_to_delete:
             yield from _in_stack(stack)
         yield from self._left_buckets()
         # Resources outside every stack are deleted last, and only if no stack stays.
         for kind in () if self._scope.shared else LEFTOVER_KINDS:
             with self._noting(f"{kind}s"):
-                for leftover in ours(self._account, self._scope, kind):
+                for leftover in own_leftovers(self._account, self._scope, kind):
                     yield DeletedItem(what=kind, name=leftover.resource_id, detail="outside every stack")
 
     def _work(self) -> Iterator[DeletedItem]:

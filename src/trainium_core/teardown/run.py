@@ -166,7 +166,8 @@ def others_sentence(stack: StackDescription) -> str:
     kinds = Counter(resource.kind for resource in stack.others)
     shown = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common(_SHOWN))
     more = len(kinds) - _SHOWN
-    return f"it also has {shown}{f' and resources of {more} other types' if more > 0 else ''}, outside the cluster"
+    others = f" and resources of {more} other types" if more > 0 else ""
+    return f"it also has {shown}{others}, which do not belong to the cluster"
 
 
 def _not_tried(step: Step) -> Outcome:

@@ -56,7 +56,7 @@ class Scope:
         return () if self.whole_stacks else tuple(stack for stack in self.existing if stack.others)
 
     @property
-    def going(self) -> tuple[StackDescription, ...]:
+    def stacks_to_delete(self) -> tuple[StackDescription, ...]:
         """Stacks to delete."""
         return tuple(stack for stack in self.existing if stack not in self.shared)
 
@@ -113,16 +113,16 @@ class Scope:
     @property
     def protected(self) -> tuple[str, ...]:
         """The names of the stacks with termination protection."""
-        return tuple(stack.name for stack in self.going if stack.protected)
+        return tuple(stack.name for stack in self.stacks_to_delete if stack.protected)
 
     @property
     def buckets_in_stacks(self) -> tuple[str, ...]:
-        return tuple(name for stack in self.going for name in stack.ids(BUCKET))
+        return tuple(name for stack in self.stacks_to_delete for name in stack.ids(BUCKET))
 
     @property
     def buckets(self) -> tuple[str, ...]:
         """Buckets of the stacks to delete, and buckets of deleted stacks that CloudFormation did not delete."""
-        return tuple(name for stack in (*self.going, *self.deleted) for name in stack.ids(BUCKET))
+        return tuple(name for stack in (*self.stacks_to_delete, *self.deleted) for name in stack.ids(BUCKET))
 
     @property
     def kept(self) -> tuple[StackResource, ...]:

@@ -204,7 +204,7 @@ class DeleteStacks:
     attempts: Counter[str] = field(default_factory=Counter[str], init=False)
 
     def advance(self) -> Progress:
-        steps = [self._advance(stack) for stack in self.scope.going]
+        steps = [self._advance(stack) for stack in self.scope.stacks_to_delete]
         for state in ("working", "waiting", "stuck"):
             messages = [step.message for step in steps if step.state == state]
             if messages:
@@ -268,7 +268,7 @@ class DeleteLeftovers:
         return f"{self.kind}s"
 
     def advance(self) -> Progress:
-        found = ours(self.account, self.scope, self.kind)
+        found = own_leftovers(self.account, self.scope, self.kind)
         left = [leftover for leftover in found if leftover.resource_id not in self.refused]
         for leftover in left:
             try:
@@ -287,7 +287,7 @@ class DeleteLeftovers:
         )
 
 
-def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
+def own_leftovers(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
     """The resources of a kind that belong to the cluster, but not to a stack."""
     found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
     return [each for each in found if scope.owns(each) and account.stack_containing(each.resource_id) is None]

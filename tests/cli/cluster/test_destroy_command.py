@@ -189,7 +189,7 @@ def test_shared_stack_mentions_ending_nodes_only_if_it_has_some(
 ) -> None:
     others = StackResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)
     stack = StackDescription(name="Web", stack_id="id", status="CREATE_COMPLETE", cluster=None, resources=(others,))
-    show_inventory(Inventory(going=going, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2")
+    show_inventory(Inventory(to_delete=going, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2")
     shown = capsys.readouterr().out
     assert "The stack Web stays: it also has 1 AWS::EC2::VPC" in shown
     assert ("Its nodes end." in shown) is nodes_end
