@@ -15,7 +15,7 @@ STACKS = ("native", "xla", "jax", "vllm")
 """The stacks with a compile cache."""
 
 RELEASE_PREFIX = "neuronx-cc-"
-"""Prefix of every release's name."""
+"""Prefix of the name of every compiler release."""
 
 SUFFIX = ".tar"
 """Suffix of an entry's object, after the name that the stack gave the entry."""
@@ -27,7 +27,7 @@ DIRECT = "direct"
 """Folder of the files that PyTorch/XLA itself writes into S3 and deletes, such as locks."""
 
 FLAGS_IN_KEY = ("xla",)
-"""Stacks whose keys contain the compiler flags; for the others, the place does."""
+"""Stacks that put the compiler flags into the name of an entry. For the others, the place contains their digest."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACE = re.compile(
@@ -37,18 +37,18 @@ _PLACE = re.compile(
 _KEY = re.compile(rf"{_PLACE.pattern}/(?P<name>[^/].*){re.escape(SUFFIX)}")
 
 NATIVE_FOLDER, NATIVE_LOCAL_FOLDER = "TORCH_NEURONX_NEFF_CACHE_DIR", "TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR"
-"""Variables of native PyTorch (TorchNeuron) with the folders of compiled graphs and of its locks."""
+"""Variables of native PyTorch (TorchNeuron) with the folders of compiled graphs and of locks."""
 NATIVE_SETTINGS = {
     "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
     "TORCH_NEURONX_NEFF_CACHE_LOCK_TIMEOUT": "14400",
 }
 """By default, TorchNeuron silently computes graphs on the CPU that fail to compile or to run on the device. After 20
-minutes (kDefaultTimeoutSeconds in its FileLock.cpp), every process that waits for a compilation compiles as well. The
-kernel frees its lock when the holder ends, so a long limit costs nothing."""
+minutes (kDefaultTimeoutSeconds in its FileLock.cpp), every process that waits for a compilation compiles as well. A
+long limit costs nothing, because the kernel releases the lock of a process that ends."""
 
 
 class Place(NamedTuple):
-    """The inputs of a compilation that the name of an entry does not contain, and that its S3 prefix does.
+    """The inputs of a compilation that the S3 prefix of an entry contains, because its name does not.
 
     Attributes:
         release: Release of the compiler.
@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its prefix below the cache's URL."""
+        """The prefix of the entries below the cache's URL."""
         flags = f"-flags-{self.flags}" if self.flags else ""
         world = self.world_size or "any"
         return f"{self.release}/{self.generation}-lnc{self.lnc}/{self.stack}/world-{world}{flags}"
@@ -84,14 +84,14 @@ class Place(NamedTuple):
 
 
 class EntryKey(NamedTuple):
-    """An entry: its place, and its stack's name of it."""
+    """An entry: its place, and the name that the stack gave it."""
 
     place: Place
     name: str
 
 
 def native_folders(folder: str) -> dict[str, str]:
-    """The variables that make native PyTorch compile into a folder, and lock there."""
+    """The variables that make native PyTorch put compiled graphs and locks into a folder."""
     return {NATIVE_FOLDER: folder, NATIVE_LOCAL_FOLDER: f"{folder}/.local"}
 
 
@@ -125,9 +125,14 @@ def place_of(
 
 
 def direct_url(url: str, *, compiler: str, instance_type: str, lnc: int, world_size: int = 0) -> str:
-    """The URL where PyTorch/XLA itself stores compiled graphs outside of jobs of `trn run`, in the cache at a URL.
+    """The URL where PyTorch/XLA itself stores the graphs that it compiles outside of jobs of `trn run`.
 
-    Raises ValueError as `place_of` does.
+    Args:
+        url: URL of the compile cache.
+        compiler, instance_type, lnc, world_size: As in `place_of`.
+
+    Raises:
+        ValueError: The version or the instance type is invalid.
     """
     place = place_of(compiler=compiler, instance_type=instance_type, lnc=lnc, stack="xla", world_size=world_size)
     return f"{url}/{place.direct_path}"
@@ -178,9 +183,9 @@ def _place(match: re.Match[str]) -> Place:
 def main(arguments: list[str]) -> int:
     """Print the `direct_url` of a compiler: `python3 FILE URL INSTANCE_TYPE LNC PROCESSES ACTIVE VENV ...`.
 
-    The compiler is that of the active environment, else the newest one of the others. Without a compiler, the program
-    prints URL/direct, and the reason on standard error. PROCESSES is 0 if unknown. ACTIVE and VENV are folders, which
-    may not exist.
+    The compiler is that of the active environment. If it has none, the compiler is that of the newest other environment
+    that has one. Without a compiler, the program prints URL/direct, and the reason on standard error. PROCESSES is 0 if
+    unknown. ACTIVE and VENV are folders, which need not exist.
     """
     url, instance_type, lnc, processes, active, *others = arguments
     newest = sorted(others, key=lambda venv: [int(part) for part in re.findall(r"[0-9]+", venv)], reverse=True)

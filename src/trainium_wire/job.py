@@ -24,7 +24,7 @@ ALL_FILES, OWN_FILES = "all", "own"
 """The files of a checkpoint that a node downloads to resume: those of all nodes, or its own and those of node 0."""
 
 RESULTS_LOST = "results-lost"
-"""Every process ended with 0, but checkpoints or outputs did not reach S3."""
+"""The command of a node ended with 0, but its checkpoints or outputs did not reach S3."""
 RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT, RESULTS_LOST)
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
@@ -52,22 +52,33 @@ class Job:
     """A job. Times are in UTC, durations in seconds. A limit of None means no limit.
 
     Attributes:
+        id: Job ID, which `is_job_id` accepts.
         nodes: Number of nodes, from the start of the membership.
         processes_per_node: Number of processes that torchrun starts on each node.
         command: Bash line that each node runs in the unpacked source, after `setup`.
         has_ranks: Whether torchrun starts the processes; otherwise the command decides their number.
+        name, cluster, submitted_at: For people; nodes do not use them.
         source_sha256: Digest of the packed source; a node runs no other source.
-        stack: Software stack whose environment the command gets. Default: that of the login shell.
+        stack: Software stack whose environment the command gets. Default: that of the node.
+        setup: Bash line that each node runs before `command`, for example to install packages.
+        environment: Variables of `setup` and `command`.
         secrets: ARNs by the names of their variables.
-        inputs: S3 URLs by name. Uploaded inputs have URLs relative to the job's folder; folders end with a slash.
+        inputs: S3 URLs by name; URLs of folders end with a slash. The URL of an upload is its path below
+            INPUTS_PREFIX and the job ID, after `inputs/`.
         checkpoints: S3 URL of the folder with the checkpoints of all jobs. Default: the cluster's.
         waking_seconds: Time that the cluster took to wake for the job.
+        checkpoint_seconds: Interval between checks of the checkpoint folder.
         compile_cache: Whether the nodes use the cluster's compile cache.
-        observe: Whether the nodes keep the counters of the frameworks.
-        profile: Ranks that the Neuron runtime profiles; for a command without ranks, its nodes.
+        observe: Whether the nodes report the counters of the frameworks.
+        profile: Ranks to profile with the Neuron runtime; if `has_ranks` is false, ranks of nodes.
         profile_device: Whether profiles include traces of the devices.
         resume_from: Earlier job whose last checkpoint the job continues from.
         resume_files: ALL_FILES or OWN_FILES.
+        retries: Maximum number of attempts after the first one.
+        retry_on_exit_codes: Exit codes of a failed command after which the job is retried, as in shells.
+        retry_on_hang: Whether the job is retried after it hung.
+        hang_seconds: How long node 0 may print nothing while no node compiles.
+        time_limit_seconds: Maximum time from the start of the first attempt.
     """
 
     id: str
@@ -107,7 +118,11 @@ class Job:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Job:
-        """Raises ValueError with the reason if the text is not a job in this format."""
+        """Parse a job.
+
+        Raises:
+            ValueError: The text is not a job in this format. The message has the reason.
+        """
         try:
             return cls.from_record(json_value(text))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -115,7 +130,11 @@ class Job:
 
     @classmethod
     def from_record(cls, raw: Mapping[str, Any]) -> Job:
-        """Like `from_json`. None and unknown fields are ignored."""
+        """Parse a job's record. None and unknown fields are ignored.
+
+        Raises:
+            LookupError, TypeError, ValueError: It is not the record of a job in this format.
+        """
         if raw["format"] != FORMAT:
             raise ValueError("it was written by another version of trainium-cdk")
         known = {member.name for member in fields(cls)}
@@ -135,7 +154,7 @@ class Job:
 
     @property
     def world_size(self) -> int | None:
-        """The number of processes; None if the command decides it."""
+        """The number of processes of all nodes; None if the command decides it."""
         return self.nodes * self.processes_per_node if self.has_ranks else None
 
     def checkpoints_folder(self, jobs_url: str) -> str:
@@ -166,8 +185,11 @@ class Outcome:
     """The end of an attempt or a job.
 
     Attributes:
-        node: Node of the first failure; None if no single node failed first.
-        rank: Rank of the first failure; None if no single process failed first.
+        result: One of RESULTS.
+        instance_id: Instance that reported the end; empty if unknown.
+        node: Rank of the node that reported the end; None if unknown.
+        rank: Rank of the process that failed first; None if unknown.
+        exit_code: Exit code of that process or of the command; None if no command ended.
     """
 
     result: str
@@ -243,8 +265,8 @@ def start_record(
         nodes: Addresses by instance ID, in the order of ranks.
         membership: Version of the membership.
         checkpoint: Name of the checkpoint that the attempt continues from.
-        checkpoint_job: Job of the checkpoint.
-        seconds_left: What is left of the job's time limit.
+        checkpoint_job: Job that saved the checkpoint.
+        seconds_left: Remaining seconds of the job's time limit; None without one.
     """
     return {
         "attempt": number,
@@ -258,7 +280,13 @@ def start_record(
 
 
 def checkpoint_part(attempt: int, rank: int, version: int) -> str:
-    """The name of a node's part of a checkpoint, whose version counts the checkpoints of its name in the attempt."""
+    """The name of a node's part of a checkpoint.
+
+    Args:
+        attempt: Number of the attempt.
+        rank: Rank of the node.
+        version: How many checkpoints of this name the node has stored in the attempt, including this one.
+    """
     return f"{attempt}-{rank}-{version}"
 
 
@@ -272,7 +300,7 @@ def version_of_part(part: str) -> int:
 
 
 def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
-    """How the number of processes that saved a checkpoint differs from the job's; empty if equal or unknown."""
+    """How the number of processes or nodes that saved a checkpoint differs from the job's; empty if it does not."""
     saved, own = _to_int(manifest.get("world_size")), job.world_size
     if saved is not None and own is not None:
         return f"was saved by {saved} processes, and this job has {own}" if saved != own else ""
@@ -286,14 +314,14 @@ def checkpoint_names(keys: Iterable[str]) -> list[str]:
 
 
 def _has_type(value: Any, annotation: str) -> bool:
-    """Whether a JSON value has the type of a field. Values in lists are whole numbers, those in objects texts."""
-    name, _, within = annotation.replace(" | None", "").partition("[")
+    """Whether a JSON value has the type of a field. Lists contain integers, and objects contain strings."""
+    name, _, item_types = annotation.replace(" | None", "").partition("[")
     if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "bool"):
         return False
     if name == "Mapping":
         return all(isinstance(each, str) for each in cast("Mapping[str, Any]", value).values())
     numbers = cast("list[Any]", value)
-    return name != "tuple" or all(_has_type(each, within.partition(",")[0]) for each in numbers)
+    return name != "tuple" or all(_has_type(each, item_types.partition(",")[0]) for each in numbers)
 
 
 def _text(raw: object) -> str:

@@ -13,7 +13,7 @@ INPUTS = "inputs"
 """Name of the folder with a job's uploads, in the paths of its files and in the URLs of its inputs."""
 
 JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", "outputs")
-"""Folders of a job that its nodes write to. They also write the end of the job."""
+"""Folders of a job that its nodes write to. The nodes also write the end of the job."""
 
 
 class AttemptKeys(NamedTuple):
@@ -28,12 +28,12 @@ class AttemptKeys(NamedTuple):
 
     @property
     def end(self) -> str:
-        """How it ended, written once by the first node that detects it."""
+        """The end of the attempt, written once by the first node that detects it."""
         return f"{self.folder}/end.json"
 
     @property
     def notice(self) -> str:
-        """The notice that a node of the attempt will end soon."""
+        """The notice that a node of the attempt will be interrupted soon."""
         return f"{self.folder}/notice.json"
 
     @property
@@ -70,7 +70,7 @@ class JobKeys(NamedTuple):
 
     @property
     def inputs(self) -> str:
-        """The folder of its uploads, below the bucket."""
+        """The folder of the job's uploads in the bucket."""
         return f"{INPUTS_PREFIX}/{self.folder.rpartition('/')[2]}"
 
     @property
@@ -80,16 +80,16 @@ class JobKeys(NamedTuple):
 
     @property
     def end(self) -> str:
-        """How it ended."""
+        """The end of the job."""
         return f"{self.folder}/end.json"
 
     @property
     def checkpoints(self) -> str:
-        """Prefix of the keys of its checkpoints."""
+        """Prefix of the keys of the job's checkpoints."""
         return f"{self.folder}/checkpoints/"
 
     def checkpoint(self, name: str) -> str:
-        """The manifest of a checkpoint. It is written last, so a checkpoint without one is incomplete."""
+        """The manifest of a checkpoint. It is written last, so a checkpoint without a manifest is incomplete."""
         return f"{self.checkpoints}{name}.json"
 
     def checkpoint_part(self, name: str, part: str) -> str:

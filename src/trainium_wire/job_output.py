@@ -10,8 +10,8 @@ PROGRESS = re.compile(r"(?:^|[\s.])TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
 
 CACHED = ("Using a cached neff at",)
 COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
-"""Lines of libneuronxla and neuronx-cc, which may print both for one graph. Source: the logs in the tutorials of the
-Neuron documentation, 2.0 to 2.28. TorchNeuron is not known to print either."""
+"""Lines of libneuronxla and neuronx-cc. One compilation may print both lines of COMPILED. Source: the logs in the
+tutorials of the Neuron documentation, 2.0 to 2.28. TorchNeuron is not known to print any of these lines."""
 
 
 def pairs_of(text: str) -> dict[str, str]:

@@ -21,12 +21,17 @@ class CacheUse:
     """Usage of one stack's cache on one node.
 
     Attributes:
-        hits: Used entries; None if unknown.
+        place: S3 prefix of the entries, below the cache's URL.
+        at_start: Entries in the folder before the command.
+        hits: Entries from the start that were read; None if unknown.
         misses: Entries that were compiled, successfully or not.
+        fetched, stored: Entries that were downloaded, and uploaded.
         renewed: Entries whose age in S3 was reset.
-        recompiled: Misses after the first step.
+        recompiled: Entries that were compiled successfully after the first step.
         reasons: Number of misses by likeliest reason.
-        missed: The first misses, each with its reason.
+        missed: Some misses, each with its reason.
+        removed: Entries of an earlier job that were deleted from the folder, each with the reason.
+        failed: Entries that failed to compile, each with the compiler's last line.
     """
 
     stack: str
@@ -76,8 +81,11 @@ class NodeProgress:
     """One node of an attempt.
 
     Attributes:
+        node: Rank of the node.
+        state: Current phase, or how the node's part of the attempt ended.
+        at: Time of the report.
         phases: Seconds by phase.
-        progress: The last `TRN step=…` line, of node 0.
+        progress: Values of the last `TRN step=…` line of rank 0, or of a command without ranks, and rates.
         graphs: Number of compiled and of cached graphs; empty if unknown.
         caches: Usage of each compile cache.
         lost: Results that did not reach S3, and why; empty if none.
@@ -101,7 +109,9 @@ class Attempt:
     """One start of the job on all its nodes.
 
     Attributes:
-        instance_ids: In the order of ranks.
+        number: Number of the attempt, from 1.
+        instance_ids: Instances of the nodes, in the order of ranks.
+        resume_from: Name of the checkpoint that the attempt continues from, if any.
         checkpoint_at: When the checkpoint that the attempt continues from was saved.
         reporting: Number of nodes that have reported their progress.
         nodes: The reports that were read.
@@ -177,7 +187,7 @@ def attempt_of(
     return Attempt(
         number=number,
         started=moment(start.get("at")),
-        instance_ids=tuple(one_line(one, 32) for one in ids),
+        instance_ids=tuple(one_line(instance_id, 32) for instance_id in ids),
         resume_from=one_line(checkpoint, 200) if isinstance(checkpoint, str) else None,
         checkpoint_at=checkpoint_at,
         reporting=reporting,

@@ -8,10 +8,10 @@ MEMBERSHIP_KEY = "cluster.json"
 """The membership of the cluster."""
 
 CURRENT_JOB_KEY = "job.json"
-"""The job for the nodes."""
+"""The job that the nodes run."""
 
 PRECOMPILE_JOB_KEY = "precompile.json"
-"""The job for the host of `trn precompile`."""
+"""The job that the host of `trn precompile` runs."""
 
 RECORDS_PREFIX = "nodes"
 """Folder of the node records."""
@@ -35,8 +35,8 @@ JOBS_PREFIX = "jobs"
 """Folder of the jobs of `trn run`: source, logs, checkpoints and results of each."""
 
 INPUTS_PREFIX = "inputs"
-"""Folder of the uploaded inputs of jobs. Not below JOBS_PREFIX: nodes may write `jobs/*/outputs/*`, in which IAM's `*`
-also matches folders of an input."""
+"""Folder of the uploaded inputs of jobs. Not below JOBS_PREFIX, because nodes may write `jobs/*/outputs/*`, and IAM's
+`*` also matches slashes."""
 
 
 def instance_key(prefix: str, name: str) -> str:

@@ -1,7 +1,8 @@
-"""The membership: the nodes of the cluster. It is written when every node is proven, and read by every node.
+"""The membership: the nodes of the cluster, and notices to all of them. Every node reads it.
 
-It is one JSON object at MEMBERSHIP_KEY. A node gets from it its rank, the address of the first node, and the nodes that
-it must reach.
+The membership is one JSON object at MEMBERSHIP_KEY. The node reconciler writes its members once every node is proven,
+and its notices at any time. From the membership a node learns its rank, the address of the first node, and the nodes
+that it must reach.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _VERSION_LENGTH = 16  # hexadecimal digits, enough to be unique for one cluster
 
 @dataclass(frozen=True)
 class Member:
-    """One node, with the private IPv4 address of its first interface, from EC2."""
+    """One node. `address` is the private IPv4 address of its first interface, from EC2."""
 
     instance_id: str
     address: str
@@ -28,7 +29,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Notice:
-    """An event that ends all nodes at once, at a time in ISO 8601 and UTC."""
+    """An event at which all nodes are terminated. `at` is its time in ISO 8601 and UTC."""
 
     kind: str
     at: str
@@ -47,7 +48,10 @@ def without(notices: tuple[Notice, ...], kind: str) -> tuple[Notice, ...]:
 
 @dataclass(frozen=True)
 class Membership:
-    """The members, sorted by instance id; the first is rank 0. Empty until every node was proven once."""
+    """The members, sorted by instance ID, and the notices. Rank 0 is the first member.
+
+    There are no members until every node has been proven once.
+    """
 
     members: tuple[Member, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -80,7 +84,11 @@ class Membership:
 
     @classmethod
     def from_json(cls, text: str) -> Membership:
-        """Parse a membership. Raises ValueError with the reason if the text is not one."""
+        """Parse a membership.
+
+        Raises:
+            ValueError: The text is not a membership. The message has the reason.
+        """
         try:
             raw: Any = json_value(text)
             return cls(

@@ -1,7 +1,7 @@
-"""The record of a node: written by the node after its verification, read by functions and the command line.
+"""The record of a node: written by the node, read by functions and the command line.
 
-A record is one JSON object at `<report URL>/<instance id>.json` in S3, which even a closed network reaches through the
-free gateway endpoint.
+A node writes its record after its verification, and again when its state changes. A record is one JSON object below the
+report URL in S3, which even a closed network reaches through the free gateway endpoint.
 """
 
 from __future__ import annotations
@@ -12,20 +12,24 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from trainium_wire.formats import one_line, time_text
+from trainium_wire.formats import json_value, one_line, time_text
 
 REPORT_URL_VARIABLE = "TRN_REPORT_URL"
 """Name of the shell variable in the user data with the S3 URL of the records' folder."""
 
 State = Literal["proven", "failed", "draining"]
-"""`draining`: proven, but will end soon; `reason` says why and when."""
+"""`draining`: proven, but will be interrupted soon, needs a repair, or does not reach other nodes: see `reason`."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a node: the value that the catalogue expects, and the value that the node found.
+    """One check of a node.
 
-    `warning` is a problem that does not fail the node; empty if there is none.
+    Attributes:
+        expected: The value that the plan requires.
+        found: The value on the node.
+        ok: Whether the node passes the check, perhaps with a warning.
+        warning: A problem that does not fail the node; empty if there is none.
     """
 
     name: str
@@ -37,13 +41,14 @@ class Check:
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """The outcome of one node's verification.
+    """The state of one node.
 
     Attributes:
-        time: ISO 8601 in UTC.
-        reason: Empty for a proven node.
+        time: Time of this state, in ISO 8601 and UTC.
+        reason: Why the node is not proven; empty for a proven node.
+        checks: The checks of the verification, and those of the last membership.
         address: Private IPv4 address of the node's first interface; empty if unknown.
-        membership: Version of the membership whose nodes it has reached; empty before the first one.
+        membership: Version of the last membership whose nodes it has tested; empty before the first one.
     """
 
     instance_id: str
@@ -64,9 +69,13 @@ class NodeRecord:
 
     @classmethod
     def from_json(cls, text: str) -> NodeRecord:
-        """Parse a record. Raises ValueError with the reason if the text is not one."""
+        """Parse a record.
+
+        Raises:
+            ValueError: The text is not a record, or contradicts itself. The message has the reason.
+        """
         try:
-            raw: Any = json.loads(text)
+            raw: Any = json_value(text)
             state = raw["state"]
             if state not in get_args(State):
                 raise ValueError(f"state is {state!r}, not one of {', '.join(get_args(State))}")
@@ -111,7 +120,7 @@ class StoredRecord:
 
 
 def stored_record(instance_id: str, text: str | None, written: datetime) -> StoredRecord:
-    """The record of an instance; a failed record with the reason if it is invalid.
+    """The record of an instance. If the record is invalid, a failed one with the reason.
 
     The text is None if it is larger than LARGEST_RECORD and was not read.
     """
@@ -130,8 +139,8 @@ def _read(instance_id: str, text: str | None, written: datetime) -> NodeRecord:
         record = NodeRecord.from_json(text)
         if record.instance_id != instance_id:
             raise ValueError(f"it is about {record.instance_id}")
-    except (ValueError, RecursionError) as error:
-        reason = f"its record cannot be used: {error or type(error).__name__}"
+    except ValueError as error:
+        reason = f"its record cannot be used: {error}"
         record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time=time_text(written))
     reason = one_line(record.reason, _LONGEST_REASON)
     if record.state != "proven" and not reason:

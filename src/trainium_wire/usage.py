@@ -23,7 +23,7 @@ class NodeUsage:
     Attributes:
         at: Time of the report.
         idle: How long the node had been idle.
-        detail: The users of the node, or why the usage is unknown.
+        detail: The job or the processes that use the node, or why the usage is unknown; empty if idle.
     """
 
     state: State
@@ -39,7 +39,11 @@ class NodeUsage:
 
     @classmethod
     def from_json(cls, text: str) -> NodeUsage:
-        """Raises ValueError if the text is not a usage report."""
+        """Parse a usage report.
+
+        Raises:
+            ValueError: The text is not a usage report.
+        """
         try:
             raw: Any = json_value(text)
             if raw["state"] not in get_args(State):

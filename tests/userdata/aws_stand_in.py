@@ -1,4 +1,4 @@
-"""The two services that a node calls, on loopback: instance metadata (IMDSv2 only) and S3, which checks signatures."""
+"""The services that a node calls, on loopback: instance metadata (IMDSv2 only), S3 and secrets, with signatures."""
 
 import hashlib
 import json
@@ -27,12 +27,18 @@ TOKEN_HEADER = "X-aws-ec2-metadata-token"
 
 
 class AwsStandIn:
-    """Both services on one port. `records` maps `bucket/key` to the stored bytes as text (see `as_text`).
+    """All services on one port.
 
-    parts: of the last multipart upload. secrets: their values, by ARN. has_instance_id: whether the metadata service
-    returns the instance id. s3_refuses: S3 denies every request. put_status: the status of the response to a PUT, by
-    the object's name, instead of 200. clock_ahead: how far the clock of both services is ahead of ours. failures: the
-    number of first requests answered 503.
+    Attributes:
+        has_instance_id: Whether the metadata service returns the instance ID.
+        s3_refuses: Whether S3 denies every request.
+        clock_ahead: How far the clock of the services is ahead of ours.
+        failures: How many of the next requests are answered with status 503.
+        put_status: Returns the status of the response to a PUT by the name of the object; 200: the object is stored.
+        notices: Texts of the metadata service, by path below /latest/meta-data.
+        records: The stored bytes as text (see `as_text`), by `bucket/key`.
+        parts: The parts of the last multipart upload.
+        secrets: The values of secrets, by ARN.
     """
 
     def __init__(self, *, region: str) -> None:
@@ -103,8 +109,8 @@ class AwsStandIn:
             if refusal is None:
                 self.records[_object_name(host, path)] = as_text(body)
                 self.content_types.append(headers.get("content-type"))
-                kept = {name: value for name, value in headers.items() if name.startswith("x-amz-meta-")}
-                self.metadata_of[_object_name(host, path)] = kept
+                user_metadata = {name: value for name, value in headers.items() if name.startswith("x-amz-meta-")}
+                self.metadata_of[_object_name(host, path)] = user_metadata
         return refusal
 
     def load(self, host: str, path: str, headers: dict[str, str]) -> tuple[int, str, str]:
@@ -159,7 +165,7 @@ class AwsStandIn:
         return 200, json.dumps({"SecretString": value} if service != "ssm" else {"Parameter": {"Value": value}})
 
     def _list(self, bucket: str, prefix: str, *, below: bool) -> str:
-        """The response of ListObjectsV2, all on one page. below: without the delimiter /."""
+        """The response of ListObjectsV2, all on one page. below: Whether there is no delimiter."""
         known = {unquote(name): len(text) for name, text in self.records.items()}
         sizes = {name.removeprefix(bucket): size for name, size in known.items() if name.startswith(bucket + prefix)}
         items = "".join(
@@ -215,8 +221,8 @@ class AwsStandIn:
                 if not self.path.startswith("/latest/"):
                     headers = {name.lower(): value for name, value in self.headers.items()}
                     status, text, etag = aws.load(self.headers["Host"], self.path, headers)
-                    kept = aws.metadata_of.get(_object_name(self.headers["Host"], self.path), {})
-                    return self._answer(status, text, {"ETag": etag, **kept} if etag else {})
+                    user_metadata = aws.metadata_of.get(_object_name(self.headers["Host"], self.path), {})
+                    return self._answer(status, text, {"ETag": etag, **user_metadata} if etag else {})
                 if self.headers.get(TOKEN_HEADER) != METADATA_TOKEN:
                     return self._answer(401)
                 answer = aws.metadata(self.path)

@@ -1,7 +1,7 @@
 """A node of files for the shell's part of a boot: the real scripts and coreutils, with stand-ins for changes of the
 machine.
 
-The results of `trn-node` are given: its own tests are elsewhere, and the lab boots whole nodes.
+A stand-in also replaces `trn-node`, which has its own tests. The lab boots whole nodes.
 """
 
 import os
@@ -36,7 +36,7 @@ SCRIPT_OBJECT = (LOCATIONS.node_script_url or "").removeprefix("s3://")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """How a script ended, and its calls that change a machine, in order."""
+    """How a script ended, and its calls of stand-ins, in order."""
 
     exit_code: int
     output: str
@@ -60,13 +60,13 @@ class BootingNode:
         self.write("var/log/trn-node.log")
         self.write("proc/sys/net/ipv4/ip_local_reserved_ports", "\n")
         self.write("var/lib/cloud/data/instance-id", INSTANCE_ID + "\n")
-        self.calls("systemctl", '[[ "$1" != is-enabled ]]')
-        self.calls("systemd-sysusers")
-        self.calls("mount")
-        self.calls("mount.lustre")
-        self.calls("mount.nfs4")
-        self.calls("rmmod")
-        self.calls("modprobe")
+        self.record_calls("systemctl", '[[ "$1" != is-enabled ]]')
+        self.record_calls("systemd-sysusers")
+        self.record_calls("mount")
+        self.record_calls("mount.lustre")
+        self.record_calls("mount.nfs4")
+        self.record_calls("rmmod")
+        self.record_calls("modprobe")
         self.program("mountpoint", "false")
         self.program("pgrep", "false")
         self.program("blkid", "false")
@@ -91,17 +91,17 @@ class BootingNode:
         file.write_text(f"#!/bin/bash\n{body}\n")
         file.chmod(0o755)
 
-    def calls(self, name: str, body: str = "true") -> None:
-        """Put a stand-in there whose calls a Run lists."""
+    def record_calls(self, name: str, body: str = "true") -> None:
+        """Put a stand-in for a program where the node finds it. `Run.calls` lists its calls."""
         self.program(name, f'echo "{name} $*" >>"$ROOT/calls"\n{body}')
 
     def without(self, name: str) -> None:
         (self.programs / name).unlink()
 
-    def concludes(self, body: str = "true") -> None:
-        """The result of `trn-node` on this node, once it is installed.
+    def replace_trn_node(self, body: str = "true") -> None:
+        """Put a stand-in for `trn-node` on an installed node.
 
-        The framework is that of the variable FRAMEWORK, the compile cache that of CACHE_URL.
+        It prints the variable FRAMEWORK for `trn-node framework`, and CACHE_URL for `trn-node cache-url`.
         """
         framework = (
             '[[ $1 != framework ]] || { echo "${FRAMEWORK:-}"; exit 0; }\n'
@@ -117,17 +117,17 @@ class BootingNode:
         return self._run("user-data")
 
     def boot(self, **variables: str) -> Run:
-        """Run the commands of trn-node.service on an installed node. variables: of its environment."""
+        """Run the commands of trn-node.service on an installed node, with these environment variables."""
         return self._run("opt/trn/boot.sh", **variables)
 
     def installed(self, trn_node: str = "true") -> "BootingNode":
-        """Install the files of the plan with this result of `trn-node`.
+        """Install the files of the plan, and a stand-in for `trn-node` with this body.
 
         The real installation runs once per run of pytest, because its files depend only on the user data.
         """
         installed = made_once(f"installed node {self._document}", self._install_another)
         shutil.copytree(installed, self.root, dirs_exist_ok=True)
-        self.concludes(trn_node)
+        self.replace_trn_node(trn_node)
         return self
 
     def _install_another(self, folder: Path) -> None:

@@ -18,8 +18,8 @@ URL = "s3://compiled/neuron-compile-cache"
 
 
 def place(stack: str = "xla", **changes: Any) -> Place:
-    given = {"compiler": fake_compiler.COMPILER, "instance_type": "trn2.48xlarge", "lnc": 2, "world_size": 8}
-    return place_of(stack=stack, **{**given, **changes})
+    defaults = {"compiler": fake_compiler.COMPILER, "instance_type": "trn2.48xlarge", "lnc": 2, "world_size": 8}
+    return place_of(stack=stack, **{**defaults, **changes})
 
 
 class Keys(Imds):
@@ -34,7 +34,11 @@ class Keys(Imds):
 
 
 class CacheNode:
-    """`folder` is its disk; `begin` is what the node does before a job's command. boot: None for the current one."""
+    """A node with a folder as its disk. `begin` does what a node does before a job's command.
+
+    Attributes:
+        boot: ID of the boot; None for the current one.
+    """
 
     def __init__(self, folder: Path, s3: Entries, where: Place | None = None, url: str = URL, **more: Any) -> None:
         self.place = where or place()
@@ -61,8 +65,8 @@ class CacheNode:
         return [*(process.returncode for process in started), *sorted(compiled)]
 
     def start_workers(self, count: int, modules: Sequence[str], **environment: str) -> list[subprocess.Popen[str]]:
-        """Half of them compile the modules in order, as the ranks of a job do; the others each start at a different
-        module.
+        """Start fake workers. Half of them compile the modules in order, as the ranks of a job do; each of the others
+        starts at a different module.
         """
         command = [sys.executable, "-IS", fake_compiler.__file__, self.place.stack, str(self.cache.root)]
         starts = [number * len(modules) // count * (number % 2) for number in range(count)]

@@ -1,4 +1,4 @@
-"""Fixtures of the user data's tests."""
+"""Fixtures of the tests of user data and node programs."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -45,14 +45,14 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def keys(endpoint: Any) -> Credentials:
-    """The credentials of its account, as a node has them."""
+    """Credentials for the embedded AWS, as a node has them."""
     found = endpoint.credentials
     return Credentials(found.access_key_id, found.secret_access_key, "token")
 
 
 @pytest.fixture
 def bucket(endpoint: Any) -> Any:
-    """The bucket of compile caches there, as a boto3 resource."""
+    """The bucket of compile caches in the embedded AWS, as a boto3 resource."""
     keys = endpoint.credentials
     s3 = boto3.resource(
         "s3",
@@ -69,7 +69,7 @@ def bucket(endpoint: Any) -> Any:
 
 @pytest.fixture
 def s3(endpoint: Any, keys: Credentials, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
-    """The S3 settings of nodes in this process and of those that it starts."""
+    """The entries in the embedded AWS. Sets the variables that this process and its child processes need for S3."""
     del bucket
     (tmp_path / "etc/trn").mkdir(parents=True)
     (tmp_path / "etc/trn/places.env").write_text(f"TRN_REGION={endpoint.region}\n")
@@ -98,4 +98,4 @@ def loopback_has_more_than_one_address() -> None:
         try:
             probe.bind(("127.0.0.2", 0))
         except OSError:
-            pytest.skip("only 127.0.0.1 is there")
+            pytest.skip("127.0.0.2 is not a local address")

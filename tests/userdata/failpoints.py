@@ -23,22 +23,23 @@ MAX_POINTS = 1000
 
 
 def killed_everywhere(prepare: Callable[[], Callable[[], object]], *, changing: Path | None = None) -> Iterator[int]:
-    """Yield each point in turn, after a process that runs the operation from `prepare` was killed there; ends when one
-    completes.
+    """Yield each point in turn, after a process that ran the operation was killed there. End when a process completes.
 
-    changing: the only folder that the operation changes, if there is one: then points at which it is unchanged since
-    the last point are skipped, because a killed process leaves the same state.
+    Args:
+        prepare: Returns the operation.
+        changing: The only folder that the operation changes, if there is one. Points at which the folder is unchanged
+            since the last point are then skipped, because a killed process leaves the same state.
     """
     for point in range(MAX_POINTS):
         if not killed_at(point, prepare(), changing):
-            assert point, "there is no point in it"
+            assert point, "the operation has no points"
             return
         yield point
-    raise AssertionError(f"it has more than {MAX_POINTS} points")
+    raise AssertionError(f"the operation has more than {MAX_POINTS} points")
 
 
 def killed_at(point: int, work: Callable[[], object], changing: Path | None = None) -> bool:
-    """Run it in a separate process that is killed at this point. Returns False if it completed."""
+    """Run an operation in a separate process that is killed at this point. Returns False if the process completed."""
     child = os.fork()
     if child == 0:
         code = 1

@@ -1,7 +1,7 @@
 """Workers that compile modules into a cache as the stacks do: python3 fake_compiler.py STACK FOLDER MODULE ...
 
 They use the documented layouts and locks; the compiled code is text. FAIL names a module at which a worker fails as the
-compiler does. Prints a line for each module that it compiled.
+compiler does. A worker prints a line for each module that it compiled.
 """
 
 import hashlib

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 Fault = Literal["refused", "cut", "still", ""]
-"""refused: 403. cut: the connection ends within or before a response. still: no data follows."""
+"""refused: status 403. cut: the connection ends before or within the response. still: no more data follow."""
 
 OF_THE_CONNECTION = ("connection", "content-length", "transfer-encoding")
 REFUSED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
@@ -26,10 +26,16 @@ class _Server(ThreadingHTTPServer):
 
 
 class FaultyS3:
-    """keys: sign the forwarded requests.
+    """The proxy.
 
-    fault: called for each request with its method and the number of earlier requests of that method. seen: requests by
-    method.
+    Args:
+        endpoint: Endpoint of S3.
+        region: Region of S3.
+        keys: Credentials that sign the forwarded requests.
+
+    Attributes:
+        fault: Called for each request with its method and the number of earlier requests of that method.
+        seen: Number of requests by method.
     """
 
     def __init__(self, endpoint: str, region: str, keys: Sequence[str]) -> None:
@@ -79,7 +85,7 @@ class FaultyS3:
                     self.rfile.read(length // 2)
                     self._end(fault)
                     return
-                # Read it even when cutting: unread data would end the connection as `broken pipe` or `reset` at random.
+                # Also before a cut: unread data would end the connection at random with `broken pipe` or `reset`.
                 body = self.rfile.read(length)
                 if fault == "cut":
                     self._end(fault)
@@ -91,12 +97,12 @@ class FaultyS3:
 
             def _from_s3(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
                 names = ("content-type", "if-match", "if-none-match")
-                kept = {
+                forwarded = {
                     name: value
                     for name, value in self.headers.items()
                     if name.lower() in names or name.lower().startswith("x-amz-meta-")
                 }
-                request = AWSRequest(self.command, f"{faulty._endpoint}{self.path}", kept, body)
+                request = AWSRequest(self.command, f"{faulty._endpoint}{self.path}", forwarded, body)
                 # The node's signature is for another address.
                 signer: Any = S3SigV4Auth(faulty._keys, "s3", faulty._region)
                 signer.add_auth(request)

@@ -1,6 +1,6 @@
 """Tiny frameworks in place of PyTorch/XLA, TorchNeuron and JAX: they compute in Python, with a fault on one core.
 
-Their `FAULT` simulates what a broken stack would do where the real self-test runs on hardware.
+The faults simulate what a broken stack would do where the real self-test runs on hardware.
 """
 
 from pathlib import Path
@@ -71,7 +71,7 @@ def torch_modules(*, fault: str = "", core: int = -1, platform: str = "NEURON") 
 def native_modules(*, fault: str = "", core: int = -1, device: str = "neuron") -> dict[str, str]:
     """TorchNeuron with a fault on one core. It locks, compiles and falls back to the CPU as the lab's stand-in does.
 
-    fault "device": no core computes.
+    With the fault "device", no core computes.
     """
     tensor = _tensor(fault, core).replace("self.core =", "self.device = Device()\n        self.core =", 1)
     kind = f"class Device:\n    type = {device!r}\n"

@@ -1,4 +1,4 @@
-"""Nodes that run a job: the real wrapper, as one process with its own address for each node, and one S3."""
+"""Nodes that run a job: for each a process of trn_job, the job's wrapper, with its own address; and one S3."""
 
 import io
 import json
@@ -67,7 +67,14 @@ class JobNodes:
         self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = source_archive(files)
 
     def start(self, script: str, *, nodes: int = 1, ranks: tuple[int, ...] | None = None, **changes: Any) -> None:
-        """Run a Python script as the job. ranks: the nodes that start, by default all. changes: of spec or launch."""
+        """Run a Python script as the job.
+
+        Args:
+            script: The script.
+            nodes: Number of nodes.
+            ranks: Ranks of the nodes that start. Default: all.
+            changes: Other values of the job or of the launch.
+        """
         self.source({"train.py": script})
         launch = {name: changes.pop(name) for name in list(changes) if name in OF_THE_LAUNCH}
         resume = {name: changes.pop(name) for name in list(changes) if name.startswith("resume_")}
@@ -132,7 +139,7 @@ class JobNodes:
         """Raises AssertionError if the condition is not met in time."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not condition():
-            assert time.monotonic() < deadline, "it did not come true"
+            assert time.monotonic() < deadline, "the condition was not met in time"
             time.sleep(0.02)
 
     def wrapper(self, file: Path) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""The inputs of parts of the job's wrapper: objects in memory, and a launch."""
+"""Test inputs for the modules of trn_job: an object store in memory, and a launch."""
 
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,7 @@
 """A node that is killed at every point of an operation. Arguments: WORK STACK FOLDER.
 
-A separate small process, because it is forked for each point. Ends with a traceback at the first error, otherwise
-prints the number of points. KEYS: of the embedded AWS.
+A separate small process, because it is forked for each point. It ends with a traceback at the first error, otherwise it
+prints the number of the last point. The variable KEYS has credentials for the embedded AWS.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class Bucket(Entries):
         return frozenset((each.key, each.etag) for each in self.entries(f"{URL}/"))
 
     def digests(self) -> set[bool]:
-        """Whether the objects have their stored contents."""
+        """Whether objects match their stored digests."""
         return {self._is_sound(f"{URL}/{each.key}") for each in self.entries(f"{URL}/")}
 
     def clear(self) -> None:
@@ -160,7 +160,7 @@ class KilledNode:
         _store(node)
 
     def _was_left_before(self, folder: Path, contents: frozenset[tuple[str, str]] = frozenset()) -> bool:
-        """A kill at another point left the same bucket, so the next step was already tested."""
+        """Whether a kill at another point left the same disk and bucket, so that the next step was already tested."""
         files = ((str(path.relative_to(folder)), path) for path in folder.rglob("*"))
         on_disk = frozenset((_THREAD.sub("", name), path.is_dir() or path.read_bytes()) for name, path in files)
         left = (on_disk, contents)

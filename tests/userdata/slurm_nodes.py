@@ -71,14 +71,14 @@ class SlurmNodes:
             }
             _write(folder / f"{rank}/var/lib/trn/record.json", json.dumps(record))
             (folder / f"{rank}/var/tmp").mkdir(parents=True)
-        self.say_state("RUNNING")
+        self.set_state("RUNNING")
 
-    def say_state(self, state: str) -> None:
-        """The state of the job. While its processes end, scontrol shows that only as JSON."""
+    def set_state(self, state: str) -> None:
+        """Set the state of the job. While processes of the job end, scontrol shows an end state only in JSON."""
         (self.folder / "state").write_text(state)
 
     def submit(self, script: str, **changes: Any) -> None:
-        """A job that runs a Python script on every node."""
+        """Store a job that runs a Python script on every node."""
         spec = {**SPEC, "nodes": self.plan.nodes, "command": f"{sys.executable} train.py", **changes}
         self._job = Job.from_record(spec)
         self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = source_archive({"train.py": script})
@@ -106,7 +106,7 @@ class SlurmNodes:
         self._start('sleep 1000 & TRN_ATTEMPT=1 exec trn-slurm follow "$JOB" "$!"')
 
     def wait(self) -> int:
-        """The exit code of the batch script. Slurm then ends what is left of it."""
+        """Return the exit code of the batch script. The remaining processes are then killed, as by Slurm."""
         assert self.process
         code = self.process.wait(TIMEOUT_SECONDS)
         self.close()
@@ -117,7 +117,7 @@ class SlurmNodes:
         return self.wait()
 
     def signal_all(self, number: signal.Signals) -> None:
-        """As scancel does."""
+        """Signal the batch script and all tasks, as scancel does."""
         self.await_(self._follows)
         for process in [self._batch, *self.tasks]:
             os.kill(process, number)
@@ -127,14 +127,14 @@ class SlurmNodes:
         os.kill(self._batch, number)
 
     def _follows(self) -> bool:
-        """Whether the batch script has become trn-slurm, which catches signals. Bash would end."""
+        """Whether the batch script has become trn-slurm, which catches signals. Before, a signal would end bash."""
         status = Path(f"/proc/{self._batch}/status").read_text()
         caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt:"))
         return bool(caught >> (signal.SIGTERM - 1) & 1)
 
     @property
     def tasks(self) -> list[int]:
-        """Process IDs of the tasks, in no order."""
+        """Process IDs of the tasks, in no particular order."""
         return [int(text) for text in (self.folder / "tasks").read_text().split()]
 
     @property
@@ -151,7 +151,7 @@ class SlurmNodes:
         return file.read_text().count("requeue") if file.exists() else 0
 
     def content(self, key: str) -> dict[str, Any]:
-        """An object of the job as JSON; empty while there is none."""
+        """An object of the job as JSON; empty if it does not exist."""
         return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
 
     def put(self, key: str, content: Mapping[str, Any]) -> None:
@@ -162,10 +162,10 @@ class SlurmNodes:
         return "".join(text for key, text in sorted(self.aws.records.items()) if key.startswith(prefix))
 
     def await_(self, condition: Callable[[], object]) -> None:
-        """Raises AssertionError when it does not come true."""
+        """Raises AssertionError if the condition is not met in time."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not condition():
-            assert time.monotonic() < deadline, f"it did not come true: {self.output}"
+            assert time.monotonic() < deadline, f"the condition was not met in time: {self.output}"
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class SlurmNodes:
             self.process.wait(TIMEOUT_SECONDS)
 
     def _processes(self) -> Iterator[int]:
-        """Those that name our folder. A command of the job has a new environment, without NODES."""
+        """The processes whose environment or command line names our folder: a job's command has a new environment."""
         ours = f"{self.folder}/".encode()
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):

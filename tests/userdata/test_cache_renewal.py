@@ -1,4 +1,4 @@
-"""Places in use are renewed in S3, those of an old release are not; a full disk loses unused places."""
+"""Places in use are renewed in S3, and unused ones are not. Places are deleted from a full disk."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from tests.userdata import fake_compiler
 from tests.userdata.cache_node import CacheNode, place
 from trn_cache import renewal
-from trn_cache.entries import Entries, Kept
+from trn_cache.entries import Entries, ObjectState
 from trn_cache.renewal import Renewal
 from trn_job.compile_caches import LEAST_FREE, make_room
 
@@ -21,7 +21,7 @@ OLD = renewal.LIFETIME_SECONDS * renewal.DUE + DAY
 
 @pytest.fixture
 def later(s3: Entries, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Set the clock of S3 ahead by these seconds."""
+    """Sets the clock of S3 ahead by a number of seconds."""
 
     def set_ahead(seconds: float) -> None:
         now = s3.now + seconds
@@ -85,7 +85,7 @@ def test_place_counts_as_used_if_reads_leave_no_trace(filled: CacheNode, later: 
 
 
 @pytest.mark.parametrize(
-    ("kept", "expected"),
+    ("state", "expected"),
     [
         ({"expires": 30 * DAY}, 3),
         ({"expires": 300 * DAY}, 0),
@@ -99,14 +99,14 @@ def test_lifecycle_rule_of_the_bucket_decides_when_to_renew(
     filled: CacheNode,
     later: Callable[[float], None],
     monkeypatch: pytest.MonkeyPatch,
-    kept: dict[str, Any],
+    state: dict[str, Any],
     expected: int,
 ) -> None:
     head = Entries.head
     begun = min(each.modified for each in filled.cache.in_s3_at_start.values())
-    changes = {**kept, **({"expires": begun + kept["expires"]} if "expires" in kept else {})}
+    changes = {**state, **({"expires": begun + state["expires"]} if "expires" in state else {})}
 
-    def with_rule(entries: Entries, url: str) -> Kept | None:
+    def with_rule(entries: Entries, url: str) -> ObjectState | None:
         found = head(entries, url)
         return found and found._replace(**changes)
 

@@ -71,8 +71,8 @@ FILE, LINK, DONE = tarfile.REGTYPE, tarfile.SYMTYPE, ("model.done", tarfile.REGT
 
 POISONED = {
     "other bytes": (with_other_bytes, "its checksum is wrong"),
-    "no mark": (packed(("model.neff", FILE, b"NEFF")), "it is no finished entry"),
-    "empty result": (packed(("model.neff", FILE, b""), DONE), "it is no finished entry"),
+    "no mark": (packed(("model.neff", FILE, b"NEFF")), "it is not a finished entry"),
+    "empty result": (packed(("model.neff", FILE, b""), DONE), "it is not a finished entry"),
     "above": (packed(("../evil", FILE, b"1"), DONE), "it holds ../evil, which is not a file of an entry"),
     "elsewhere": (packed(("/tmp/evil", FILE, b"1"), DONE), "it holds /tmp/evil, which is not a file of an entry"),
     "a link": (packed(("model.neff", LINK, b""), DONE), "it holds model.neff, which is not a file of an entry"),
@@ -96,7 +96,7 @@ POISONED = {
 def test_poisoned_entry_is_replaced_and_not_used(
     new_node: Callable[..., CacheNode], bucket: Any, poison: bytes | Callable[[bytes], bytes], why: str
 ) -> None:
-    """Bytes: with their own valid checksum."""
+    """A poison in bytes is stored with a valid checksum."""
     first, second, third = new_node(), new_node(), new_node()
     first.compile("a")
     first.cache.store()
@@ -355,7 +355,7 @@ def test_invalid_key_has_no_place(key: str) -> None:
         ({"stack": "cuda"}, "native, xla, jax, vllm"),
     ],
 )
-def test_empty_place_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_place_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         place(**changes)
 

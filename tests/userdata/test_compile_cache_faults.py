@@ -43,7 +43,7 @@ def faulty(endpoint: Any, keys: Credentials, s3: Entries, monkeypatch: pytest.Mo
 
 
 def modules_of(node: CacheNode) -> set[str]:
-    """The finished modules there, each with all its bytes."""
+    """The finished modules of a node, each with all its bytes."""
     found = LAYOUTS[node.place.stack].finished(node.cache.root)
     there = {module for module in MODULES if fake_compiler.name_of(node.place.stack, module) in found}
     assert len(there) == len(found)
@@ -70,7 +70,7 @@ def filled(new_node: NewNode, bucket: Any) -> int:
 def test_broken_fill_leaves_complete_entries_and_one_warning(
     new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """after: the number of requests that S3 answers; the first one lists."""
+    """The fault follows after a number of successful requests. The first request lists the entries."""
     if fault == "still":
         monkeypatch.setattr(web, "SECONDS", TIMEOUT_SECONDS)
     node = new_node()
@@ -151,7 +151,7 @@ def test_slow_write_back_ends_and_the_next_one_continues(new_node: NewNode, buck
 def test_stopped_job_does_not_wait_for_its_fill(
     new_node: NewNode, monkeypatch: pytest.MonkeyPatch, not_stopped: int
 ) -> None:
-    """not_stopped: after how many checks the job is stopped; an entry is read in several blocks."""
+    """The job is stopped after a number of checks. An entry is read in several blocks."""
     monkeypatch.setattr(cache, "THREADS", 1)
     node = new_node()
     node.cache.prepare()
@@ -161,7 +161,9 @@ def test_stopped_job_does_not_wait_for_its_fill(
     assert not node.cache.report.warnings
 
 
-def test_unstorable_entry_delays_no_other(new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unstorable_entry_does_not_delay_others(
+    new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node = new_node()
     node.begin()
     node.compile(*MODULES)
@@ -209,7 +211,7 @@ def test_entry_deleted_or_changed_meanwhile_is_not_stored(
 
 @pytest.mark.usefixtures("filled")
 def test_entries_without_disk_space_stay_in_s3(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 12 entries of one size, on a disk that keeps 50 of its 1,000 blocks free."""
+    """There are 12 entries of one size. The disk has room for 1,000, and the cache leaves 5 % of it free."""
     node = new_node()
     size = next(iter(node.s3.entries(f"{URL}/"))).size
     disk = Disk(total=1000 * size, free=50 * size + 5 * size + 1)

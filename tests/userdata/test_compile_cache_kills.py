@@ -29,11 +29,11 @@ pytestmark = pytest.mark.usefixtures("s3")
 def test_node_killed_at_any_point_leaves_complete_entries(
     keys: Credentials, tmp_path: Path, work: str, stack: str
 ) -> None:
-    assert killed(keys, tmp_path, work, stack) > FEWEST_POINTS
+    assert last_point(keys, tmp_path, work, stack) > FEWEST_POINTS
 
 
-def killed(keys: Credentials, folder: Path, work: str, stack: str) -> int:
-    """The number of points at which it was killed."""
+def last_point(keys: Credentials, folder: Path, work: str, stack: str) -> int:
+    """The number of the last point at which the node was killed."""
     run = subprocess.run(
         [sys.executable, "-m", "tests.userdata.killed_node", work, stack, str(folder)],
         cwd=folder,

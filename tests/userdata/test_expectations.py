@@ -1,4 +1,4 @@
-"""The values that a node expects of itself."""
+"""The expected values of a node."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The lifecycle script of HyperPod: valid bash, run in a folder, and built from parts of the boot script."""
+"""The lifecycle script of HyperPod: valid bash, which also runs in a folder."""
 
 import os
 import subprocess

@@ -31,18 +31,18 @@ def names(count: int) -> list[str]:
 
 
 def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outcome | None]) -> Judgement:
-    """Give each node its outcome by node, group and step until there is a verdict."""
+    """Give each node its outcome by node, group and step until there is a judgement."""
     history: list[dict[str, Outcome]] = []
     while True:
         found = judge(nodes, history, slow=SLOW)
         if found:
             return found
         shown = {node: outcome(node, group, len(history)) for group in groups(nodes, len(history)) for node in group}
-        history.append({node: one for node, one in shown.items() if one})
+        history.append({node: result for node, result in shown.items() if result})
 
 
 def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], int], Outcome]:
-    """Nodes in a group with the faulty node have no result."""
+    """All nodes in a group with the faulty node have this state."""
 
     def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:
@@ -120,6 +120,14 @@ def test_wrong_sums_of_a_single_node_fail_only_this_node():
 def test_failure_on_every_single_node_fails_no_node():
     found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
     assert found == Judgement("not tested: it works on no node by itself (no module)")
+
+
+def test_wrong_sums_fail_all_nodes_if_none_computes_alone():
+    def outcome(_node: str, _group: Sequence[str], step: int) -> Outcome:
+        common = Outcome(WRONG, "3 is not 4") if step == TOGETHER else Outcome(NO_RESULT, "no module")
+        return common if step else Outcome(READY)
+
+    assert [*play(names(3), outcome).wrong] == names(3)
 
 
 def test_node_that_cannot_run_the_test_is_not_blamed_for_pairs():

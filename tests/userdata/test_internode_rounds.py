@@ -1,4 +1,4 @@
-"""How the nodes coordinate the test over all of them through S3, and what each computes."""
+"""The coordination of the test over all nodes through S3, and the computation of each node."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def task(instance_id: str, version: str = "v1") -> Task:
 
 
 def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
-    """Let every node take part. Returns the result of each."""
+    """Let every node take part. Returns the judgement that each node reaches."""
 
     def meet(instance_id: str) -> Judgement:
         imds = Imds(retries=0)
@@ -66,7 +66,7 @@ def sound(_instance_id: str, _group: Sequence[str], step: int) -> Outcome:
     return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=80)
 
 
-def test_all_nodes_reach_the_same_verdict():
+def test_all_nodes_reach_the_same_judgement():
     found = hold(sound)
     assert {judgement.found for judgement in found} == {"correct over 3 nodes, 80.0 GB/s at 256 MiB"}
 
@@ -102,8 +102,8 @@ def test_restarted_leader_repeats_no_test(aws: AwsStandIn):
     assert aws.records == before
 
 
-def test_verdict_with_other_types_is_refused_or_text(aws: AwsStandIn):
-    """Any node can write it, and root reads it."""
+def test_judgement_with_other_types_is_refused_or_text(aws: AwsStandIn):
+    """Any node can write the judgement, and root reads it."""
     forged = {"found": 5, "tested": "yes", "faults": {"i-1": ["x"]}, "wrong": [7], "warnings": {}}
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": forged})
     read = Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: Outcome(READY)).follow()
@@ -249,7 +249,7 @@ def test_process_crash_is_reported(node: VerifiedNode, monkeypatch: pytest.Monke
     process.process.wait()
     found = process.tested(task(INSTANCE_ID))
     assert found
-    assert "it ended with exit code 1" in found.check["warning"]
+    assert "the process ended with exit code 1" in found.check["warning"]
 
 
 MODULES = {

@@ -134,6 +134,22 @@ def test_failed_process_ends_all_nodes_with_its_traceback(nodes: JobNodes) -> No
     assert [nodes.record(rank)["state"] for rank in (0, 1)] == ["ended", "failed"]
 
 
+def test_node_has_not_ended_while_its_processes_end(nodes: JobNodes) -> None:
+    may_end = nodes.folder / "may-end"
+    script = (
+        "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('ready', flush=True)\n"
+        f"while not os.path.exists('{may_end}'): time.sleep(0.02)\n"
+    )
+    nodes.start(script, timing={"grace": TIMEOUT_SECONDS})
+    nodes.await_(lambda: "ready" in nodes.log())
+    nodes.put("stop.json", {})
+    nodes.await_(lambda: nodes.record()["state"] != "running")
+    assert nodes.record()["state"] == "ending"
+    may_end.touch()
+    assert nodes.wait() == [1]
+    assert nodes.record()["state"] == "ended"
+
+
 def test_failed_node_takes_precedence_over_lost_connection(nodes: JobNodes) -> None:
     script = (
         ON_NODE + "import time\n"

@@ -18,13 +18,13 @@ def save(folder: Path, name: str, **files: str) -> None:
 
 
 class SavingNodes:
-    """The checkpoint folders of a job's nodes. said: the log lines about them."""
+    """The checkpoint folders of a job's nodes, and the lines in their logs."""
 
     def __init__(self, folder: Path, nodes: int, **spec: Any) -> None:
-        self.store, self.folder, self.said = MemoryStore(), folder, list[str]()
+        self.store, self.folder, self.log_lines = MemoryStore(), folder, list[str]()
         store: Any = self.store
         self.launches = [launch(rank, nodes, **spec) for rank in range(nodes)]
-        self.nodes = [Checkpoints(one, store, self.place(one.rank), self.said.append) for one in self.launches]
+        self.nodes = [Checkpoints(each, store, self.place(each.rank), self.log_lines.append) for each in self.launches]
 
     def place(self, rank: int) -> Path:
         place = self.folder / f"node-{rank}"
@@ -36,17 +36,17 @@ class SavingNodes:
             save(self.place(rank), name, **{"meta": f"of {rank}", f"shard_{rank}": f"weights {rank}"})
 
     def look(self, *ranks: int, state: str = "running", looked: float | None = None) -> None:
-        """Let nodes, by default all, with node 0 last, look at their folders and write their records."""
+        """Let nodes, by default all of them, look at their folders and write their records. Node 0 is the last."""
         for rank in reversed(ranks or range(len(self.nodes))):
             self.nodes[rank].upload()
-            told = self.nodes[rank].as_record()
+            report = self.nodes[rank].as_record()
             self.store.objects[self.launches[rank].keys.node(rank)] = {
                 "state": state,
-                "checkpoints": {**told, "looked": told["looked"] if looked is None else looked},
+                "checkpoints": {**report, "looked": report["looked"] if looked is None else looked},
             }
 
     @property
-    def whole(self) -> dict[str, list[str]]:
+    def complete(self) -> dict[str, list[str]]:
         """The parts of complete checkpoints, which have a manifest."""
         prefix, found = "job/checkpoints/", dict[str, list[str]]()
         for key, content in self.store.objects.items():
@@ -55,7 +55,7 @@ class SavingNodes:
         return found
 
     def resumed(self, name: str, rank: int, **spec: Any) -> dict[str, str]:
-        """The files that a node downloads."""
+        """The texts of the files that a node downloads, by path."""
         folder = self.folder / f"resumed-{rank}-{len(spec)}"
         store: Any = self.store
         resuming = launch(rank, len(self.nodes), **spec)._replace(resume_from=name)
@@ -64,7 +64,7 @@ class SavingNodes:
 
 
 LATER = 1e12
-"""A look after everything else."""
+"""The time of a look after all other events."""
 
 
 def test_manifest_follows_the_files_and_names_their_parts(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_interrupted_upload_leaves_no_manifest_and_is_repeated(tmp_path: Path) -
     assert store.objects == {}
     store.upload = upload
     nodes.nodes[0].upload()
-    assert nodes.whole == {"step-1": ["1-0-1"]}
+    assert nodes.complete == {"step-1": ["1-0-1"]}
 
 
 def test_checkpoint_changed_during_upload_gets_no_manifest(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_checkpoint_changed_during_upload_gets_no_manifest(tmp_path: Path) -> No
 
     store.upload = change
     nodes.nodes[0].upload()
-    assert nodes.whole == {}
+    assert nodes.complete == {}
 
 
 def test_checkpoint_saved_again_does_not_change_the_stored_one(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def test_sharded_checkpoint_is_complete_with_parts_of_all_nodes(tmp_path: Path) 
     nodes.save("step-1", 0, 1)
     save(nodes.place(2), "step-1.tmp")
     nodes.look(looked=LATER)
-    assert nodes.whole == {}
+    assert nodes.complete == {}
     nodes.save("step-1", 2)
     nodes.look(looked=LATER)
-    assert nodes.whole == {"step-1": ["1-0-1", "1-1-1", "1-2-1"]}
+    assert nodes.complete == {"step-1": ["1-0-1", "1-1-1", "1-2-1"]}
 
 
 def test_node_that_has_not_looked_since_may_still_save_its_part(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_node_that_has_not_looked_since_may_still_save_its_part(tmp_path: Path) 
     nodes.look()
     nodes.save("step-1", 0)
     nodes.look(0)
-    assert nodes.whole == {}
+    assert nodes.complete == {}
     nodes.look(looked=LATER)
-    assert nodes.whole == {"step-1": ["1-0-1"]}
+    assert nodes.complete == {"step-1": ["1-0-1"]}
 
 
 def test_node_without_record_leaves_checkpoint_incomplete(tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_node_without_record_leaves_checkpoint_incomplete(tmp_path: Path) -> Non
     nodes.save("step-1", 0)
     nodes.look(0)
     nodes.nodes[0].await_parts(0, lambda: True)
-    assert nodes.whole == {}
-    assert nodes.said == ["checkpoint step-1 is not complete: parts of other nodes are missing"]
+    assert nodes.complete == {}
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: parts of other nodes are missing"]
 
 
 def test_ended_node_saves_nothing_more(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_ended_node_saves_nothing_more(tmp_path: Path) -> None:
     nodes.look(1, state="ended")
     nodes.save("step-1", 0)
     nodes.look(0)
-    assert nodes.whole == {"step-1": ["1-0-1"]}
+    assert nodes.complete == {"step-1": ["1-0-1"]}
 
 
 def test_parts_of_a_repeated_name_are_not_mixed(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_parts_of_a_repeated_name_are_not_mixed(tmp_path: Path) -> None:
     nodes.look(1)
     save(nodes.place(1), "latest", shard_1="of a later step")
     nodes.look(looked=LATER)
-    assert nodes.whole == {}
+    assert nodes.complete == {}
     nodes.nodes[0].complete_all()
-    assert nodes.whole == {"latest": ["1-0-1", "1-1-2"]}
+    assert nodes.complete == {"latest": ["1-0-1", "1-1-2"]}
 
 
 def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
     for rank in (0, 1):
         nodes.save(f"rank-{rank}", rank)
     nodes.look(looked=LATER)
-    assert nodes.whole == {}
+    assert nodes.complete == {}
     nodes.nodes[0].complete_all()
-    assert nodes.whole == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}
+    assert nodes.complete == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}
 
 
 def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
     nodes.save("step-1", 0)
     nodes.look(looked=LATER)
     nodes.nodes[0].complete_all()
-    assert list(nodes.whole) == ["step-2"]
-    assert nodes.said == ["checkpoint step-1 is not complete: node 1 has no part of it"]
+    assert list(nodes.complete) == ["step-2"]
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it"]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_checkpoint_of_the_resumed_job_is_not_stored_again(tmp_path: Path) -> No
     for rank in (0, 1):
         nodes.nodes[rank].add_resumed(nodes.place(rank) / "step-1")
     nodes.look(looked=LATER)
-    assert (nodes.whole, nodes.nodes[1].as_record()["holds"]) == ({}, False)
+    assert (nodes.complete, nodes.nodes[1].as_record()["holds"]) == ({}, False)
     nodes.save("step-2", 0)
     nodes.look(looked=LATER)
-    assert nodes.whole == {"step-2": ["1-0-1"]}
+    assert nodes.complete == {"step-2": ["1-0-1"]}

@@ -46,7 +46,7 @@ def test_torchrun_summary_names_the_rank_of_the_traceback() -> None:
     assert (failure.rank, failure.exit_code, failure.sentence) == (1, 1, "ValueError: bad batch")
     assert failure.traceback
     assert failure.traceback.splitlines()[1] == '  File "train.py", line 3, in <module>'
-    assert not failure.may_be_anothers
+    assert not failure.may_be_a_consequence
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_compiler_dots_hide_no_traceback() -> None:
         "RuntimeError: Timeout waiting for RX",
     ],
 )
-def test_runtime_message_about_a_lost_peer_is_a_failure_of_another(words: str) -> None:
+def test_runtime_error_about_a_lost_peer_may_be_a_consequence(words: str) -> None:
     finder = Finder()
     for line in (BEGIN, "  File 'train.py', line 3", words):
         finder.feed(0, line)
-    assert finder.failure(1).may_be_anothers
+    assert finder.failure(1).may_be_a_consequence
 
 
 def test_ranks_of_torch_distributed_are_parsed() -> None:
@@ -134,8 +134,8 @@ def test_chained_exceptions_are_one_traceback() -> None:
         "ConnectionResetError: [Errno 104] Connection reset by peer",
     ],
 )
-def test_lost_connection_may_be_a_failure_of_another(sentence: str) -> None:
-    assert fed(f"Traceback (most recent call last):\n  File\n{sentence}\n").failure(1).may_be_anothers
+def test_lost_connection_may_be_a_consequence(sentence: str) -> None:
+    assert fed(f"Traceback (most recent call last):\n  File\n{sentence}\n").failure(1).may_be_a_consequence
 
 
 def test_last_line_is_reported_without_a_traceback() -> None:

@@ -1,4 +1,4 @@
-"""Parts of the job's wrapper that need no process."""
+"""Modules of trn_job that need no process."""
 
 import io
 import tarfile
@@ -61,7 +61,7 @@ def test_progress_after_compiler_dots_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "lives"),
+    ("block", "is_sign_of_life"),
     [
         (b".", True),
         (b"\r 12%", True),
@@ -71,8 +71,8 @@ def test_progress_after_compiler_dots_counts() -> None:
     ],
     ids=["dot", "bar", "line", "waits", "waits and steps"],
 )
-def test_output_is_a_sign_of_life_except_while_waiting_for_a_lock(block: bytes, lives: bool) -> None:
-    assert command.shows_life(block) == lives
+def test_output_is_a_sign_of_life_except_while_waiting_for_a_lock(block: bytes, is_sign_of_life: bool) -> None:
+    assert command.shows_life(block) == is_sign_of_life
 
 
 @pytest.mark.parametrize("line", ["TRN", "STRN step=1", "TRN step", "the TRN step=1 is done", "TRN =1"])
@@ -164,7 +164,7 @@ def test_input_file_deleted_during_download_is_reported(tmp_path: Path) -> None:
 # Results.
 
 
-def test_refused_output_does_not_stop_others(tmp_path: Path) -> None:
+def test_failed_outputs_do_not_stop_others(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     tried: list[str] = []
 

@@ -82,12 +82,14 @@ for step in range(start + 1, 4):
 
 
 @pytest.mark.parametrize(
-    ("kept", "folder"), [({}, f"{BUCKET}/jobs"), ({"checkpoints": "s3://mine/kept"}, "mine/kept")], ids=["jobs", "own"]
+    ("changes", "folder"),
+    [({}, f"{BUCKET}/jobs"), ({"checkpoints": "s3://mine/kept"}, "mine/kept")],
+    ids=["jobs", "own"],
 )
 def test_attempt_resumes_from_checkpoint_of_the_previous_one(
-    nodes: JobNodes, kept: dict[str, Any], folder: str
+    nodes: JobNodes, changes: dict[str, Any], folder: str
 ) -> None:
-    nodes.start(SAVES + "raise SystemExit(5)", **kept)
+    nodes.start(SAVES + "raise SystemExit(5)", **changes)
     nodes.wait()
     names = {key.partition("/checkpoints/")[::2] for key in nodes.aws.records if "/checkpoints/" in key}
     files = {
@@ -97,7 +99,7 @@ def test_attempt_resumes_from_checkpoint_of_the_previous_one(
     }
     assert names == {(f"{folder}/{JOB}", name) for name in files}
     nodes.next_attempt()
-    nodes.start(SAVES, resume_from="step-2", resume_job=JOB, **kept)
+    nodes.start(SAVES, resume_from="step-2", resume_job=JOB, **changes)
     assert nodes.wait() == [0]
     assert "begins at 2\n" in nodes.log()
 

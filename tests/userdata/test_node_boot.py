@@ -211,7 +211,7 @@ def test_ports_reserved_by_others_at_boot_are_kept(node_for: NodeMaker):
     assert node.read(PORTS) == "61678,7000,7001,41000,48620\n"
 
 
-def test_limits_are_raised_for_sessions_and_services_and_never_lowered(node_for: NodeMaker):
+def test_limits_are_raised_for_sessions_and_services(node_for: NodeMaker):
     node = node_for(PLAN)
     run = node.install()
     assert "* - memlock unlimited\n* soft nofile 65536\n* hard nofile 524288\n" in node.read(
@@ -224,7 +224,7 @@ def test_limits_are_raised_for_sessions_and_services_and_never_lowered(node_for:
 def test_running_session_and_container_daemons_get_the_limits(node_for: NodeMaker):
     node = node_for(PLAN)
     node.program("pgrep", """case "$*" in *ssm*) echo 11 ;; *dockerd*) echo 12; echo 13 ;; esac""")
-    node.calls("prlimit")
+    node.record_calls("prlimit")
     assert [call for call in node.install().calls if call.startswith("prlimit")] == [
         "prlimit --pid 12 --memlock=unlimited",
         "prlimit --pid 13 --memlock=unlimited",
@@ -254,7 +254,7 @@ def test_setup_script_runs_between_verification_and_report(node_for: NodeMaker):
 
 def test_dependents_of_the_node_start_before_its_setup_script(node_for: NodeMaker):
     node = node_for(with_setup_script('echo "setup ${NOTIFY_SOCKET-}" >>"$ROOT/calls"')).installed()
-    node.calls("systemd-notify")
+    node.record_calls("systemd-notify")
     calls = node.boot(NOTIFY_SOCKET="/run/systemd/notify").calls
     assert calls[calls.index("trn-node verify --hold") :][:3] == [
         "trn-node verify --hold",
@@ -265,7 +265,7 @@ def test_dependents_of_the_node_start_before_its_setup_script(node_for: NodeMake
 
 def test_copied_node_does_not_delay_the_verification(node_for: NodeMaker):
     node = node_for(PLAN).installed()
-    node.calls("systemd-notify")
+    node.record_calls("systemd-notify")
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     run = node.boot(NOTIFY_SOCKET="/run/systemd/notify")
     assert (run.exit_code, run.calls) == (0, ["systemd-notify --ready"])
@@ -307,7 +307,7 @@ def test_file_systems_are_mounted_as_aws_documents(settings: dict[str, Any], cal
 )
 def test_file_system_that_does_not_mount_is_named_with_a_hint(mount: str, found: str, node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
-    node.calls("mount", mount)
+    node.record_calls("mount", mount)
     run = node.boot(TRN_MOUNT_SECONDS="0.2" if "sleep" in mount else "30")
     assert run.exit_code == 1
     assert reported(run.calls) == [

@@ -1,4 +1,4 @@
-"""Which drivers and runtimes a node considers compatible, and its message about others."""
+"""The check of the driver: compatible runtimes, and messages about others."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
 
 
 @pytest.mark.parametrize(
-    ("loaded", "runtime", "works"),
+    ("loaded", "runtime", "is_compatible"),
     [
         ("2.26.10.0", "2.31.24.0", True),
         ("2.26.10.0", "2.32.1.0", False),
@@ -32,10 +32,10 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
         ("2.30.2.0", "2.34.10.0-0123abcd", True),
     ],
 )
-def test_release_notes_decide_compatibility(node: VerifiedNode, loaded: str, runtime: str, works: bool):
+def test_release_notes_decide_compatibility(node: VerifiedNode, loaded: str, runtime: str, is_compatible: bool):
     node.neuron(driver=loaded, runtime=runtime)
     outcome = node.run("verify")
-    assert bool(outcome.check("driver").warning) != works, outcome.output
+    assert bool(outcome.check("driver").warning) != is_compatible, outcome.output
 
 
 def test_installed_packages_are_compatible(node: VerifiedNode):

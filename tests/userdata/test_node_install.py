@@ -56,7 +56,7 @@ def test_programs_are_executable(node_for: NodeMaker):
 
 def test_unproven_node_makes_cloud_init_fail(node_for: NodeMaker):
     node = node_for(PLAN)
-    node.calls("systemctl", '[[ "$1" != restart ]]')
+    node.record_calls("systemctl", '[[ "$1" != restart ]]')
     assert node.install().exit_code != 0
 
 

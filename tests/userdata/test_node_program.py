@@ -13,7 +13,7 @@ MODULES = [
     *sorted(Path(node.__file__).parent.glob("trn_*/*.py")),
     *sorted(Path(trainium_wire.__file__).parent.glob("*.py")),
 ]
-PYTHON = {"trainium_wire": (3, 8), "trn_node": (3, 9), "trn_job": (3, 8), "trn_cache": (3, 8), "trn_slurm": (3, 9)}
+PYTHON = {"trainium_wire": (3, 8), "trn_node": (3, 9), "trn_job": (3, 9), "trn_cache": (3, 9), "trn_slurm": (3, 9)}
 MAY_IMPORT = {
     "trainium_wire": {"trainium_wire"},
     "trn_node": {"trainium_wire"},

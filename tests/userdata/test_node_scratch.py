@@ -28,7 +28,7 @@ def with_disks(node: BootingNode, held: str = "") -> BootingNode:
         Path(f"{link}_1").symlink_to(node.root / f"dev/nvme{number + 1}n1")
         Path(f"{link}-part1").symlink_to(node.root / f"dev/nvme{number + 1}n1")
     for name in ("mdadm", "mkfs.xfs"):
-        node.calls(name)
+        node.record_calls(name)
     node.program("lsblk", f'echo "disk {held}"')
     return node
 
@@ -84,7 +84,7 @@ def test_existing_file_system_is_mounted_after_a_reboot(node_for: NodeMaker):
 def test_unassembled_stripe_is_assembled_again(node_for: NodeMaker):
     node = with_disks(node_for(FOUR), "linux_raid_member")
     node.program("blkid", '[[ "$1" != -L ]]')
-    node.calls("mdadm", '[[ $1 != --assemble ]] || mkdir -p "$ROOT/dev/md/trn-scratch"')
+    node.record_calls("mdadm", '[[ $1 != --assemble ]] || mkdir -p "$ROOT/dev/md/trn-scratch"')
     run = node.boot()
     assert f"mdadm --assemble --quiet {node.root}/dev/md/trn-scratch {disks(node)}" in run.calls
     assert changes(run) == [f"mount -o noatime {node.root}/dev/md/trn-scratch {node.root}/scratch"]
@@ -93,15 +93,15 @@ def test_unassembled_stripe_is_assembled_again(node_for: NodeMaker):
 def test_disks_are_striped_by_lvm_without_mdadm(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.without("mdadm")
-    node.calls("vgcreate")
-    node.calls("lvcreate")
+    node.record_calls("vgcreate")
+    node.record_calls("lvcreate")
     assert [call.split()[0] for call in changes(node.boot())] == ["vgcreate", "lvcreate", "mkfs.xfs", "mount"]
 
 
 def test_disks_are_striped_by_btrfs_without_lvm(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.without("mdadm")
-    node.calls("mkfs.btrfs")
+    node.record_calls("mkfs.btrfs")
     assert changes(node.boot())[0].endswith(f"--data raid0 --metadata raid0 {disks(node)}")
 
 
@@ -114,7 +114,7 @@ def test_missing_striping_tools_are_reported(node_for: NodeMaker):
 
 def test_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMaker):
     node = with_disks(node_for(ONE))
-    node.calls("mkfs.xfs", "exit 1")
+    node.record_calls("mkfs.xfs", "exit 1")
     run = node.boot()
     assert (run.exit_code, "trn-node verify" in run.calls) == (0, True), run.output
     assert why_not(node) == "they could not be prepared; see the log"
@@ -122,7 +122,7 @@ def test_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMake
 
 def test_image_gets_time_to_mount_disks_itself(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
-    node.calls("systemctl", '[[ "$1" != start ]] || touch "$ROOT/mounted"')
+    node.record_calls("systemctl", '[[ "$1" != start ]] || touch "$ROOT/mounted"')
     node.program("mountpoint", '[[ "$2" == "$ROOT/opt/dlami/nvme" && -e "$ROOT/mounted" ]]')
     run = node.boot()
     assert "systemctl start dlami-nvme.service" in run.calls

@@ -35,7 +35,7 @@ def jax_node(node: VerifiedNode) -> VerifiedNode:
 
 @pytest.fixture
 def native_node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
-    """A node of an image that names no framework, with environments for both PyTorch stacks."""
+    """A node of an image with an unknown framework. The first environment is that of PyTorch/XLA."""
     plan = plan_for("trn2.3xlarge", ami="ami-0123456789abcdef0")
     node = VerifiedNode(tmp_path, plan, aws)
     node.framework("pytorch", "2_9", modules=torch_modules(fault="crash"))
@@ -76,7 +76,7 @@ def test_failed_native_device_is_not_hidden_by_the_cpu(native_node: VerifiedNode
     assert "ZeroDivisionError: division by zero" in self_tested(native_node)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone runs programs as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
 def test_self_test_runs_as_the_job_user(node: VerifiedNode):
     assert self_tested(node) == ""
     programs = {Path(line.split()[3]).name for line in node.read("runuser.calls").splitlines()}
@@ -197,7 +197,7 @@ def test_each_process_has_a_separate_core_root_and_cache(node: VerifiedNode):
     assert sorted(seen.read_text().splitlines()) == [f"{n} 2 localhost:{first + n} {cache}" for n in range(CORES)]
 
 
-def test_self_test_ends_in_time_for_any_core_behaviour(node: VerifiedNode):
+def test_self_test_does_not_exceed_its_time_limit(node: VerifiedNode):
     node.framework("pytorch", "2_9", modules=torch_modules())
     node.expect(self_test=node.expectations["self_test"] | {"all_seconds": 0})
     assert self_tested(node) == "each of cores 0-3 was not tried: the self-test ran out of time"

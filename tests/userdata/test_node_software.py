@@ -29,8 +29,8 @@ def bare(node: BootingNode, manager: str = "apt-get") -> BootingNode:
     for folder in ("etc/apt/sources.list.d", "etc/yum.repos.d", "usr/share/keyrings"):
         (node.root / folder).mkdir(parents=True)
     node.write("etc/os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n")
-    node.calls(manager)
-    node.calls("curl", 'while (($# > 1)); do if [[ $1 == --output ]]; then echo key >"$2"; fi; shift; done')
+    node.record_calls(manager)
+    node.record_calls("curl", 'while (($# > 1)); do if [[ $1 == --output ]]; then echo key >"$2"; fi; shift; done')
     node.program("gpg", OF_NEURON)
     for name in ("gcc", "mktemp"):
         if found := shutil.which(name):
@@ -110,7 +110,7 @@ def test_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMaker)
 def test_failing_repository_is_reported_by_its_cause(output: str, says: str, node_for: NodeMaker, tmp_path: Path):
     node = bare(node_for(PLAN))
     (tmp_path / "output").write_text(output)
-    node.calls("apt-get", f'[[ $1 != update ]] || {{ cat "{tmp_path}/output"; exit 100; }}')
+    node.record_calls("apt-get", f'[[ $1 != update ]] || {{ cat "{tmp_path}/output"; exit 100; }}')
     run = node.boot()
     assert reason(run).startswith(says)
     assert [call.split()[1] for call in run.calls if call.startswith("apt-get")] == ["update"] * 3
@@ -118,7 +118,7 @@ def test_failing_repository_is_reported_by_its_cause(output: str, says: str, nod
 
 def test_driver_that_does_not_load_is_reported_with_kernel_message(node_for: NodeMaker):
     node = bare(node_for(PLAN))
-    node.calls("modprobe", 'echo "modprobe: ERROR: could not insert neuron: Exec format error" >&2; exit 1')
+    node.record_calls("modprobe", 'echo "modprobe: ERROR: could not insert neuron: Exec format error" >&2; exit 1')
     assert reason(node.boot()) == (
         "the Neuron driver is installed but does not load: modprobe: ERROR: could not insert neuron: Exec format error"
     )
@@ -142,7 +142,7 @@ def test_driver_that_does_not_load_is_reported_with_kernel_message(node_for: Nod
 def test_efa_installer_with_a_foreign_signature_is_not_run(gpg: str, says: str, node_for: NodeMaker):
     node = bare(node_for(WITH_EFA))
     node.program("gpg", gpg)
-    node.calls("tar")
+    node.record_calls("tar")
     run = node.boot()
     assert says in reason(run)
     assert [call for call in run.calls if call.startswith("tar")] == []
@@ -151,7 +151,9 @@ def test_efa_installer_with_a_foreign_signature_is_not_run(gpg: str, says: str, 
 def test_efa_installer_signed_by_amazon_is_run(node_for: NodeMaker):
     node = bare(node_for(WITH_EFA))
     node.program("gpg", f"{KEY}; true")
-    node.calls("tar", 'mkdir "$2/aws-efa-installer"; cp "$ROOT/installer" "$2/aws-efa-installer/efa_installer.sh"')
+    node.record_calls(
+        "tar", 'mkdir "$2/aws-efa-installer"; cp "$ROOT/installer" "$2/aws-efa-installer/efa_installer.sh"'
+    )
     node.write("installer", '#!/bin/bash\necho "efa_installer.sh $*" >>"$ROOT/calls"\n')
     (node.root / "installer").chmod(0o755)
     run = node.boot()

@@ -220,8 +220,8 @@ def test_unsynchronised_clock_fails_if_s3_cannot_be_queried(node: VerifiedNode):
 def test_neuron_ls_gets_the_lnc(tmp_path: Path, aws: AwsStandIn):
     plan = plan_for("trn2.3xlarge", logical_neuroncore_config=1)
     node = VerifiedNode(tmp_path, plan, aws)
-    node.write("untold.json", json.dumps(devices_of(plan_for("trn2.3xlarge"))))
-    shown = f'f=neuron-ls.json; [ "$NEURON_LOGICAL_NC_CONFIG" = 1 ] || f=untold.json; cat {node.root}/$f'
+    node.write("without-lnc.json", json.dumps(devices_of(plan_for("trn2.3xlarge"))))
+    shown = f'f=neuron-ls.json; [ "$NEURON_LOGICAL_NC_CONFIG" = 1 ] || f=without-lnc.json; cat {node.root}/$f'
     node.program("neuron-ls", shown)
     assert node.run("verify").exit_code == 0
 
@@ -231,7 +231,7 @@ def test_wrong_clock_is_reported_to_s3_despite_its_refusal(node: VerifiedNode):
     outcome = node.run("verify")
     assert outcome.record
     assert outcome.record.reason.startswith("the clock is off: 1")
-    assert outcome.record.reason.endswith(" seconds behind S3's, which refuses more than 900")
+    assert outcome.record.reason.endswith(" seconds behind S3's; S3 refuses requests at more than 900")
 
 
 def test_chrony_overrides_a_negative_timedatectl(node: VerifiedNode):

@@ -29,7 +29,7 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
     (
         "collectives",
         lambda node: node.collectives(then="echo No mismatch on rank 3"),
-        "nccom-test exits with 0 and prints:  No mismatch on rank 3",
+        "nccom-test exits with 0 and prints: No mismatch on rank 3",
     ),
     ("driver", lambda node: node.neuron(driver="2.26.5.0", runtime="2.33.2.0"), "are incompatible: runtime 2.32"),
     ("efa-domains", lambda node: node.efa(8, opened=7), "libfabric opens 7 of 8 EFA devices"),

@@ -1,4 +1,4 @@
-"""The lifecycle scripts of AWS PCS, run as its agent does on a node of files, and what they install."""
+"""The lifecycle scripts of AWS PCS and the programs that they install, run on a node of files as by the agent."""
 
 import json
 import os
@@ -30,7 +30,7 @@ ROLES: tuple[SlurmRole, ...] = ("slurm", "login")
 
 
 class PcsNode(BootingNode):
-    """The agent's part of a boot. What trn-node and trn-slurm conclude is given, as soon as they are installed."""
+    """A node that the agent of AWS PCS boots. Stand-ins replace trn-node and trn-slurm once they are installed."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
         super().__init__(folder, plan, aws)
@@ -59,8 +59,8 @@ class PcsNode(BootingNode):
 
     @property
     def files(self) -> Mapping[str, str]:
-        left_out = ("calls", "trn-node.log", "motd.d")
-        found = (file for file in self.root.rglob("*") if file.is_file() and not {*file.parts} & {*left_out})
+        ignored = ("calls", "trn-node.log", "motd.d")
+        found = (file for file in self.root.rglob("*") if file.is_file() and not {*file.parts} & {*ignored})
         return {str(file): file.read_text() for file in found}
 
 
@@ -69,9 +69,9 @@ def node(tmp_path: Path, aws: AwsStandIn) -> PcsNode:
     return PcsNode(tmp_path, PLAN, aws)
 
 
-def of_ours(run: Run) -> list[str]:
-    kept = [call for call in run.calls if call.startswith(("trn-", "systemctl start"))]
-    return [call for call in kept if not call.endswith(("framework", "cache-url"))]
+def our_calls(run: Run) -> list[str]:
+    calls = [call for call in run.calls if call.startswith(("trn-", "systemctl start"))]
+    return [call for call in calls if not call.endswith(("framework", "cache-url"))]
 
 
 @pytest.mark.parametrize("setup", [None, "#!/bin/bash\n" + "echo long\n" * 5_000])
@@ -96,7 +96,7 @@ def test_node_finds_the_programs_of_its_version_of_slurm(node: PcsNode) -> None:
 def test_healthy_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
     run = node.prove()
     assert run.exit_code == 0, run.output
-    assert of_ours(run) == [
+    assert our_calls(run) == [
         "trn-node verify",
         "systemctl start --no-block trn-node-watch.service",
         "trn-slurm remember",
@@ -118,14 +118,14 @@ def test_second_boot_leaves_the_same_files(node: PcsNode) -> None:
 def test_unproven_node_fails_the_action_and_reports_once(node: PcsNode) -> None:
     node.conclude("exit 1")
     run = node.prove()
-    assert (run.exit_code, of_ours(run)) == (1, ["trn-node verify"])
+    assert (run.exit_code, our_calls(run)) == (1, ["trn-node verify"])
 
 
 def test_setup_script_that_fails_is_reported(tmp_path: Path, aws: AwsStandIn) -> None:
     node = PcsNode(tmp_path, plan_for("trn1.32xlarge", setup_script="echo no licence; exit 5"), aws)
     run = node.prove()
     assert run.exit_code == 1
-    assert of_ours(run)[-1] == "trn-node report failed the setup script failed with exit code 5: no licence"
+    assert our_calls(run)[-1] == "trn-node report failed the setup script failed with exit code 5: no licence"
 
 
 def test_proof_that_does_not_end_is_ended_and_reported(node: PcsNode) -> None:
@@ -136,7 +136,7 @@ def test_proof_that_does_not_end_is_ended_and_reported(node: PcsNode) -> None:
     run = node.run_action(script.replace(f"--kill-after=30 {seconds}", "--kill-after=1 3"))
     assert run.exit_code == 1
     reason = "the node was not set up within 20 minutes; its last step: verify the node"
-    assert of_ours(run) == ["trn-node verify", f"trn-node report failed {reason}"]
+    assert our_calls(run) == ["trn-node verify", f"trn-node report failed {reason}"]
 
 
 def test_computations_on_all_cores_end_before_the_proof_does(node: PcsNode) -> None:
@@ -162,7 +162,7 @@ def test_record_of_a_baked_image_is_removed(node: PcsNode, baked: str, is_kept: 
 
 def test_login_node_is_set_up_without_proof_and_record(node: PcsNode) -> None:
     run = node.run_action(slurm_script(node_settings(PLAN), "login"))
-    assert (run.exit_code, of_ours(run)) == (0, []), run.output
+    assert (run.exit_code, our_calls(run)) == (0, []), run.output
     assert "AWS_REGION=us-west-2" in node.read("etc/trn/environment")
     assert "login node" in node.read("etc/motd.d/trn")
 
@@ -170,7 +170,7 @@ def test_login_node_is_set_up_without_proof_and_record(node: PcsNode) -> None:
 def test_login_node_that_fails_writes_no_record(node: PcsNode) -> None:
     (node.root / "etc/trn/places.env").unlink()
     run = node.run_action(slurm_script(node_settings(PLAN), "login"))
-    assert (run.exit_code, of_ours(run)) == (1, [])
+    assert (run.exit_code, our_calls(run)) == (1, [])
     assert "places.env" in node.read("dev/console")
 
 

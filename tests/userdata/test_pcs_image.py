@@ -17,7 +17,7 @@ REGION = "us-west-2"
 INSTALLERS = facts()["pcs"]["installers"]
 ARCHIVES = [INSTALLERS["agent"], *INSTALLERS["slurm"].values()]
 MAX_CHARACTERS = 16_000
-"""Of a component's document (CloudFormation's schema of AWS::ImageBuilder::Component)."""
+"""Limit of a component's document (CloudFormation's schema of AWS::ImageBuilder::Component)."""
 
 CURL = """#!/bin/bash
 while [[ $1 != --output ]]; do shift; done
@@ -39,7 +39,7 @@ def make_key(home: Path) -> str:
 
 
 def put_archive(repository: Path, work: Path, archive: Mapping[str, str], *, home: Path) -> str:
-    """An archive whose installer writes the version files. Returns its SHA-256."""
+    """Make a signed archive whose installer writes the version file. Returns the SHA-256 of the archive."""
     version = archive["folder"].removeprefix("aws-pcs-slurm-").removesuffix("-installer")
     slurm = version[0].isdigit()
     place = f"$ROOT/opt/aws/pcs/{f'scheduler/slurm-{version}/' if slurm else ''}version"

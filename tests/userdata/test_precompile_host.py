@@ -1,4 +1,4 @@
-"""The precompile host: it runs its only job as a node would, and reports until its end that the job is over."""
+"""The precompile host: it runs its only job like a node, and then reports the end until it is terminated."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ REPORT = f"{BUCKET}/precompile/{INSTANCE_ID}.json"
 
 
 class Host(JobNode):
-    """Its time is the clock of the host's own program instead of a node's watch."""
+    """A host. `pass_time` runs the program of the host instead of a watch."""
 
     now: float
 
@@ -36,12 +36,12 @@ class Host(JobNode):
             self.now += TICK
             self.host.step()
 
-    def give(self) -> None:
-        """A job, without one for the cluster beside it."""
+    def submit_to_host(self) -> None:
+        """Submit a job for the host, and none for the cluster."""
         self.aws.records[f"{BUCKET}/precompile.json"] = json.dumps({**SPEC, "nodes": 1, "retries": 0})
 
     def end_job(self, result: str) -> None:
-        self.ends(result)
+        self.end_attempt(result)
         self.pass_time()
 
     @property
@@ -56,7 +56,7 @@ def host(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Ho
 
 
 def test_host_starts_its_job_alone_and_reports_nothing_meanwhile(host: Host) -> None:
-    host.give()
+    host.submit_to_host()
     host.pass_time(2 * IDLE_SECONDS)
     assert len(host.starts) == 1
     assert host.object("attempts/1/start.json")["nodes"] == [{"instance_id": INSTANCE_ID, "address": "127.0.0.2"}]
@@ -65,7 +65,7 @@ def test_host_starts_its_job_alone_and_reports_nothing_meanwhile(host: Host) -> 
 
 @pytest.mark.parametrize("result", ["succeeded", "failed", "stopped", "time-limit", "node-lost"])
 def test_host_reports_the_end_of_its_job_with_any_result(host: Host, result: str) -> None:
-    host.give()
+    host.submit_to_host()
     host.pass_time()
     host.end_job(result)
     assert host.object("end.json")["result"] == result
@@ -73,16 +73,16 @@ def test_host_reports_the_end_of_its_job_with_any_result(host: Host, result: str
 
 
 def test_host_waits_until_the_job_has_stored_everything(host: Host) -> None:
-    host.give()
+    host.submit_to_host()
     host.pass_time()
-    host.ends("succeeded")
+    host.end_attempt("succeeded")
     host.unit("deactivating")
     host.pass_time(30)
     assert host.reported is None
 
 
 def test_host_repeats_its_report_until_it_is_ended(host: Host) -> None:
-    host.give()
+    host.submit_to_host()
     host.pass_time()
     host.end_job("succeeded")
     del host.aws.records[REPORT]

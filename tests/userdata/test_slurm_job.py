@@ -104,7 +104,7 @@ def test_end_by_slurm_is_recognised_by_its_state(slurm: SlurmNodes, state: str, 
     slurm.submit(WAITS, retries=1)
     slurm.start()
     slurm.await_(lambda: runs_on_both_nodes(slurm))
-    slurm.say_state(state)
+    slurm.set_state(state)
     slurm.signal_all(signal.SIGTERM)
     assert slurm.wait() == 1
     assert slurm.content("attempts/1/end.json")["result"] == result
@@ -138,7 +138,7 @@ def attempts_in_process(slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 def cut_off(slurm: SlurmNodes, at: str) -> None:
-    """What an allocation leaves that Slurm ended with a node."""
+    """Store the start of an attempt without an end, as after the loss of a node that ended the allocation."""
     nodes = [{"instance_id": f"i-{rank}", "address": f"127.0.0.{rank + 2}"} for rank in (0, 1)]
     slurm.put("attempts/1/start.json", {"attempt": 1, "at": at, "nodes": nodes})
 

@@ -32,7 +32,7 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 
 @pytest.fixture
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Addresses whose packets get lost."""
+    """Addresses whose packets are lost."""
     lost: set[str] = set()
     connect = socket.create_connection
 
@@ -198,7 +198,7 @@ def test_invalid_address_is_never_written_to_a_shell_file(address: str, node: Wa
 
 @pytest.fixture
 def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of the node's user, who runs the tests, below the scratch root."""
+    """The folder .ssh of the node's user, who also runs the tests, below the root of the node."""
     if shutil.which("ssh-keygen", path="/usr/bin:/bin") is None:
         pytest.skip("ssh-keygen is not installed here")
     monkeypatch.setattr(ssh_keys, "USER_ID", os.getuid())
@@ -246,10 +246,10 @@ def test_user_lines_stay_and_ours_are_replaced(node: WatchNode, home: Path):
 
 
 def test_late_key_of_a_peer_is_waited_for(node: WatchNode, home: Path):
-    there = node.aws.records.pop(f"{BUCKET}/ssh/{PEER}.json")
+    keys = node.aws.records.pop(f"{BUCKET}/ssh/{PEER}.json")
     node.pass_time()
     assert not (home / "authorized_keys").exists()
-    node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = there
+    node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = keys
     node.pass_time(60)
     assert (home / "authorized_keys").exists()
 
@@ -273,5 +273,5 @@ def _loopback_has_more_than_one_address() -> Iterator[None]:
         try:
             probe.bind(("127.0.0.2", 0))
         except OSError:
-            pytest.skip("only 127.0.0.1 is there")
+            pytest.skip("127.0.0.2 is not a local address")
         yield

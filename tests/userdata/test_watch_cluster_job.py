@@ -1,4 +1,4 @@
-"""What the watch does for the cluster's job."""
+"""The watch of a node and the job of the cluster."""
 
 import subprocess
 from pathlib import Path
@@ -39,15 +39,15 @@ def test_first_node_begins_new_job_with_the_nodes_of_the_membership(node: JobNod
 
 
 @pytest.mark.parametrize(
-    ("first", "nodes", "seconds"), [(True, 600, 1), (False, 2, 1), (False, 600, 3), (False, 2000, 5)]
+    ("is_first", "nodes", "seconds"), [(True, 600, 1), (False, 2, 1), (False, 600, 3), (False, 2000, 5)]
 )
 def test_poll_interval_for_jobs_depends_on_the_number_of_nodes(
-    first: bool, nodes: int, seconds: float, node: JobNode, unreachable: set[str]
+    is_first: bool, nodes: int, seconds: float, node: JobNode, unreachable: set[str]
 ):
     assert not unreachable
     others = [(f"i-{number:017x}", f"10.0.{number // 200}.{number % 200}") for number in range(nodes - 1)]
     own_member = (INSTANCE_ID, "127.0.0.2")
-    node.membership([own_member, *others] if first else [*others, own_member])
+    node.membership([own_member, *others] if is_first else [*others, own_member])
     node.settle()
     assert node.watch.seconds == seconds
 
@@ -59,7 +59,7 @@ def test_watch_notices_immediately_that_the_job_has_ended_here(node: JobNode):
         node.unit("active", process=program.pid)
         node.settle()
         program.communicate()
-    node.ends("succeeded", exit_code=0)
+    node.end_attempt("succeeded", exit_code=0)
     node.watch.wait()
     node.watch.step()
     assert node.object("end.json")["result"] == "succeeded"
@@ -168,7 +168,7 @@ def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode)
         node.put(f"checkpoints/{name}.json", {})
     node.put("checkpoints/step-2000/file", {})
     new = [FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")]
-    node.ends("node-lost")
+    node.end_attempt("node-lost")
     node.membership(new, version="v2")
     node.pass_time(60)
     start = node.object("attempts/2/start.json")
@@ -181,7 +181,7 @@ def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode)
 def test_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
     node.submit()
     node.settle()
-    node.ends("node-lost")
+    node.end_attempt("node-lost")
     unreachable.add("127.0.0.3")
     node.settle()
     assert not node.object("attempts/2/start.json")
@@ -193,7 +193,7 @@ def test_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
 def test_results_of_an_attempt_are_stored_before_the_next_begins(node: JobNode):
     node.submit()
     node.settle()
-    node.ends("node-lost")
+    node.end_attempt("node-lost")
     node.unit("deactivating")
     node.settle()
     assert not node.object("attempts/2/start.json")
@@ -208,7 +208,7 @@ def test_attempt_is_retried_as_the_job_specifies(
 ):
     node.submit(**changes)
     node.settle()
-    node.ends(result, exit_code=exit_code)
+    node.end_attempt(result, exit_code=exit_code)
     node.settle()
     assert bool(node.object("attempts/2/start.json")) == retried
     end = node.object("end.json")
@@ -219,7 +219,7 @@ def test_retries_are_limited(node: JobNode):
     node.submit()
     node.settle()
     for attempt in (1, 2):
-        node.ends("node-lost", attempt)
+        node.end_attempt("node-lost", attempt)
         node.settle()
     assert (node.object("end.json")["result"], node.object("end.json")["attempts"]) == ("node-lost", 2)
     assert not node.object("attempts/3/start.json")
@@ -229,7 +229,7 @@ def test_job_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[s
     node.submit()
     node.settle()
     unreachable.add("127.0.0.3")
-    node.ends("node-lost")
+    node.end_attempt("node-lost")
     node.put("stop.json", {"at": notices.iso(NOON), "reason": "trn stop"})
     node.settle()
     assert (node.object("end.json")["result"], node.object("end.json")["reason"]) == ("stopped", "trn stop")
@@ -240,7 +240,7 @@ def test_wait_for_a_node_counts_towards_the_time_limit(node: JobNode, unreachabl
     node.started_by_another(FIRST)
     node.settle()
     unreachable.add("127.0.0.3")
-    node.ends("node-lost")
+    node.end_attempt("node-lost")
     node.settle()
     assert not node.object("end.json")
     node.settle()
@@ -252,7 +252,7 @@ def test_another_node_ends_the_job_if_the_first_does_not(node: JobNode):
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
-    node.ends("failed", exit_code=1)
+    node.end_attempt("failed", exit_code=1)
     node.settle()
     assert not node.object("end.json")
     node.pass_time(CLOSE_SECONDS)
@@ -270,7 +270,7 @@ def test_next_job_gets_a_new_folder_and_the_last_is_deleted(node: JobNode):
     node.submit(nodes=1)
     node.settle()
     first = Path(node.launch["folder"])
-    node.ends("succeeded", exit_code=0)
+    node.end_attempt("succeeded", exit_code=0)
     node.settle()
     node.submit(nodes=1, id="next")
     node.settle()
@@ -278,10 +278,10 @@ def test_next_job_gets_a_new_folder_and_the_last_is_deleted(node: JobNode):
     assert [path.name for path in first.parent.iterdir()] == ["next-1"]
 
 
-@pytest.mark.parametrize(("kept", "folder"), [(None, f"{BUCKET}/jobs"), ("s3://models/kept", "models/kept")])
-def test_job_resumes_from_the_last_checkpoint_of_an_earlier_job(node: JobNode, kept: str | None, folder: str):
+@pytest.mark.parametrize(("checkpoints", "folder"), [(None, f"{BUCKET}/jobs"), ("s3://models/kept", "models/kept")])
+def test_job_resumes_from_the_last_checkpoint_of_an_earlier_job(node: JobNode, checkpoints: str | None, folder: str):
     node.aws.records[f"{folder}/earlier/checkpoints/step-5.json"] = "{}"
-    node.submit(resume_from="earlier", checkpoints=kept)
+    node.submit(resume_from="earlier", checkpoints=checkpoints)
     node.settle()
     start = node.object("attempts/1/start.json")
     assert (start["resume_from"], start["resume_job"]) == ("step-5", "earlier")
@@ -294,9 +294,7 @@ def test_job_without_its_requested_checkpoint_fails(node: JobNode):
 
 
 @pytest.mark.parametrize("changes", [{"format": 3}, {"id": "../../etc"}, {"nodes": 0}])
-def test_job_of_another_format_is_logged_and_not_run(
-    changes: dict[str, Any], node: JobNode, capsys: pytest.CaptureFixture[str]
-):
+def test_invalid_job_is_logged_and_not_run(changes: dict[str, Any], node: JobNode, capsys: pytest.CaptureFixture[str]):
     node.submit(**changes)
     node.settle()
     assert node.starts == []

@@ -1,4 +1,4 @@
-"""How a node treats a membership until all of its nodes have computed together."""
+"""The handling of a membership on a node until all nodes have computed together."""
 
 from pathlib import Path
 
@@ -29,7 +29,11 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 
 
 class InternodeStandIn:
-    """The test over all nodes, which ends when `outcome` is set. tasks: the tested memberships."""
+    """The test over all nodes, which ends when `outcome` is set.
+
+    Attributes:
+        tasks: The memberships for which the test was started or read.
+    """
 
     def __init__(self) -> None:
         self.outcome: InternodeResult | None = None

@@ -18,11 +18,11 @@ DEAF = "pass"
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
-    """Start a process with this beginning that holds a device of the scratch root."""
+    """Starts a process with the given code at its beginning, which seems to hold a device."""
     monkeypatch.setenv("ROOT", str(tmp_path))
     started: list[subprocess.Popen[str]] = []
 
-    def one(beginning: str, link: str = "/dev/neuron0", unit: str = "user.slice") -> subprocess.Popen[str]:
+    def start_process(beginning: str, link: str = "/dev/neuron0", unit: str = "user.slice") -> subprocess.Popen[str]:
         code = f"{beginning}\nprint('ready', flush=True)\nimport sys\nsys.stdin.read()\nfor _ in range(9): pass"
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -37,7 +37,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
         (folder / "status").symlink_to(f"/proc/{process.pid}/status")
         return process
 
-    yield one
+    yield start_process
     for process in started:
         process.communicate("")
 

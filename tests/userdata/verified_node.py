@@ -21,7 +21,7 @@ from trainium_wire.node_record import Check, NodeRecord
 
 PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
 PACKAGES = f"{Path(node.__file__).parent}:{Path(trainium_wire.__file__).parents[1]}"
-"""The path on which a node finds its program."""
+"""PYTHONPATH of the node program."""
 RECORD_KEY = f"{LOCATIONS.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
 LOG_KEY = f"{LOCATIONS.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
 LARGE_REPORT = {"results": [{"size(B)": 268435456, "busbw(GB/s)": 91.24, "time:avg(us)": 5700.1}]}
@@ -30,7 +30,7 @@ DISK = "dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{}"
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of one command. record: as stored in S3."""
+    """The result of one command, and the record that is then in S3."""
 
     exit_code: int
     output: str
@@ -114,7 +114,11 @@ echo 'FATA[0000] Failed to discover neuron devices' >&2; exit 1; fi; cat neuron-
         )
 
     def gpus(self, **fields: dict[int, str]) -> None:
-        """The driver, nvidia-smi, DCGM, nccl-tests and PyTorch of a GPU image. fields: values by GPU that differ."""
+        """Install the driver, nvidia-smi, DCGM, nccl-tests and PyTorch of a GPU image.
+
+        Args:
+            fields: Values of nvidia-smi that are not normal, by field and GPU.
+        """
         normal = {
             "memory.total": str(self.expectations["device_memory_gib"] * 1024 - 361),
             "mig.mode.current": "Disabled",
@@ -187,8 +191,11 @@ exit {exit_code}
     ) -> None:
         """Let nccom-test record its arguments, write the report, and run a command.
 
-        check: the values of -c, as an extended regular expression; none before release 2.28. large: the command that it
-        runs when it only measures an all-reduce of 256 MiB.
+        Args:
+            report: The report.
+            then: The command.
+            check: The values of -c, as an extended regular expression. Before release 2.28, -c has no value.
+            large: Another command, for the all-reduce of 256 MiB only.
         """
         self.write("nccom.json", json.dumps(report))
         self.write("nccom-large.json", json.dumps(LARGE_REPORT))
@@ -213,7 +220,7 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
         )
 
     def disk(self, number: int) -> None:
-        """With the two links and the partition that udev makes."""
+        """Add a local disk, with the two links and the partition that udev makes."""
         device = f"dev/nvme{number}n1"
         self.write(device)
         for link, target in ((DISK, device), (DISK + "_1", device), (DISK + "-part1", f"{device}p1")):
@@ -227,10 +234,13 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
     def framework(
         self, name: str, version: str, *, modules: dict[str, str] | None = None, core: int | None = None
     ) -> None:
-        """An environment with a framework that computes correctly.
+        """Install an environment with a framework that computes correctly.
 
-        modules: those of the framework. Default: none, and every computation is answered immediately. core: the only
-        one that computes with the modules; the others answer immediately. Default: all compute.
+        Args:
+            name: Name of the framework.
+            version: Version of the framework.
+            modules: Modules of the framework. Default: none; every core answers immediately.
+            core: The only core that computes with the modules; the others answer immediately. Default: all compute.
         """
         folder = self.root / f"opt/aws_neuronx_venv_{name}_{version}"
         self.write(str((folder / "bin/python").relative_to(self.root)))

@@ -1,4 +1,4 @@
-"""A node in a cluster of two with a job, for tests of the watch; systemd records what it is asked to start."""
+"""A node in a cluster of two with a job, for tests of the watch. The stand-in of systemd records started units."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ class JobNode(WatchNode):
 
     @property
     def starts(self) -> list[str]:
-        """The units that systemd was asked to start."""
+        """The arguments of each call of systemd-run."""
         return files.read("started").splitlines()
 
     @property
@@ -72,8 +72,8 @@ class JobNode(WatchNode):
         last = {"resume_from": None, "resume_job": None, "seconds_left": None}
         self.put(f"attempts/{attempt}/start.json", {**start, **last})
 
-    def ends(self, result: str, attempt: int = 1, exit_code: int | None = None) -> None:
-        """The attempt and its processes on this node end."""
+    def end_attempt(self, result: str, attempt: int = 1, exit_code: int | None = None) -> None:
+        """End the attempt and its processes on this node."""
         end = {"result": result, "reason": "so", "traceback": None, "node": 1, "rank": None, "exit_code": exit_code}
         self.put(f"attempts/{attempt}/end.json", end)
         self.unit("inactive")

@@ -1,4 +1,4 @@
-"""How any content that a node stores under its name is read."""
+"""A node can store any content under its name: each is read as a record of the node."""
 
 import json
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def test_record_is_read_back_unchanged() -> None:
     [
         ("<html>", "not a node record"),
         ("", "not a node record"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 100_000, "nested too deeply"),
         (proven(state="fine"), "state is 'fine'"),
         (proven(instance_id="i-2"), "it is about i-2"),
         (proven(checks=[{"name": "efa", "expected": "8", "found": "7", "ok": False}]), "contradicts itself"),

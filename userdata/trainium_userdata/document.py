@@ -18,14 +18,15 @@ _LINE = 76
 
 
 def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """A cloud-config document that writes the lines to LOCATIONS_FILE. It is not encoded, so the lines may contain CDK
-    tokens.
-
-    environment: variables for ENVIRONMENT_FILE. Their values are in base64, because tokens are resolved later. Default:
-    no file.
+    """A cloud-config document that writes the locations of a node to LOCATIONS_FILE.
 
     At every boot, cloud-init runs the script of the other part again until the installation is complete. Otherwise a
     node would never report after a power failure during the installation.
+
+    Args:
+        lines: The lines of LOCATIONS_FILE. They may contain CDK tokens, because the document is not encoded.
+        environment: Variables for ENVIRONMENT_FILE, with values in base64, because CDK tokens are resolved later.
+            Default: the file is not written.
     """
     files = {LOCATIONS_FILE: lines}
     if environment:
@@ -50,6 +51,7 @@ def user_data(config: str, script: str | None = None) -> str:
     """A document with a plain cloud-config part and a compressed script.
 
     Args:
+        config: The result of `cloud_config`.
         script: A script without CDK tokens. Default: the document has no script.
     """
     return f"""MIME-Version: 1.0

@@ -15,10 +15,10 @@ SCRATCH_PATH = "/scratch"
 def node_expectations(node: NodeSettings) -> dict[str, Any]:
     """The expected values of a node, serialisable as JSON.
 
-    They do not depend on the number of nodes, so nodes are kept when others join. Numbers of devices and cores are per
-    node, memory is in GiB per device, disks in GB each. `logical_neuroncore_config` is None if the type has none,
-    `framework` if any is accepted, `scratch` without local disks. `frameworks` are the environments for the self-test
-    by name, the preferred ones first, with their stacks.
+    They do not depend on the number of nodes, so that existing nodes are kept when nodes are added. Numbers of devices
+    and cores are per node, memory is in GiB per device, and disk sizes are in GB per disk. `logical_neuroncore_config`
+    is None if the instance type has none, `framework` is None if any framework is accepted, and `scratch` is None
+    without local disks. `frameworks` has the stacks of the possible environments by name, the preferred ones first.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
     possible = [
@@ -60,7 +60,7 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
 
 
 def _self_test(cores: int) -> dict[str, int]:
-    """Seconds for the first core, for each other and for all, the port of the first core, and blocks of memory."""
+    """Time limits in seconds (first core, each other core, all cores), port of the first core, blocks of memory."""
     known = facts()["self_test"]
     seconds = known["seconds"] + known["seconds_per_core"] * cores
     same = ("first_seconds", "all_seconds", "first_port", "memory_blocks")
@@ -68,14 +68,14 @@ def _self_test(cores: int) -> dict[str, int]:
 
 
 def _gpu_proof(kind: InstanceType) -> dict[str, int] | None:
-    """Level and limits of DCGM's and NCCL's tests; None without GPUs."""
+    """Level and limits of the tests with DCGM and nccl-tests; None without GPUs."""
     known = facts()["gpu_proof"]
     names = ("dcgm_level", "dcgm_seconds", "nccl_bytes", "nccl_seconds")
     return {name: known[name] for name in names} if kind.is_gpu else None
 
 
 def _internode(node: NodeSettings) -> dict[str, float] | None:
-    """Limits of the test over all nodes; None without EFA, which it needs."""
+    """Limits of the test over all nodes; None without EFA, which the test requires."""
     known = facts()["internode"]
     names = ("assembly_seconds", "step_seconds", "grace_seconds", "all_seconds", "slow")
     return {name: known[name] for name in names} if node.uses_efa else None

@@ -1,4 +1,4 @@
-"""The lifecycle script of HyperPod instances, from the same parts as the boot script of a node."""
+"""The lifecycle script of HyperPod instances, from some of the templates of a node's scripts."""
 
 from importlib.resources import files
 
@@ -11,9 +11,13 @@ _LOCATIONS = "places.env"
 
 
 def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: str) -> dict[str, str]:
-    """The lifecycle files by name: `script`, which depends only on the node, and the locations that it reads.
+    """The lifecycle files by name: the script, which depends only on the node, and the locations that it reads.
 
-    region, cache_url: of the compile cache; may be CDK tokens.
+    Args:
+        node: The settings of the node.
+        script: Name of the script.
+        region: Region of the compile cache; may be a CDK token.
+        cache_url: S3 URL of the compile cache; may be a CDK token.
     """
     return {
         script: hyperpod_script(node),

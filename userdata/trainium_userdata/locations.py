@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, fields
 
-# A shell reads the values unquoted. CDK tokens are resolved before.
+# A shell reads the values unquoted, after CDK tokens have been resolved.
 _SAFE = re.compile(r"([A-Za-z0-9./:_-]|\$\{Token\[[^\]]+\]\})+")
 
 
@@ -11,11 +11,19 @@ _SAFE = re.compile(r"([A-Za-z0-9./:_-]|\$\{Token\[[^\]]+\]\})+")
 class NodeLocations:
     """Region, S3 URLs and file systems of a cluster. Values may contain CDK tokens.
 
-    region: AWS region of the node and its buckets. cache_url: S3 URL of the compile cache. report_url: S3 URL of the
-    folder of node records. cache_access: `read` if nodes may only read the compile cache. role_id: of the nodes' role,
-    by which their objects are named; None for a role of another stack. lustre_dns, lustre_mount_name: of the FSx for
-    Lustre file system; efs_dns: of the EFS file system; None without one. node_script_url: S3 URL of the output of
-    `node_script`. Raises ValueError if a value contains a character that a shell would interpret.
+    Attributes:
+        region: AWS region of the node and its buckets.
+        cache_url: S3 URL of the compile cache.
+        report_url: S3 URL of the folder of node records.
+        node_script_url: S3 URL of the output of `node_script`.
+        cache_access: `read` if nodes may only read the compile cache.
+        role_id: ID of the nodes' role, which is in the names of their objects; None for a role of another stack.
+        lustre_dns: DNS name of the FSx for Lustre file system; None without one.
+        lustre_mount_name: Mount name of the FSx for Lustre file system; None without one.
+        efs_dns: DNS name of the EFS file system; None without one.
+
+    Raises:
+        ValueError: A value contains a character that is not allowed in an unquoted value of a shell.
     """
 
     region: str

@@ -21,7 +21,7 @@ _REPORTING_MODULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFile:
-    """One file. `text` is without the final line feed, which the node adds."""
+    """One file. `text` does not end with a line feed; the node adds it."""
 
     path: str
     mode: str
@@ -29,7 +29,7 @@ class NodeFile:
 
 
 def mark(files: Sequence[NodeFile]) -> str:
-    """A word that is not in any file, to separate them in one here-document."""
+    """A word that no file contains, to separate the files in one here-document."""
     word = "@@FILE"
     while any(word in file.text for file in files):
         word += "_"
@@ -37,9 +37,12 @@ def mark(files: Sequence[NodeFile]) -> str:
 
 
 def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
-    """All files of a node; those that start services are last.
+    """All files of a node. The units of services are last.
 
-    constant_text: returns the text of a file that is the same on every node, by template name.
+    Args:
+        node: The settings of the node.
+        boot_script: The text of the boot script.
+        constant_text: Returns the text of a file that is the same on every node, by the name of its template.
     """
     return (
         *_common_files(node, _PACKAGES, node_expectations(node), constant_text),
@@ -49,7 +52,7 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
 
 
 def slurm_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
-    """All files of a node of Slurm, as `all_files`."""
+    """Like `all_files`, for a node of Slurm or the login node."""
     expected = node_expectations(node)
     longest = min(expected["self_test"]["all_seconds"], facts()["pcs"]["self_test_seconds"])
     expected = {**expected, "slurm": True, "self_test": {**expected["self_test"], "all_seconds": longest}}
@@ -79,7 +82,7 @@ def _common_files(
         _file(
             f"/etc/sysusers.d/{JOB_USER}.conf", f'u {JOB_USER} {JOB_UID} "Jobs of trn" /nonexistent /usr/sbin/nologin'
         ),
-        # After Ubuntu's file, whose list it extends.
+        # Its name sorts after that of Ubuntu's file, whose list this file extends.
         _file("/etc/apt/apt.conf.d/60trn-node", constant_text("unattended.conf")),
         *setup,
     )

@@ -1,4 +1,4 @@
-"""The Image Builder component that makes an image for AWS PCS of a Neuron image."""
+"""The Image Builder component that makes an image for AWS PCS from a Neuron image."""
 
 import json
 
@@ -21,7 +21,7 @@ def pcs_image_script(region: str) -> str:
 
 
 def pcs_image_component(region: str) -> str:
-    """The document of the component."""
+    """The document of the component, as JSON."""
     step = {
         "name": "InstallAgentAndSlurm",
         "action": "ExecuteBash",

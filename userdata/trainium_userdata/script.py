@@ -1,4 +1,4 @@
-"""The user data of a node and the node script, rendered from templates/ and node/trn_node/."""
+"""The user data of a node and the scripts that set it up, rendered from templates/ and node/."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from trainium_userdata.expectations import node_expectations
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.node_files import all_files, mark, reporting_files, slurm_files
 
-# No delimiter occurs in bash, where {{, {%, {#, << and [[ all do.
+# These delimiters do not occur in bash, where {{, {%, {#, << and [[ all do.
 TEMPLATES = Environment(
     loader=PackageLoader("trainium_userdata"),
     undefined=StrictUndefined,
@@ -62,7 +62,7 @@ _PART_OF_SLURM_NODE = {
 _PART_OF_LOGIN_NODE = {step: _PART_OF[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
 
 Role = Literal["node", "host", "login", "slurm"]
-"""What a machine is for: a node of a plain cluster, the host of `trn precompile`, the login node or a node of Slurm."""
+"""A node of a plain cluster, the host of `trn precompile`, the login node of Slurm, or a node of Slurm."""
 
 _PARTS: Mapping[Role, Mapping[str, str]] = {
     "node": _PART_OF,
@@ -81,10 +81,13 @@ def node_user_data(
 ) -> str:
     """The user data of a node: one reproducible MIME document, not base64-encoded.
 
-    A small script downloads `node_script` from node_script_url, checks its digest and runs it.
+    Its script downloads the node script from `locations.node_script_url`, checks the digest and runs it.
 
-    environment: variables of scripts and jobs on the node, with their values in base64. Default: none. script: the
-    rendered `node_script`. Default: it is rendered.
+    Args:
+        node: The settings of the node.
+        locations: The locations of the cluster's resources.
+        environment: Variables of scripts and jobs on the node, with values in base64. Default: none.
+        script: The output of `node_script`, if it has been rendered already.
     """
     digest = hashlib.sha256((node_script(node) if script is None else script).encode()).hexdigest()
     files = reporting_files(constant_text=_render)
@@ -93,9 +96,9 @@ def node_user_data(
 
 
 def slurm_user_data(locations: NodeLocations) -> str:
-    """The user data of nodes of AWS PCS and of the login node: a cloud-config part, which runs before they register.
+    """The user data of nodes of AWS PCS and of the login node: only cloud-config, which runs before they register.
 
-    AWS PCS runs shell scripts of user data between the registration and slurmd.
+    A shell script would run too late: AWS PCS runs those of user data between the registration and slurmd.
     """
     return user_data(cloud_config(locations.lines))
 
@@ -105,7 +108,9 @@ def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
 
     It is too large for user data. It is reproducible and does not depend on the deployment, so it can be an asset.
 
-    precompiles: whether it is for the host of `trn precompile` instead of a node. Default: False.
+    Args:
+        node: The settings of the node.
+        precompiles: Whether the script is for the host of `trn precompile` instead of a node.
     """
     script = boot_script(node, "host" if precompiles else "node")
     files = all_files(node, boot_script=script, constant_text=_render)
@@ -116,12 +121,14 @@ def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_v
     """The script of the nodeBootstrapped action of a node of Slurm, or of the login node, which runs before slurmd.
 
     It downloads nothing and contains no CDK tokens, so its digest is known at synthesis. AWS PCS must run it at every
-    boot, and terminate a node on which it fails (EVERY_BOOT, TERMINATE). It ends within pcs.proof_seconds of the facts.
-    The record of a node is in S3 before it ends; the login node writes none, because no job runs there.
+    boot, and terminate a node on which it fails (EVERY_BOOT, TERMINATE). Its boot script is killed after
+    pcs.proof_seconds of the facts. A node sends its record to S3 before the script ends; the login node sends none,
+    because no job runs there.
 
     Args:
+        node: The settings of the node.
         role: `slurm` for a node that runs jobs, `login` for the login node.
-        slurm_version: The Slurm version whose programs the node finds. Default: the default of new clusters.
+        slurm_version: The Slurm version whose programs are on PATH. Default: the default of new clusters.
     """
     version = slurm_version or facts()["pcs"]["default_version"]
 
@@ -148,7 +155,7 @@ def boot_script(node: NodeSettings, role: Role = "node") -> str:
         host=facts()["precompile"],
         expected=node_expectations(node),
         packages=neuron_packages(),
-        # A node reports only after its setup script has run.
+        # A proven node reports only after its setup script has run.
         hold=" --hold" if node.setup_script else "",
     )
 

@@ -109,7 +109,7 @@ FAULTS = {
     ),
     "clock skew": Fault(
         breaking=clock_behind,
-        reported=r"the clock is off: 3[56]\d\d seconds behind S3's, which refuses more than 900",
+        reported=r"the clock is off: 3[56]\d\d seconds behind S3's; S3 refuses requests at more than 900",
     ),
     "S3 denied": Fault(
         breaking=refused(WRITING_DENIED),

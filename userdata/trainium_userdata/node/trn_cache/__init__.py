@@ -1,5 +1,5 @@
-"""A compile cache on a node, filled from S3 and written back to it: Python 3.8 or later, standard library only.
+"""A compile cache on a node: Python 3.9 or later, standard library, trainium_wire and trn_node only.
 
-It does not depend on jobs: the caller fills the folder before the compiler runs, stores new entries during the run and
-at its end, and reads the usage.
+The cache does not depend on jobs. The caller fills the folder from S3 before the compiler runs, stores new entries
+during the run and at its end, and reads the usage.
 """

@@ -39,9 +39,16 @@ NOT_STORED = "not written to S3"
 class Cache:
     """Call `prepare` and `fill` before a compiler runs, `store` any number of times during the run and once at its end.
 
-    folder: of only this place; no other process may write there before the compiler runs. urgent: whether to store new
-    entries without checking which ones others have stored. say: writes a line of text. boot: ID of this boot; empty if
-    it is unknown. Default: that of the kernel.
+    Args:
+        s3: The entries in S3.
+        url: URL of the whole compile cache.
+        place: The place whose entries are used.
+        folder: Folder of only this place. No other process may write there before the compiler runs.
+        layout: Layout of the folder.
+        urgent: Whether to store new entries without checking which ones other nodes have stored.
+        say: Writes a line of text.
+        clock: Seconds of a monotonic clock.
+        boot: ID of this boot; empty if unknown. Default: the ID from the kernel.
     """
 
     def __init__(
@@ -74,7 +81,7 @@ class Cache:
         self.in_s3_at_start: Mapping[str, Stored] = {}
 
     def prepare(self) -> None:
-        """Remove all entries of an earlier boot, and unfinished entries of ended processes. Raises OSError.
+        """Remove unfinished entries, and all entries if they may be of an earlier boot. Raises OSError.
 
         Writes are not synced to the disk, because that would delay every job. A power failure may therefore leave an
         incomplete entry under its final name.
@@ -98,7 +105,7 @@ class Cache:
             self.report.remove(str(path.relative_to(self.root)), why)
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Download missing entries from S3. Without S3 it only warns."""
+        """Download missing entries from S3. Errors of S3 are only reported."""
         here = self.layout.finished(self.root)
         try:
             listed = self._list()
@@ -116,9 +123,10 @@ class Cache:
             _mark_unread(result)
 
     def store(self, *, settled: bool = False) -> None:
-        """Upload finished entries that are not in S3. If S3 refuses, it warns, and the next call continues.
+        """Upload finished entries that are not in S3. Errors of S3 are only reported; the next call continues.
 
-        settled: whether all processes that write to the folder have ended without being killed.
+        Args:
+            settled: Whether all processes that write to the folder have ended without being killed.
         """
         with self._lock:
             try:
@@ -127,7 +135,7 @@ class Cache:
                 self.report.fail(NOT_STORED, error)
 
     def used(self) -> tuple[set[str], set[str]]:
-        """Names of the entries that were read: those from the start, and new ones."""
+        """The names of the entries from the start that were read, and the names of new entries."""
         read = {name for name, result in self.at_start.items() if _was_read(result)}
         return read, {*self.layout.finished(self.root)} - {*self.at_start}
 
@@ -165,7 +173,7 @@ class Cache:
                 if self._pack(entry, packed):
                     self._store(entry, packed, check)
             except UnstorableError as error:
-                # It delays no other.
+                # The other entries are stored.
                 self.report.warn(f"{entry.name} is not stored: {error}")
             finally:
                 packed.unlink(missing_ok=True)
@@ -202,7 +210,7 @@ class Cache:
         return self._clock() - since >= self.layout.settle_seconds
 
     def _remember_complete(self, names: Iterable[str]) -> None:
-        """For `prepare` after a crash, which cannot detect whether they are complete."""
+        """Store the names of complete entries. After a crash, `prepare` cannot detect whether an entry is complete."""
         if self.layout.settle_seconds and not self._complete.issuperset(names):
             self._complete.update(names)
             new = self.root / f"{COMPLETE}-new"
@@ -268,13 +276,13 @@ class Cache:
         unpacking = Unpacking(whole, check)
         found = self._s3.read(self.url + stored.key, unpacking)
         if found is None:
-            # It has expired in the meantime.
+            # The entry has expired in the meantime.
             self._in_s3.discard(name)
             return False
         digest, etag = found
         problem = "its checksum is wrong" if unpacking.digest != digest else unpacking.problem
         if not problem and not self.layout.entry(part, whole):
-            problem = "it is no finished entry"
+            problem = "it is not a finished entry"
         if problem:
             self._broken[name] = etag
             self._in_s3.discard(name)
@@ -285,7 +293,7 @@ class Cache:
         return True
 
     def _pack(self, entry: Entry, packed: Path) -> bool:
-        """False if it is deleted or written again in the meantime."""
+        """Pack an entry. Returns False if the entry is deleted or written again in the meantime."""
         unread = entry.name in self.at_start and not _was_read(entry.result)
         try:
             before = entry.signature
@@ -304,7 +312,7 @@ class Cache:
         replaced = self._broken.get(entry.name, "")
         url = f"{self.url}{entry.name}{SUFFIX}"
         stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced, check=check)
-        self.report.work(NOT_STORED)
+        self.report.succeed(NOT_STORED)
         self._broken.pop(entry.name, None)
         if stored:
             self.report.stored += 1

@@ -1,4 +1,4 @@
-"""The entries of a compile cache in S3. Listing takes one request per 1,000 entries, reading or writing an entry
+"""The entries of a compile cache in S3. A list takes one request per 1,000 entries; to read or write an entry takes
 one."""
 
 from __future__ import annotations
@@ -22,15 +22,21 @@ from trn_node.web import Sink
 LARGEST = 5 * 1024**3
 """Bytes: the maximum size of an object in one request (Amazon S3 user guide, uploading objects)."""
 OF_ONE_ENTRY = ("KeyTooLongError", "EntityTooLarge")
-"""Status codes for which S3 rejects only this entry."""
+"""Error codes with which S3 rejects only this entry."""
 THERE = 412
-"""PreconditionFailed. After 409, ConditionalRequestConflict, the winner is unknown, so the request is retried."""
+"""Status code of PreconditionFailed. A request with status 409, ConditionalRequestConflict, is retried, because the
+winner is unknown."""
 
 _TAR = "application/x-tar"
 
 
 class Stored(NamedTuple):
-    """An object in a list. key: below the listed URL. modified: seconds since 1970, by S3's clock."""
+    """An object in a list.
+
+    Attributes:
+        key: Key below the listed URL.
+        modified: Seconds since 1970, by S3's clock.
+    """
 
     key: str
     size: int
@@ -38,9 +44,14 @@ class Stored(NamedTuple):
     modified: float = 0.0
 
 
-class Kept(NamedTuple):
-    """The state of an object in S3. digest: stored with it. expires: when a lifecycle rule deletes it, in seconds since
-    1970; None without a rule. is_versioned: whether replaced versions are kept, and billed."""
+class ObjectState(NamedTuple):
+    """The state of an object in S3.
+
+    Attributes:
+        digest: The digest in its metadata; empty without one.
+        expires: When a lifecycle rule deletes it, in seconds since 1970; None without a rule.
+        is_versioned: Whether S3 retains replaced versions, and bills them.
+    """
 
     etag: str
     digest: str
@@ -49,11 +60,11 @@ class Kept(NamedTuple):
 
 
 class UnstorableError(Exception):
-    """Why this entry cannot be stored; others may still be."""
+    """A sentence on why S3 cannot store this entry."""
 
 
 class Entries(Objects):
-    """All methods raise OSError; S3Error if S3 refuses a request."""
+    """Requests to S3. All raise OSError without a response, and S3Error if S3 refuses them."""
 
     def read(self, url: str, sink: Sink) -> tuple[str, str] | None:
         """Read an object, and return its stored digest and ETag. None if it does not exist."""
@@ -63,10 +74,18 @@ class Entries(Objects):
         return response.headers.get(f"x-amz-meta-{DIGEST}", ""), response.headers.get("ETag", "")
 
     def add(self, url: str, file: Path, digest: str, *, replaced: str = "", check: Callable[[], object]) -> bool:
-        """Store a file with its SHA-256 unless the object exists: then False. Also raises UnstorableError.
+        """Store a file with its SHA-256 in the metadata. Returns whether the file was stored.
 
-        replaced: ETag of an object to replace; returns False if the object has another ETag. check: called during the
-        upload; its errors end the upload.
+        Args:
+            url: URL of the object.
+            file: The file.
+            digest: SHA-256 of the file, in hexadecimal.
+            replaced: ETag of the object to replace: objects with another ETag are kept. Default: any object is kept.
+            check: Called during the upload. Its errors end the upload.
+
+        Raises:
+            UnstorableError: S3 cannot store this file.
+            OSError: The file cannot be read, or S3 refuses the request or does not answer.
         """
         size = file.stat().st_size
         if size > LARGEST:
@@ -92,16 +111,16 @@ class Entries(Objects):
         """Seconds since 1970, by S3's clock if known."""
         return time.time() + (self.clock_offset or 0.0)
 
-    def head(self, url: str) -> Kept | None:
-        """None if the object does not exist."""
+    def head(self, url: str) -> ObjectState | None:
+        """The state of an object; None if it does not exist."""
         response = self._send("HEAD", url, {}, b"", (200, 404))
         headers = response.headers
         if response.status == 404:
             return None
         digest, is_versioned = headers.get(f"x-amz-meta-{DIGEST}", ""), "x-amz-version-id" in headers
-        return Kept(headers.get("ETag", ""), digest, _expires(headers), is_versioned)
+        return ObjectState(headers.get("ETag", ""), digest, _expires(headers), is_versioned)
 
-    def renew(self, url: str, kept: Kept) -> bool:
+    def renew(self, url: str, current: ObjectState) -> bool:
         """Copy an object onto itself in S3, which resets its age. False if it no longer exists or has changed.
 
         S3 accepts such a copy only with new metadata (CopyObject, x-amz-metadata-directive).
@@ -109,9 +128,9 @@ class Entries(Objects):
         headers = {
             "content-type": _TAR,
             "x-amz-copy-source": quote(url[len("s3:/") :], safe="/-_.~"),
-            "x-amz-copy-source-if-match": kept.etag,
+            "x-amz-copy-source-if-match": current.etag,
             "x-amz-metadata-directive": "REPLACE",
-            f"x-amz-meta-{DIGEST}": kept.digest,
+            f"x-amz-meta-{DIGEST}": current.digest,
         }
         answer = self._send("PUT", url, headers, b"", (200, 404, THERE))
         # S3 may send status 200 before it has copied.
@@ -134,7 +153,7 @@ def _seconds(text: str) -> float:
 
 
 def _expires(headers: Message[str, str]) -> float | None:
-    """Of x-amz-expiration, such as expiry-date="Fri, 23 Dec 2012 00:00:00 GMT", rule-id="1" (HeadObject)."""
+    """The time in x-amz-expiration, such as expiry-date="Fri, 23 Dec 2012 00:00:00 GMT", rule-id="1" (HeadObject)."""
     found = re.search(r'expiry-date="([^"]*)"', headers.get("x-amz-expiration", ""))
     with contextlib.suppress(TypeError, ValueError):
         return parsedate_to_datetime(found[1]).timestamp() if found else None

@@ -19,7 +19,13 @@ LONGEST_LINE = 300
 
 
 class Entry(NamedTuple):
-    """A finished entry. name: its path in the folder. result: the file that a compiler reads when it uses the entry."""
+    """A finished entry.
+
+    Attributes:
+        name: Path of the entry in the folder of the cache.
+        path: The file or folder of the entry.
+        result: The file that a compiler reads when it uses the entry.
+    """
 
     name: str
     path: Path
@@ -27,7 +33,7 @@ class Entry(NamedTuple):
 
     @property
     def files(self) -> list[Path]:
-        """In the order of their names, without locks."""
+        """The files of the entry without locks, sorted by name."""
         if self.path.is_file():
             return [self.path]
         found = (file for file in self.path.rglob("*") if file.is_file() and not file.is_symlink())
@@ -35,7 +41,7 @@ class Entry(NamedTuple):
 
     @property
     def signature(self) -> tuple[tuple[str, int, int], ...]:
-        """Changes when one of its files is written. Raises OSError if one is deleted in the meantime."""
+        """Changes when a file of the entry is written. Raises OSError if one is deleted in the meantime."""
         stats = [(str(file), file.stat()) for file in self.files]
         return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
@@ -60,7 +66,7 @@ class Layout:
         return {self.variable: str(folder)}
 
     def root(self, folder: Path) -> Path:
-        """Where the entries are."""
+        """The folder of the entries."""
         return folder / self.below if self.below else folder
 
     def candidates(self, root: Path) -> Iterator[Path]:
@@ -68,7 +74,7 @@ class Layout:
         raise NotImplementedError
 
     def result(self, path: Path) -> Path | None:
-        """None while the entry is not finished."""
+        """The file that a compiler reads when it uses the entry; None while the entry is not finished."""
         raise NotImplementedError
 
     def finished(self, root: Path) -> dict[str, Entry]:
@@ -77,11 +83,12 @@ class Layout:
         return {entry.name: entry for entry in entries if entry}
 
     def entry(self, root: Path, path: Path) -> Entry | None:
+        """The entry at a path; None if it is not finished."""
         try:
             result = self.result(path)
             return Entry(str(path.relative_to(root)), path, result) if result and result.stat().st_size else None
         except OSError:
-            # It was deleted in the meantime.
+            # The entry was deleted in the meantime.
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:

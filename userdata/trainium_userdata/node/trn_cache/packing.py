@@ -36,11 +36,16 @@ def pack(entry: Entry, file: Path) -> None:
 
 
 class Unpacking:
-    """Unpacks the output of `pack` while reading it, into a folder, or into a file if the entry is one.
+    """Unpacks the output of `pack` while reading it.
 
-    target: the file, if the archive has only one member with its name, otherwise a new folder. Nothing is written
-    elsewhere. check: called for each block; its errors end the reading. problem: why it is not a packed entry, or
-    empty. digest: SHA-256 of the data, in hexadecimal.
+    Args:
+        target: The file to write, if the only member of the archive has this name, otherwise the folder to create. The
+            parent of the target is emptied first. Nothing is written elsewhere.
+        check: Called for each block. Its errors end the reading.
+
+    Attributes:
+        problem: Why the data are not a packed entry; empty if they are.
+        digest: SHA-256 of the data, in hexadecimal.
     """
 
     def __init__(self, target: Path, check: Callable[[], object] = lambda: None) -> None:
@@ -48,7 +53,7 @@ class Unpacking:
         self.problem = self.digest = ""
 
     def take(self, source: Source) -> int:
-        """Raises OSError if the disk fails or the source ends."""
+        """Read and unpack the whole source. Returns its size. Raises OSError for errors of the disk or the source."""
         shutil.rmtree(self._target.parent)
         self._target.parent.mkdir()
         self.problem = ""
@@ -81,7 +86,7 @@ class _Digesting:
         return block
 
     def read(self, size: int) -> bytes:
-        """The given number of bytes, or fewer at the end. Raises PackingError for more than a header."""
+        """The given number of bytes, or fewer at the end. Raises PackingError if no header has so many."""
         if size > _LARGEST_HEADER:
             raise PackingError(f"it has a header of {size} bytes")
         found = b""
@@ -96,7 +101,7 @@ class _Digesting:
         return self.size
 
     def copy(self, size: int, out: BinaryIO) -> None:
-        """Raises EOFError if fewer are left."""
+        """Copy the given number of bytes. Raises EOFError if fewer are left."""
         while size:
             block = self.read_block(size)
             if not block:
@@ -119,7 +124,7 @@ def _create(path: Path, name: str) -> BinaryIO:
 
 
 def _unpack(source: _Digesting, target: Path) -> None:
-    """Only headers are read by tarfile, which would copy each byte of a file four times."""
+    """Unpack an archive. tarfile reads only the headers, because it would copy each byte of a file four times."""
     file: Any = source
     names = 0
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 
 from .cache import THREADS, Cache
-from .entries import Entries, Kept, Stored
+from .entries import Entries, ObjectState, Stored
 
 DUE = 0.5
 """Part of the lifetime after which the oldest entry triggers the renewal of its place."""
@@ -20,24 +20,32 @@ LIFETIME_SECONDS = 90 * 86400.0
 YOUNG_SECONDS = 43200.0
 """Lifecycle rules count in days, so nothing is due before this time."""
 MOST, MAX_AT_ONCE = 1000, 100
-"""Limits of renewed entries per job and per call: each takes two requests."""
+"""Limits of renewed entries per job and per call, because each entry takes two requests."""
 MAX_GONE = 5
-"""How many entries may have expired since they were listed before the renewal stops."""
+"""The renewal stops if this many of the oldest entries have expired since they were listed."""
 
 
 class Renewal:
-    """The renewal of one cache. records_reads: whether its file system records reads; otherwise every entry counts as
-    used."""
+    """The renewal of one cache.
+
+    Args:
+        cache: The cache, which has been filled.
+        s3: The entries in S3.
+        records_reads: Whether the file system of the cache records reads; otherwise every entry counts as used.
+    """
 
     def __init__(self, cache: Cache, s3: Entries, *, records_reads: bool) -> None:
-        self._cache, self._s3, self._tells_reading = cache, s3, records_reads
+        self._cache, self._s3, self._records_reads = cache, s3, records_reads
         self._due: list[Stored] | None = None
 
     def step(self) -> None:
-        """Renew some of the due entries, once any entry of the place was used. Raises OSError if S3 refuses, and then
-        stops."""
+        """Renew some of the due entries, once any entry of the place has been used.
+
+        Raises:
+            OSError: S3 refuses a request or does not answer. Later calls do nothing.
+        """
         if self._due is None:
-            if not (self._cache.was_used if self._tells_reading else self._cache.at_start):
+            if not (self._cache.was_used if self._records_reads else self._cache.at_start):
                 return
             self._due = []
             self._due = self._found_due()[:MOST]
@@ -52,14 +60,14 @@ class Renewal:
             raise
 
     def _found_due(self) -> list[Stored]:
-        """The oldest first."""
+        """The due entries, the oldest first."""
         known = sorted((each for each in self._cache.intact_in_s3() if each.modified), key=lambda each: each.modified)
         if not known or self._s3.now - known[0].modified < YOUNG_SECONDS:
             return []
         for oldest in known[:MAX_GONE]:
-            kept = self._s3.head(self._cache.url + oldest.key)
-            if kept:
-                lifetime = _lifetime(oldest, kept)
+            current = self._s3.head(self._cache.url + oldest.key)
+            if current:
+                lifetime = _lifetime(oldest, current)
                 if lifetime is None or self._s3.now - oldest.modified < lifetime * DUE:
                     return []
                 return [each for each in known if self._s3.now - each.modified > lifetime * FRESH]
@@ -67,13 +75,13 @@ class Renewal:
 
     def _renew(self, entry: Stored) -> bool:
         url = self._cache.url + entry.key
-        kept = self._s3.head(url)
+        current = self._s3.head(url)
         # Nodes ignore entries without a checksum.
-        return bool(kept and kept.digest and self._s3.renew(url, kept))
+        return bool(current and current.digest and self._s3.renew(url, current))
 
 
-def _lifetime(entry: Stored, kept: Kept) -> float | None:
-    """The lifetime in seconds; None for entries that are not renewed."""
-    if kept.expires is not None:
-        return max(kept.expires - entry.modified, 0.0)
-    return None if kept.is_versioned else LIFETIME_SECONDS
+def _lifetime(entry: Stored, current: ObjectState) -> float | None:
+    """The lifetime in seconds. None for entries that are not renewed: without a rule, a version would be retained."""
+    if current.expires is not None:
+        return max(current.expires - entry.modified, 0.0)
+    return None if current.is_versioned else LIFETIME_SECONDS

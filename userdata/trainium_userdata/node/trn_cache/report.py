@@ -11,7 +11,11 @@ MAX_SHOWN = 20
 
 
 class Report:
-    """Each text is reported once, up to a limit. say: writes a line of text."""
+    """What happened to the entries: each text is reported once, up to a limit.
+
+    Args:
+        say: Writes a line of text.
+    """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -28,14 +32,14 @@ class Report:
             self._add(self.warnings, text, "warning")
 
     def fail(self, what: str, error: OSError) -> None:
-        """S3 failed to do `what`. Reported once for consecutive equal reasons, regardless of the entry."""
+        """Report that an operation failed, once for consecutive equal reasons, regardless of the entry."""
         reason = _reason(error)
         if self._failing.get(what) != reason:
             self._failing[what] = reason
             self.warn(f"{what}: {error}")
 
-    def work(self, what: str) -> None:
-        """S3 succeeded: reported if it had failed before."""
+    def succeed(self, what: str) -> None:
+        """Report that an operation succeeded, if it had failed before."""
         if self._failing.pop(what, None):
             self._say(f"compile cache: works again after: {what}")
 

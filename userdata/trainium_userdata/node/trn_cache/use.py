@@ -11,7 +11,7 @@ from .cache import Cache, records_access_times
 from .entries import Entries
 
 MAX_REQUESTS = 5
-"""List requests on the whole cache to find reasons: 5,000 entries."""
+"""Maximum number of list requests on the whole cache to find reasons: 5,000 entries."""
 MAX_NAMES = 10
 MAX_MISSED = 50
 """Maximum number of misses in the record by name, each with its reason."""
@@ -34,8 +34,11 @@ class Use:
         self.has_first_step = False
 
     def as_record(self, *, explain: bool = True) -> dict[str, Any]:
-        """For the job's record. hits: None if the file system does not record reads. explain: whether to read reasons
-        from S3."""
+        """The usage for the job's record. `hits` is None if the file system does not record reads.
+
+        Args:
+            explain: Whether to look for the reasons of misses, also in S3.
+        """
         cache, report = self._cache, self._cache.report
         read, new = cache.used()
         failures = cache.failures()
@@ -118,7 +121,7 @@ class Use:
 
 
 def _bare(name: str) -> str:
-    """The name without its folder, which is named after the compiler's version."""
+    """The name without folders: libneuronxla's folder is named after the version of the compiler."""
     return name.rpartition("/")[2]
 
 

@@ -1,5 +1,5 @@
-"""One attempt of a job on one node: Python 3.8 or later, standard library and `trn_node` only.
+"""One attempt of a job on one node: Python 3.9 or later, standard library and the node's other packages only.
 
-`python3 -m trn_job LAUNCH_FILE` runs it. The launch file has its rank and the addresses of the others, so it does not
-depend on what started it: the watch of a plain cluster, Slurm or AWS Batch.
+On a plain cluster, the watch starts `python3 -m trn_job LAUNCH_FILE`; on a node of Slurm, trn_slurm runs the attempt.
+The attempt depends on neither, because the launch has the node's rank and the addresses of all nodes.
 """

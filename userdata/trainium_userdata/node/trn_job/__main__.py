@@ -15,7 +15,7 @@ from .periodic_thread import PeriodicThread
 from .store import Store
 
 RETRIES = 3
-"""Retries of each request to S3: seven seconds. Callers repeat important requests later."""
+"""Retries of each request to S3, which take seven seconds. Callers repeat important requests later."""
 WATCHDOG_SHARE = 4
 """Messages per watchdog interval. systemd's manual recommends two (sd_watchdog_enabled)."""
 
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
         (path,) = arguments
         found = launch.read(path)
     except (OSError, ValueError, LookupError, TypeError) as error:
-        print(f"trn_job: no launch file: {error}", file=sys.stderr)
+        print(f"trn_job: no valid launch file: {error}", file=sys.stderr)
         return 2
     start_watchdog()
     return Attempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
@@ -34,8 +34,8 @@ def main(arguments: list[str]) -> int:
 def start_watchdog() -> None:
     """Notify systemd that this process is running, until it ends. Does nothing without a watchdog.
 
-    It ends the unit of a frozen program. Other nodes do not notice one, because the kernel still accepts connections
-    for it.
+    The watchdog ends the unit of a frozen program. Other nodes do not notice that a program is frozen, because the
+    kernel still accepts its connections.
     """
     address, microseconds = os.environ.get("NOTIFY_SOCKET"), os.environ.get("WATCHDOG_USEC")
     if address and microseconds:

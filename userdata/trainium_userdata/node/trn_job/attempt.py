@@ -36,9 +36,11 @@ class _AttemptEndedError(Exception):
 
 
 class Attempt:
-    """`run` runs the attempt.
+    """One attempt on this node.
 
-    secret_of: returns a secret's value by ARN; raises OSError. why_ended: why a scheduler ends it (result, reason).
+    Args:
+        secret_of: Returns the value of a secret by its ARN, or raises OSError.
+        why_ended: Returns result and reason of the end, if a scheduler sends SIGTERM.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class Attempt:
         self._started = time.monotonic()
 
     def run(self) -> int:
-        """The exit code of the program: 0 if the attempt succeeded."""
+        """Run the attempt. Returns the exit code of the program: 0 if the attempt succeeded."""
         launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
@@ -100,7 +102,7 @@ class Attempt:
         return 0 if self._end.content["result"] == "succeeded" else 1
 
     def beside(self) -> list[PeriodicThread]:
-        """The tasks of the attempt except checkpoints, not started yet."""
+        """The periodic tasks except checkpoints and the compile cache, not started yet."""
         timing = self._launch.timing
         seconds = timing.log_others if self._launch.rank else timing.log
         threads = [
@@ -176,7 +178,7 @@ class Attempt:
             self._phases[name] = self._phases.get(name, 0) + time.monotonic() - start
 
     def _prepare(self) -> None:
-        """Prepare source, checkpoint and setup. Raises _AttemptEndedError if the attempt ends in the meantime."""
+        """Prepare all that the command uses. Raises _AttemptEndedError if the attempt ends in the meantime."""
         launch, place = self._launch, self._launch.place
         for name in ("checkpoints", "outputs"):
             (place / name).mkdir()
@@ -281,8 +283,7 @@ class Attempt:
             self._final_state = "failed"
             self._declare_failure(self._finder.failure(self._exit_code))
         else:
-            # Before the success is reported: when all nodes have succeeded the job ends, and the cluster may be
-            # deleted.
+            # First, because once all nodes have reported success, the job ends and the cluster may be deleted.
             self._store_results(self._end.over.is_set)
             if not self._declare_lost_results():
                 self._state = self._final_state = "succeeded"
@@ -328,14 +329,14 @@ class Attempt:
             self._end.over.wait(timing.poll if self._launch.rank else timing.others)
 
     def _is_interrupted(self) -> bool:
-        """Whether the command ended because a node will end."""
+        """Whether the command ended because a node will be interrupted."""
         with contextlib.suppress(OSError):
             self._notices.poll()
         if not self._notices.announced:
             return False
         if self._exit_code in (0, -signal.SIGTERM):
             return True
-        return self._finder.failure(self._exit_code or 0).may_be_anothers
+        return self._finder.failure(self._exit_code or 0).may_be_a_consequence
 
     def _declare_interruption(self) -> None:
         announced = self._notices.announced or {}
@@ -356,7 +357,7 @@ class Attempt:
             # An apparent error of the script may be caused by the loss of another node.
             if len(launch.nodes) > 1 and not self._end.over.is_set():
                 self._test_neighbours()
-        if failure.may_be_anothers and len(launch.nodes) > 1:
+        if failure.may_be_a_consequence and len(launch.nodes) > 1:
             self._end.over.wait(launch.timing.give_way)
         where = launch.name if failure.rank is None else f"rank {failure.rank} on {launch.name}"
         self._end.declare(
@@ -376,7 +377,7 @@ class Attempt:
             if command.exit_code is None:
                 if result == "hung":
                     stacks.print_stacks(self.log.say, lambda: command.exit_code is not None, launch.timing.stacks)
-                self._state = "ended"
+                self._state = "ending"
             command.end(launch.timing.grace)
             self._results.end_running()
         if self._end.content["node"] == launch.rank and result == "failed":
@@ -385,7 +386,7 @@ class Attempt:
             thread.stop()
         if self._final_state not in ("succeeded", RESULTS_LOST):
             self._store_results(lambda: False)
-            # The part of a lost node never comes; those of the others come soon.
+            # A lost node stores no part; the others store theirs soon.
             seconds = launch.timing.peers if result == "node-lost" else launch.timing.parts
             self._results.checkpoints.await_parts(seconds, lambda: self._terminated)
         self._state = self._final_state

@@ -26,10 +26,10 @@ READERS = 8
 CLOCK_MARGIN_SECONDS = 2
 """The maximum difference between the clocks of two nodes."""
 MAX_PARTS_REPORTED = 100
-"""The number of parts in a node's record, the last ones."""
+"""Maximum number of parts in a node's record, which has the last ones."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
-"""States of a node that no longer stores anything."""
+"""Last states of nodes, which no longer store anything."""
 
 Signature = tuple[tuple[str, int, int], ...]
 
@@ -39,11 +39,18 @@ class CheckpointError(Exception):
 
 
 class Checkpoints:
-    """Stores complete checkpoints from the job's checkpoint folder. say: writes a line to the log."""
+    """Stores complete checkpoints from the job's checkpoint folder.
+
+    Args:
+        launch: The launch.
+        store: The folder of all jobs in S3.
+        folder: The checkpoint folder on this node.
+        say: Writes a line to the log.
+    """
 
     def __init__(self, launch: Launch, store: Store, folder: Path, say: Callable[[str], None]) -> None:
         self._launch, self._store, self._folder, self._say = launch, store, folder, say
-        self._kept = store.at(launch.checkpoints_url)
+        self._checkpoint_store = store.at(launch.checkpoints_url)
         self._known: dict[str, Signature] = {}
         self._parts: dict[str, str] = {}
         self._pending: dict[str, float] = {}
@@ -76,7 +83,7 @@ class Checkpoints:
 
     @property
     def seconds(self) -> float:
-        """Until the next look: shorter while waiting for reports of other nodes."""
+        """Seconds until the next `upload`: fewer while this node waits for reports of other nodes."""
         every = self._launch.spec.checkpoint_seconds
         return min(every, self._launch.timing.report) if self._pending else every
 
@@ -121,19 +128,24 @@ class Checkpoints:
                 digest = sha256_of(self._folder / relative)
                 stored[relative] = {"size": size, "sha256": digest}
                 key = launch.job_keys.checkpoint_file(name, part, relative)
-                self._kept.upload(key, self._folder / relative, digest)
+                self._checkpoint_store.upload(key, self._folder / relative, digest)
         except FileNotFoundError:
             # The script has deleted it.
             return
         if signature(path) != before:
             return
-        self._kept.write(launch.job_keys.checkpoint_part(name, part), {"files": stored})
+        self._checkpoint_store.write(launch.job_keys.checkpoint_part(name, part), {"files": stored})
         self._known[name], self._parts[name] = before, part
         if not launch.rank:
             self._pending[name] = time.time()
 
     def _complete(self, reports: Mapping[int, Mapping[str, Any]], *, final: bool) -> None:
-        """reports: of the other nodes. final: whether no more parts follow."""
+        """Write the manifests of pending checkpoints whose parts are complete.
+
+        Args:
+            reports: The checkpoint reports of the other nodes, by rank.
+            final: Whether no more parts follow.
+        """
         launch = self._launch
         owners: dict[str, dict[int, str]] = {name: {0: self._parts[name]} for name in self._pending}
         for rank, record in reports.items():
@@ -164,7 +176,7 @@ class Checkpoints:
                     "nodes": len(launch.nodes),
                     "parts": [parts[rank] for rank in sorted(parts)],
                 }
-                self._kept.write(launch.job_keys.checkpoint(name), manifest)
+                self._checkpoint_store.write(launch.job_keys.checkpoint(name), manifest)
             if is_whole or final:
                 self._pending.pop(name, None)
 
@@ -178,9 +190,7 @@ class Checkpoints:
 
 
 def _saves_nothing(report: Mapping[str, Any], since: float) -> bool:
-    """Whether a node had no checkpoint in its folder, by a look after that time or by its last one. False if
-    unknown.
-    """
+    """Whether a node saves no checkpoints, by a report after the given time or by its last report. False if unknown."""
     return report.get("holds") is False and (report["is_over"] or report.get("looked", 0) >= since)
 
 
@@ -189,7 +199,7 @@ def _of_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def signature(path: Path) -> Signature:
-    """Names (including its own), sizes and times of its files; empty if it no longer exists."""
+    """Names (below the parent of the path), sizes and times of the files at a path; empty if it no longer exists."""
     try:
         found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
         stats = [(str(file.relative_to(path.parent)), file.stat()) for file in found if not file.is_symlink()]
@@ -199,11 +209,16 @@ def signature(path: Path) -> Signature:
 
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
-    """Download the checkpoint of the launch to a folder, as its script saved it.
+    """Download the checkpoint of the launch to a folder, as the script saved it.
 
     If several nodes have saved a file with the same name, a node gets its own, or that of the lowest rank.
 
-    Raises CheckpointError, and OSError without S3.
+    Returns:
+        The path of the checkpoint in the folder.
+
+    Raises:
+        CheckpointError: The checkpoint is incomplete, was changed, or does not suit the job.
+        OSError: S3 does not answer or refuses, or the disk fails.
     """
     job, name, store = launch.resume_job or "", launch.resume_from or "", store.at(launch.checkpoints_url)
     keys, what = job_keys(job, ""), f"checkpoint {name} of job {job}"

@@ -27,12 +27,18 @@ CLOSE_SECONDS = 5
 
 
 class Command:
-    """Starts at once, in a new process group.
+    """A command, which starts at once in a new process group.
 
-    secrets: variables that must not be written to a file. The profile may change them; other variables are set after
-    it. venv: the virtual environment that is active in the profile. hidden: texts to mask in a line that is split
-    because it is longer than LONGEST_LINE. sink: called in a thread with the rank at the start of a line, and the rest
-    of the line. alive: called for output that is a sign of life, including incomplete lines.
+    Args:
+        text: Lines of bash.
+        script: File to write the lines to.
+        folder: Working directory.
+        variables: Variables to set after the profile.
+        secrets: Variables that must not be written to a file. They are set before the profile, which may change them.
+        venv: Virtual environment that is active in the profile.
+        hidden: Texts to mask in a line that is split because it is longer than LONGEST_LINE.
+        sink: Called in a thread with the rank at the start of a line, and the rest of the line.
+        alive: Called for output that is a sign of life, including incomplete lines.
     """
 
     def __init__(
@@ -67,20 +73,20 @@ class Command:
 
     @property
     def exit_code(self) -> int | None:
-        """Negative: the signal that ended it. None while it is running."""
+        """The exit code; negative if a signal ended the command. None while it is running."""
         code = self._process.poll()
         # bash reports the signal that ended a program this way.
         return 128 - code if code is not None and 128 < code <= 128 + signal.SIGRTMAX else code
 
     def wait(self, until: threading.Event, seconds: float = 0.2) -> None:
-        """Wait until it has ended, the event is set, or the time is over."""
+        """Wait until the command has ended, the event is set, or the time is over."""
         end = time.monotonic() + seconds
         while self.exit_code is None and not until.is_set() and time.monotonic() < end:
             until.wait(0.05)
 
     def end(self, grace: float) -> None:
-        """Send SIGTERM to its group, after the grace time SIGKILL to remaining processes; then read the remaining
-        output."""
+        """Send SIGTERM to the process group, and SIGKILL to processes that remain after the grace time. Then read the
+        remaining output."""
         if self.exit_code is None:
             self._signal(signal.SIGTERM)
             deadline = time.monotonic() + grace
@@ -108,7 +114,7 @@ class Command:
             for line in lines:
                 self._pass_on(line, is_whole=True)
             for text in self._hidden if len(left) > longest else ():
-                # A part of it in each half of the line would not be masked.
+                # Before the line is split: a text that is split with it would not be masked.
                 left = left.replace(text, HIDDEN.encode())
             while len(left) > longest:
                 self._pass_on(left[:LONGEST_LINE], is_whole=False)
@@ -117,7 +123,12 @@ class Command:
             self._pass_on(left, is_whole=True)
 
     def _pass_on(self, line: bytes, *, is_whole: bool) -> None:
-        """is_whole: whether the line ends with this part. All parts have the rank at the start of the line."""
+        """Pass a part of a line to the sink, with the rank at the start of the line.
+
+        Args:
+            line: The part.
+            is_whole: Whether the line ends with this part.
+        """
         text = line.decode(errors="replace")
         rank = self._rank_of_rest
         if not self._is_rest:
@@ -129,8 +140,8 @@ class Command:
 def split_rank(line: str) -> tuple[int | None, str]:
     """The rank at the start of a line of torchrun, and the rest.
 
-    torchrun writes it before each write. Compilers write dots without line ends: `[rank 0] .[rank 0] Traceback`. Python
-    without a buffer writes the end of a line separately: `[rank 0] TRN step=1[rank 0] `.
+    torchrun prefixes each write with the rank. Compilers write dots without line ends: `[rank 0] .[rank 0] Traceback`.
+    Python without a buffer writes the end of a line separately: `[rank 0] TRN step=1[rank 0] `.
     """
     found = RANK.match(DOTS.sub("", line))
     return (int(found[1]), found[2]) if found else (None, line)
@@ -154,7 +165,17 @@ def login_shell() -> dict[str, str]:
 def variables(
     *, spec_environment: Mapping[str, str], job: str, attempt: int, nodes: int, rank: int, head: str, place: Path
 ) -> dict[str, str]:
-    """The environment variables of a job in addition to the profile's. place: the folder of the attempt."""
+    """The environment variables of a job in addition to the profile's.
+
+    Args:
+        spec_environment: The job's own variables, which take precedence.
+        job: Job ID.
+        attempt: Number of the attempt.
+        nodes: Number of nodes.
+        rank: Rank of this node.
+        head: Address of node 0.
+        place: The folder of the attempt.
+    """
     return {
         "TRN_JOB": job,
         "TRN_ATTEMPT": str(attempt),

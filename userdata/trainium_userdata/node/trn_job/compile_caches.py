@@ -34,7 +34,7 @@ LEAST_FREE = 0.2
 
 
 class CompileCaches:
-    """Problems do not fail the job: without S3, or without a known compiler version, it continues with a warning."""
+    """Without S3, or without a known version of the compiler, the job continues with a warning."""
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
@@ -55,9 +55,15 @@ class CompileCaches:
     def prepare(
         self, environment: Mapping[str, str], venv: str | None, is_cancelled: Callable[[], bool]
     ) -> dict[str, str]:
-        """Fill the caches, except one that the environment sets. Returns the variables that make the stacks use them.
+        """Fill the caches, except those whose folder the environment sets.
 
-        venv: the environment of the command, whose packages come before those of the image's.
+        Args:
+            environment: Variables of the command.
+            venv: Virtual environment of the command. Its packages take precedence over those of the image.
+            is_cancelled: Whether to stop downloading.
+
+        Returns:
+            The variables that make the stacks use the caches.
         """
         variables: dict[str, str] = {}
         if not self._settings:
@@ -73,7 +79,7 @@ class CompileCaches:
             except ValueError as error:
                 self._warn(f"no compile cache for {stack}: {error}")
         if "xla" in places and OWN_CACHE.search(environment.get(FLAGS_VARIABLE, "")):
-            self._warn(f"no compile cache for xla: {FLAGS_VARIABLE} names another with --cache_dir, or none at all")
+            self._warn(f"no compile cache for xla: {FLAGS_VARIABLE} contains --cache_dir or --no_cache")
             del places["xla"]
         self._make_room(places.values())
         for stack, place in places.items():
@@ -84,8 +90,10 @@ class CompileCaches:
         return variables
 
     def store(self, *, settled: bool = False) -> None:
-        """Store new entries, unless the cache is read-only. settled: the processes that wrote them have ended
-        normally.
+        """Store new entries and renew old ones, unless the cache is read-only.
+
+        Args:
+            settled: Whether the processes that wrote the entries have ended normally.
         """
         if self._settings.get("read_only"):
             return
@@ -150,7 +158,13 @@ class CompileCaches:
 def make_room(folder: Path, used: Collection[Path]) -> list[str]:
     """Record which places in a folder are used, and delete others while the disk lacks room, the longest unused first.
 
-    Returns their paths. Their entries that never reached S3 are deleted too. Raises OSError.
+    Entries that never reached S3 are deleted with their place.
+
+    Returns:
+        The paths of the deleted places.
+
+    Raises:
+        OSError: A folder cannot be created, read or deleted.
     """
     for place in used:
         place.mkdir(parents=True, exist_ok=True)
@@ -177,6 +191,6 @@ def _version(venvs: Iterable[Path], package: str) -> str:
 
 
 def _stacks(stack: str, venvs: Sequence[Path]) -> list[str]:
-    """JAX compiles with libneuronxla, and has another cache on top of it."""
+    """The stacks whose caches a job uses. JAX compiles with libneuronxla, and has another cache on top of it."""
     stacks = ["xla", "jax"] if stack == "jax" else [stack]
     return [*stacks, "vllm"] if _version(venvs, "vllm") or _version(venvs, "vllm_neuron") else stacks

@@ -17,7 +17,12 @@ RETRY_SECONDS = 2
 
 
 class End:
-    """over: set when the attempt has ended on any node; `content` then has its result."""
+    """The end of one attempt.
+
+    Attributes:
+        over: Set when the attempt has ended on any node.
+        content: The end of the attempt, once `over` is set.
+    """
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
@@ -26,7 +31,7 @@ class End:
         self.content: dict[str, Any] = {}
 
     def poll(self) -> None:
-        """Raises OSError if S3 does not answer."""
+        """Read the end, unless it is known. Raises OSError if S3 does not answer."""
         found = None if self.over.is_set() else self._store.read(self._key)
         if found is not None:
             self._set(found)

@@ -31,12 +31,19 @@ CONSEQUENCE = re.compile(
     r"|NRT_TIMEOUT|status_code=5\b|status_code=1200|HW_ERR_COLLECTIVES|hang in collectives|Timeout waiting for RX",
     re.IGNORECASE,
 )
-"""Errors of a process that lost its connections: if another node has failed, that is the cause. Of Neuron's runtime:
-AWS Neuron documentation, neuron-runtime/nrt-troubleshoot.rst."""
+"""Errors of a process that lost its connections: if another node has failed, that is the cause. Source of the errors of
+Neuron's runtime: AWS Neuron documentation, neuron-runtime/nrt-troubleshoot.rst."""
 
 
 class Failure(NamedTuple):
-    """rank: within the whole job; None if the output has none. sentence: the problem, without its location."""
+    """Why a command failed.
+
+    Attributes:
+        rank: Rank of the process within the whole job; None if the output has none.
+        exit_code: Exit code of the process, or of the command.
+        sentence: The problem, without its location.
+        traceback: The traceback, and those that are chained to it; None if the output has none.
+    """
 
     rank: int | None
     exit_code: int
@@ -44,12 +51,13 @@ class Failure(NamedTuple):
     traceback: str | None
 
     @property
-    def may_be_anothers(self) -> bool:
+    def may_be_a_consequence(self) -> bool:
+        """Whether the failure of another node may be the cause."""
         return self.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM) or bool(CONSEQUENCE.search(self.sentence))
 
 
 class Finder:
-    """Reads every line of the output."""
+    """Finds the failure in the output. Call `feed` for every line."""
 
     def __init__(self) -> None:
         self._open: dict[int | None, list[str]] = {}
@@ -99,7 +107,7 @@ class Finder:
                     self._root[name] = int(found[1])
 
     def failure(self, exit_code: int) -> Failure:
-        """exit_code: of the whole command."""
+        """The failure of the command with this exit code."""
         rank, code = self._root.get("rank"), exit_code
         lines: list[str] | None = None
         if rank is not None:
@@ -107,7 +115,7 @@ class Finder:
             if code > 0 and rank in self._last:
                 lines = self._last[rank][1]
         elif self._last:
-            # The last one of each rank, which ended it: it may have caught earlier ones.
+            # A rank may have caught earlier tracebacks, so only its last one counts. Of these, the first is the cause.
             rank, (_, lines) = min(self._last.items(), key=lambda item: item[1][0])
         if lines:
             return Failure(rank, code, lines[-1], "\n".join(lines))

@@ -17,10 +17,16 @@ class InputError(Exception):
 
 
 def download(inputs: Mapping[str, str], store: Store, folder: Path) -> None:
-    """Download each input to a path with its name. A URL that ends with / is a folder with its content; any other is a
-    file.
+    """Download each input to a path with its name.
 
-    Raises InputError, and OSError for errors of S3 or the disk.
+    Args:
+        inputs: S3 URLs by name. A URL that ends with / is that of a folder; any other is that of a file.
+        store: Any folder in S3.
+        folder: The folder of the inputs, which is created.
+
+    Raises:
+        InputError: An input does not exist, is deleted in the meantime, or has a path outside its folder.
+        OSError: S3 does not answer or refuses, or the disk fails.
     """
     folder.mkdir()
     for name, url in inputs.items():

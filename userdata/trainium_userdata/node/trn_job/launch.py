@@ -11,14 +11,22 @@ from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
 
 
 class Timing(NamedTuple):
-    """Seconds. `poll`: between reads of objects from other nodes. `others`: on node 0 after its command has succeeded,
-    between reads of whether theirs have. `grace`: from SIGTERM to SIGKILL.
+    """Times in seconds.
 
-    `peers`, `peers_again`: between tests of the neighbours, and after a failed one. `log`: between parts of the log of
-    node 0; `log_others` of the other nodes; `report` between progress records. `give_way`: how long a failure that
-    another node may have caused waits for that node's report. `stacks`: time for hanging processes to print their
-    stacks. `results`: how long checkpoints and outputs wait for S3 at the end; `refused`: if S3 refuses them. `parts`:
-    how long node 0 then waits for the other nodes' parts of checkpoints.
+    Attributes:
+        poll: Between reads of objects from other nodes.
+        others: On node 0, between reads of the other nodes' records after its own command has ended.
+        grace: From SIGTERM to SIGKILL.
+        peers: Between tests of the neighbours.
+        peers_again: Between a failed test of the neighbours and the next test.
+        log: Between parts of the log of node 0.
+        log_others: Between parts of the logs of other nodes.
+        report: Between progress records.
+        give_way: How long a failure that another node may have caused waits for that node's report.
+        stacks: Time for hanging processes to print their stacks.
+        results: How long a node tries to store checkpoints and outputs at the end.
+        refused: The same if S3 refuses all that is left.
+        parts: How long node 0 then waits for the other nodes' parts of checkpoints.
     """
 
     poll: float = 2.5
@@ -37,13 +45,24 @@ class Timing(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """url: S3 URL of the folder of all jobs. folder: an empty folder of the job's user.
+    """A node's part of an attempt.
 
-    spec: the submitted job. rank: this node's among `nodes`, which have `instance_id` and `address`. resume_from: a
-    checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: the file with the notice of
-    this node's end, if any; it counts within notice_seconds before the end. compile_cache: its `url`, its `folder` on
-    this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None without one. venv: the environment of the
-    job's software stack, or the node's own; None without one.
+    Attributes:
+        url: S3 URL of the folder of all jobs.
+        spec: The submitted job.
+        attempt: Number of the attempt.
+        rank: Rank of this node.
+        nodes: The `instance_id` and `address` of each node, in the order of ranks.
+        folder: An empty folder of the job's user.
+        resume_from: Name of the checkpoint to continue from, if any.
+        resume_job: Job that saved the checkpoint.
+        seconds_left: Remaining seconds of the job's time limit; None without one.
+        notice_file: File that has the notice of this node's end, if there is one.
+        notice_seconds: How long before the end of this node the notice applies.
+        compile_cache: `url`, `folder` on this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None
+            without a compile cache.
+        venv: Virtual environment of the job's stack, or of the node; None without one.
+        timing: Times in seconds.
     """
 
     url: str
@@ -85,7 +104,7 @@ class Launch(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """S3 URLs by name. Uploads are given by their path among the job's files."""
+        """S3 URLs by name, also of uploads."""
         folder = f"{self.url.rpartition('/')[0]}/{self.job_keys.inputs}"
         return {
             name: url if "://" in url else f"{folder}/{url.partition('/')[2]}" for name, url in self.spec.inputs.items()
@@ -93,17 +112,17 @@ class Launch(NamedTuple):
 
     @property
     def job_keys(self) -> JobKeys:
-        """Of the job, below `url`."""
+        """Keys of the job, below `url`."""
         return job_keys(self.job, "")
 
     @property
     def keys(self) -> AttemptKeys:
-        """Of this attempt, below `url`."""
+        """Keys of this attempt, below `url`."""
         return self.job_keys.attempt(self.attempt)
 
 
 def read(path: str) -> Launch:
-    """Raises OSError, ValueError, LookupError or TypeError if it is not a launch file."""
+    """Read a launch file. Raises OSError, ValueError, LookupError or TypeError if it is invalid."""
     raw: dict[str, Any] = json.loads(Path(path).read_text())
     timing, spec = Timing(**raw.pop("timing", {})), Job.from_record(raw.pop("spec"))
     return Launch(**raw, spec=spec, timing=timing)

@@ -10,11 +10,15 @@ from trainium_wire.logs import logger_of
 _LOGGER = logger_of("trn_job")
 PART_BYTES = 1024 * 1024
 MAX_BYTES = 64 * 1024 * 1024
-"""Lines kept while S3 fails; later ones are counted and dropped."""
+"""Maximum size of the lines that wait for S3. Later lines are counted and dropped."""
 
 
 class Log:
-    """send: stores the part with a number. If it raises OSError, it is called again later."""
+    """The log of a node.
+
+    Args:
+        send: Stores the part with the given number. After an error, the next `send` stores the lines again.
+    """
 
     def __init__(self, send: Callable[[int, bytes], None]) -> None:
         self._send = send
@@ -41,7 +45,7 @@ class Log:
         self.add(None, f"[trn] {text}")
 
     def send(self) -> None:
-        """Send all lines."""
+        """Store all lines. Raises OSError."""
         with self._sending:
             while True:
                 with self._lock:

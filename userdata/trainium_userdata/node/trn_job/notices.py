@@ -1,4 +1,4 @@
-"""Notices about the end of this node, or of another node of the job."""
+"""Notices that this node, or another node of the job, will be interrupted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from .store import Store
 
 
 class Notices:
-    """`announced`: the notice that a node of the job will end soon, or None."""
+    """The notices to the nodes of one attempt.
+
+    Attributes:
+        announced: The notice that a node of the job will be interrupted soon, or None.
+    """
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
@@ -26,7 +30,8 @@ class Notices:
     def poll(self) -> None:
         """Publish a notice to this node to the others; for a notice to another node, signal the processes here.
 
-        The writer of the file here has already signalled this node's processes. Raises OSError without S3.
+        The watch, which writes the notice file, has already signalled this node's processes. Raises OSError if S3 does
+        not answer.
         """
         own = self._own()
         if own:

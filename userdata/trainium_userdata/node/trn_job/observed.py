@@ -57,7 +57,7 @@ class Observed:
         return [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
 
     def as_record(self) -> dict[str, Any]:
-        """The highest counters of any process; `processes`: the number of processes with counters."""
+        """The highest counters of any process, the number of processes with counters, and what the output shows."""
         if not self._launch.spec.observe:
             return {}
         counts = [*filter(None, map(_read, sorted((self._folder / "counted").glob("*.json"))))]
@@ -80,7 +80,7 @@ class Observed:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Empty for an incomplete file."""
+    """The counters of a process; empty for an incomplete file."""
     try:
         found: dict[str, Any] = json.loads(file.read_text())
     except (OSError, ValueError):

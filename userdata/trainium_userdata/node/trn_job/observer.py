@@ -1,4 +1,4 @@
-"""The `sitecustomize` of every Python process of a job with `observe` or `profile`.
+"""The `sitecustomize` of every Python process of a job with `observe`, or with `profile` and ranks.
 
 A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when it ends. Others,
 and those whose frameworks lack these functions, write nothing. The Neuron runtime of a rank in TRN_PROFILE_RANKS writes
@@ -69,7 +69,7 @@ def write() -> None:
 
 
 def profile_variables(folder: str, *, device: bool) -> dict[str, str]:
-    """Variables of the Neuron runtime. A device profile by session works on both stacks, and for vLLM."""
+    """Variables that make the Neuron runtime write a profile. "session" works on both stacks, and for vLLM."""
     return {
         "NEURON_RT_INSPECT_ENABLE": "1",
         "NEURON_RT_INSPECT_SYSTEM_PROFILE": "1",
@@ -79,6 +79,7 @@ def profile_variables(folder: str, *, device: bool) -> dict[str, str]:
 
 
 def profile() -> None:
+    """Set the variables if this process has a rank to profile."""
     rank = os.environ.get("RANK")
     if rank and rank in os.environ.get("TRN_PROFILE_RANKS", "").split(","):
         device = "TRN_PROFILE_DEVICE" in os.environ

@@ -16,9 +16,7 @@ _NAMED = 3
 
 
 class Listener:
-    """A port that shows other nodes that this process is running: after a reboot the node answers, but this port is
-    closed.
-    """
+    """A port that shows other nodes that this process is running: after a reboot, the node no longer listens on it."""
 
     def __init__(self, address: str) -> None:
         self._socket = socket.create_server((address, 0), backlog=128)
@@ -48,7 +46,7 @@ class Neighbours:
         return any(self._misses.values())
 
     def test(self) -> str | None:
-        """A sentence on the neighbours that did not answer twice in a row."""
+        """A sentence on the neighbours that did not answer twice in a row; None without such neighbours."""
         lost: list[str] = []
         for rank in self._ranks:
             node = self._launch.nodes[rank]
@@ -70,7 +68,7 @@ class Neighbours:
         return " and ".join(lost) or None
 
     def _port(self, rank: int) -> dict[int, int]:
-        """Empty before the first record of the node."""
+        """The port of the node's listener by its rank; empty before the first record of the node."""
         try:
             record = self._store.read(self._launch.keys.node(rank))
         except OSError:
@@ -79,25 +77,25 @@ class Neighbours:
 
 
 def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
-    """Whether a node has reported that its part has ended; False if S3 does not answer."""
+    """Whether a node has reported that its part has succeeded; False if S3 does not answer."""
     return _record(launch, store, rank).get("state") == "succeeded"
 
 
 def already_ended(launch: Launch, store: Store) -> str:
-    """A clause that names the nodes whose part has ended without an error, for which the others may be waiting; or
-    empty.
+    """A clause that names the nodes whose part has ended without an error; empty without any. The others may wait for
+    these.
     """
     ended = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
     return f"; ended already, without an error: node {', '.join(ended[:_NAMED])}" if ended else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:
-    """Whether the last record of another node than 0 reports a running compiler, for which all others wait."""
+    """Whether the last record of a node other than 0 reports a running compiler. All nodes wait for it."""
     return any(_record(launch, store, rank).get("compiles") for rank in range(1, len(launch.nodes)))
 
 
 def _record(launch: Launch, store: Store, rank: int) -> dict[str, Any]:
-    """Empty if S3 does not answer, or if there is none."""
+    """The record of a node; empty if there is none, or S3 does not answer."""
     try:
         return store.read(launch.keys.node(rank)) or {}
     except OSError:

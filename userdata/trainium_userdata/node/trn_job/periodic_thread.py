@@ -11,7 +11,7 @@ _LOGGER = logger_of("trn_job")
 
 
 class PeriodicThread(threading.Thread):
-    """Calls `work` at once, then at an interval or after `soon`, until `stop`.
+    """Calls `work` at once, then after each interval or call of `soon`, until `stop`.
 
     Prints its errors, repeated ones only once.
     """

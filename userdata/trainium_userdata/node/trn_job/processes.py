@@ -21,11 +21,12 @@ COMPILERS = ("neuronx-cc", "neuron-cc", "walrus_driver", "hlo2penguin", "hlo-opt
 
 
 def adopt_orphans() -> None:
+    """Make this process the parent of its orphaned descendants."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants() -> list[int]:
-    """The running processes, in no order."""
+    """The descendants that are running, in no particular order."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -63,7 +64,7 @@ def compiles() -> bool:
 
 
 def kill_all() -> None:
-    """End all processes, including those started in the meantime, except those that the kernel cannot kill."""
+    """Kill all processes, including those started in the meantime. Gives up after KILL_SECONDS."""
     end = time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         left = descendants()

@@ -27,7 +27,7 @@ class Progress:
         self._tokens = 0.0
         self._rates: dict[str, Any] = {}
         self.first: float | None = None
-        """When the first line came, by the clock."""
+        """When the first progress line was read, by the clock."""
 
     def feed(self, rank: int | None, line: str) -> None:
         found = PROGRESS.search(line)
@@ -54,7 +54,7 @@ class Progress:
         self._rates["last_at"] = now_text()
 
     def as_record(self) -> dict[str, Any]:
-        """steps_per_second and tokens_per_second from two steps on; loss and other values as last printed."""
+        """The values that were printed last. After two steps also steps_per_second and tokens_per_second."""
         rates: dict[str, float] = {}
         if len(self._steps) > 1:
             (first_at, first_step, first_tokens), (last_at, last_step, last_tokens) = self._steps[0], self._steps[-1]
@@ -74,7 +74,12 @@ Cause` is the reason. Source: PyTorch's and PyTorch/XLA's guides on troubleshoot
 
 
 class Compiling:
-    """Reads every line of the output. reasons: why graphs were compiled; errors: lines by the compiler's code."""
+    """The compilations in the output. Call `feed` for every line.
+
+    Attributes:
+        reasons: Number of compilations by reason.
+        errors: Number of lines by the compiler's error code.
+    """
 
     def __init__(self) -> None:
         self._counts: collections.Counter[str] = collections.Counter()

@@ -17,7 +17,8 @@ from .store import Store
 FINAL_ATTEMPTS = 3
 PAUSE_SECONDS = 1
 MAX_FAILED_REQUESTS = 3
-"""Limit of failed requests in one upload of outputs: each takes seconds. The next upload starts with other files."""
+"""Limit of failed requests in one upload of outputs, because each takes seconds. The next upload starts with the other
+files."""
 
 
 class Results:
@@ -87,7 +88,11 @@ class Outputs:
         self._failed: dict[Path, OSError] = {}
 
     def upload(self) -> None:
-        """Store new files. Up to MAX_FAILED_REQUESTS failures do not prevent the others. Raises OSError."""
+        """Store new files. After MAX_FAILED_REQUESTS, the other files are left to the next call.
+
+        Raises:
+            OSError: Not every file is stored.
+        """
         part = f"node-{self._launch.rank}/" if self._launch.rank else ""
         files = [file for file in sorted(self._folder.rglob("*")) if file.is_file() and not file.is_symlink()]
         failed_requests = 0
@@ -103,7 +108,7 @@ class Outputs:
                 failed_requests += not error.errno
         left = [file for file in files if file not in self._stored]
         if left:
-            # S3 may answer later, and then accept the failed ones too.
+            # An error that is not a refusal comes first, because the next call may then succeed.
             example = min(self._failed.values(), key=is_refusal)
             raise example if len(left) == 1 else SomeLeftError(len(left), example)
 
@@ -121,7 +126,7 @@ class SomeLeftError(OSError):
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether retries rarely help: S3 has refused a request, or a file cannot be read."""
+    """Whether retries are unlikely to help: S3 has refused a request, or a file cannot be read."""
     if isinstance(error, SomeLeftError):
         return is_refusal(error.example)
     return (

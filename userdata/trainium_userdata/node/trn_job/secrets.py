@@ -10,9 +10,15 @@ SHORTEST = 4
 
 
 class Secrets:
-    """After `fetch`, `environment` has the values by variable name, `hidden` the texts to mask.
+    """The secrets of a job.
 
-    value_of: returns the value for an ARN, or raises OSError with the reason.
+    Args:
+        arns: ARNs by variable name.
+        value_of: Returns the value for an ARN, or raises OSError with the reason.
+
+    Attributes:
+        environment: After `fetch`, the values by variable name.
+        hidden: After `fetch`, the texts to mask.
     """
 
     def __init__(self, arns: Mapping[str, str], value_of: Callable[[str], str]) -> None:
@@ -21,7 +27,7 @@ class Secrets:
         self.environment: dict[str, str] = {}
 
     def fetch(self) -> None:
-        """Raises OSError with the name of the variable."""
+        """Read the values. Raises OSError with the name of the variable."""
         for name, arn in self._arns.items():
             try:
                 value = self._value_of(arn)

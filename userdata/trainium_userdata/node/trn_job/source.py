@@ -13,7 +13,7 @@ class SourceError(Exception):
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Raises SourceError, and OSError for errors of the disk."""
+    """Unpack an archive into a new folder. Raises SourceError if it is invalid, and OSError for errors of the disk."""
     folder.mkdir()
     links: list[tuple[Path, str]] = []
     try:
@@ -50,7 +50,7 @@ def unpack(archive: Path, folder: Path) -> None:
             raise SourceError(f"the packed source holds {name}, which is below a link")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
-    # Through another link, a target that reads as inside may lie outside.
+    # A target whose path is inside the folder may be outside it through another link.
     real = os.path.realpath(folder)
     for path, target in links:
         if not os.path.realpath(path).startswith(f"{real}{os.sep}"):

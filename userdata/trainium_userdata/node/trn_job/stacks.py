@@ -14,18 +14,23 @@ from . import processes
 from .command import login_shell
 
 PY_SPY_SECONDS = 10
-"""Time limit for all processes of the node. Without --nonblocking it would wait for a stopped process."""
+"""Time limit of py-spy, which runs for all processes in parallel. Without --nonblocking, it would wait for a stopped
+process."""
 
 
 def print_stacks(say: Callable[[str], None], has_ended: Callable[[], bool], seconds: float) -> None:
-    """Pass py-spy's stacks to `say`; without these, faulthandler prints them on SIGABRT, which ends the process.
+    """Print the stack of each computing process with py-spy. If py-spy fails, faulthandler prints the stack on SIGABRT,
+    which ends the process.
 
-    has_ended: whether the command has ended. seconds: time limit of faulthandler.
+    Args:
+        say: Writes a line to the log.
+        has_ended: Whether the command has ended.
+        seconds: Time limit of faulthandler.
     """
     ranks = processes.ranks()
     say("stacks of the processes:")
     for process in _without_stack(ranks, say) if _has_py_spy() else ranks:
-        # A stopped process must continue for that.
+        # A stopped process handles SIGABRT only after SIGCONT.
         for number in (signal.SIGABRT, signal.SIGCONT):
             with contextlib.suppress(OSError):
                 os.kill(process, number)
@@ -35,7 +40,7 @@ def print_stacks(say: Callable[[str], None], has_ended: Callable[[], bool], seco
 
 
 def _without_stack(ranks: list[int], say: Callable[[str], None]) -> list[int]:
-    """The processes without a stack of py-spy: Linux may forbid reading another process (ptrace_scope)."""
+    """Print the stacks with py-spy. Returns the other processes: Linux may forbid reading a process (ptrace_scope)."""
     with ThreadPoolExecutor(max(1, len(ranks))) as threads:
         stacks = list(threads.map(_stack, ranks))
     for stack in stacks:

@@ -1,4 +1,4 @@
-"""The S3 folder in which the nodes of a job exchange objects."""
+"""The S3 folders in which the nodes of a job exchange and store objects."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from trn_node.objects import Objects
 
 
 class Store:
-    """Keys are relative to the folder of all jobs. All methods raise OSError if S3 does not answer or refuses."""
+    """A folder in S3. Keys are relative to it. All requests raise OSError if S3 does not answer or refuses."""
 
     def __init__(self, s3: Objects, url: str) -> None:
         self._s3, self._url = s3, url
 
     def at(self, url: str) -> Store:
-        """The same for another folder in S3."""
+        """Another folder in S3."""
         return Store(self._s3, url.rstrip("/"))
 
     def keys(self) -> list[str]:
-        """The keys of everything below the folder."""
+        """The keys of all objects below the folder."""
         bucket = self._url[: self._url.index("/", len("s3://")) + 1]
         objects = self._s3.list(f"{self._url}/", below=True)
         return [stored.key[len(self._url) - len(bucket) + 1 :] for stored in objects]
@@ -36,14 +36,14 @@ class Store:
         self._s3.put(f"{self._url}/{key}", json.dumps(content).encode())
 
     def create(self, key: str, content: Mapping[str, Any]) -> bool:
-        """Write it unless it exists. Returns whether it was written."""
+        """Write an object unless it exists. Returns whether it was written."""
         return self._s3.create(f"{self._url}/{key}", json.dumps(content).encode())
 
     def write_text(self, key: str, text: bytes) -> None:
         self._s3.put(f"{self._url}/{key}", text, "text/plain; charset=utf-8")
 
     def upload(self, key: str, file: Path, digest: str = "") -> None:
-        """digest: SHA-256 of the file, if known."""
+        """Store a file. digest: SHA-256 of the file, if known."""
         self._s3.put_file(f"{self._url}/{key}", file, digest)
 
     def download(self, key: str, file: Path) -> bool:

@@ -26,11 +26,11 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("state", nargs="?", choices=["failed"])
     report.add_argument("reason", nargs="?", default="")
     commands.add_parser("collectives", help="test an all-reduce within this node with nccom-test or nccl-tests")
-    commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
-    commands.add_parser("cache-url", help="where PyTorch/XLA keeps graphs compiled outside of jobs, if it is there")
+    commands.add_parser("framework", help="the folder of the framework's environment, if there is one")
+    commands.add_parser("cache-url", help="URL of graphs that PyTorch/XLA compiles outside of jobs")
     commands.add_parser("watch", help="watch over this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
-    commands.add_parser("precompile", help="run the job of a host that compiles ahead; run by its service")
+    commands.add_parser("precompile", help="run the job of the host of trn precompile; run by its service")
     return top
 
 
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     if options.command == "internode":
         from . import internode_rounds
 
-        # Unwind, so that processes that it has started end with it.
+        # Unwind, so that the processes that it has started are ended.
         signal.signal(signal.SIGTERM, _unwind)
         internode_rounds.main()
         return 0

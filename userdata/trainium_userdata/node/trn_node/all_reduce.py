@@ -38,7 +38,7 @@ def addend(place: int, rank: int) -> int:
 
 
 def total(place: int, world: int) -> int:
-    """The sum of all ranks' addends: exact in fp32 for a hundred thousand of them."""
+    """The sum of all ranks' addends, which is exact in fp32 for a hundred thousand ranks."""
     rounds, rest = divmod(world, PERIOD)
     return rounds * sum(range(1, PERIOD + 1)) + sum(addend(place, rank) for rank in range(rest))
 
@@ -54,7 +54,7 @@ def main(stack: str) -> None:
     wrong = "" if torch.equal(reduce(there).cpu(), sums) else "the sums are not those of the CPU"
     # In one write, because other processes write to the same pipe.
     os.write(1, f"{MARK}{json.dumps(wrong)}\n".encode())
-    # The first one that is settled so may be another graph, which is compiled.
+    # Not timed, because the first reduction that is settled like this may be another graph, which must be compiled.
     settle(reduce(there))
     began = time.monotonic()
     for _ in range(TIMES):
@@ -72,7 +72,7 @@ def _xla(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]
     xm: Any = import_module("torch_xla.core.xla_model")
     runtime: Any = import_module("torch_xla.runtime")
     dist.init_process_group("xla", init_method="xla://")
-    # Where they differ, an all-reduce does nothing, and says nothing.
+    # If the two numbers differ, an all-reduce silently does nothing.
     if runtime.world_size() != int(os.environ["WORLD_SIZE"]):
         sys.exit(f"the runtime has {runtime.world_size()} processes, torchrun {os.environ['WORLD_SIZE']}")
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 DECISIVE = ("neuron-devices", "neuron-cores", "gpus")
-"""The checks that, with wrong numbers, fail a node that is only observed."""
+"""The checks that fail a node even if it is only observed. Wrong results of computations fail it as well."""
 
 
 class Check(NamedTuple):
-    """problem: a sentence; empty for a check that could not be made.
+    """The outcome of one check.
 
-    may_heal: whether reloading the driver may solve it. warning: a sentence on a problem that does not fail the node.
-    wrong_numbers: whether a computed result was wrong. bandwidth: in GB/s, if measured.
+    Attributes:
+        name: Name of the check.
+        expected: The value that the plan requires.
+        found: The value on the node.
+        ok: Whether the node passes the check, perhaps with a warning.
+        problem: A sentence for a check that is not ok; empty if the check could not be made.
+        may_heal: Whether reloading the driver may solve the problem.
+        warning: A sentence on a problem that does not fail the node.
+        wrong_numbers: Whether a computed result was wrong.
+        bandwidth: In GB/s, if measured.
     """
 
     name: str
@@ -27,7 +35,7 @@ class Check(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether there is no problem, not even a suppressed one."""
+        """Whether there is neither a problem nor a warning."""
         return self.ok and not self.warning
 
     def warned(self) -> Check:
@@ -35,8 +43,8 @@ class Check(NamedTuple):
         return self._replace(ok=True, problem="", warning=self.problem or f"{self.name}: {self.found}")
 
     def counted(self, plan: dict[str, Any]) -> Check:
-        """The effective check: a suppressed problem is only shown, and on a node that is only observed most problems
-        are warnings."""
+        """The check that counts: a suppressed problem is only shown, and most problems of an observed node are
+        warnings."""
         if self.ok:
             return self
         if self.name in plan["suppress_checks"]:
@@ -52,7 +60,7 @@ class Check(NamedTuple):
 
 
 def check(name: str, expected: str, found: str, problem: str) -> Check:
-    """Compares the texts."""
+    """A check that is ok if both texts are equal."""
     return Check(name, expected, found, found == expected, problem)
 
 

@@ -20,12 +20,12 @@ def check_time() -> Check:
     expected = f"synchronised, within {MAX_OFFSET_SECONDS} seconds"
     if offset is not None and abs(offset) > MAX_OFFSET_SECONDS:
         found = f"{abs(offset):.0f} seconds {'behind' if offset > 0 else 'ahead of'} S3's"
-        problem = f"the clock is off: {found}, which refuses more than 900"
+        problem = f"the clock is off: {found}; S3 refuses requests at more than 900"
         return Check("time-sync", expected, found, False, problem)
     if not synchronised():
         problem = "the clock is not synchronised (chronyc tracking)"
         unsettled = Check("time-sync", expected, "not synchronised", False, problem)
-        # Correct anyway: synchronisation may take longer than a boot.
+        # If the offset is small, only a warning, because synchronisation may take longer than a boot.
         return unsettled if offset is None else unsettled.warned()
     found = "synchronised" if offset is None else f"synchronised, {abs(offset):.0f} seconds off S3's clock"
     return Check("time-sync", expected, found, True)

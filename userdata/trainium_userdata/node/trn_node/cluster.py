@@ -28,11 +28,11 @@ CONNECT_TIMEOUT_SECONDS = 3
 """A response within one subnet takes less than a millisecond; the rest is for retransmissions."""
 
 PEERS_TIMEOUT_SECONDS = 60
-"""How long peers may take to answer: all are running when the membership is written, so this is for network
+"""How long peers may take to answer. All nodes are running when the membership is written, so this time is for network
 problems."""
 
 POLL_SECONDS, IDLE_POLL_SECONDS = 5, 30
-"""Seconds between reads of the membership: while a deployment waits for the nodes, and afterwards."""
+"""Seconds between reads of the membership: while the node waits for one or tests it, and otherwise."""
 
 SSH_PORT = 22
 THREADS = 32
@@ -41,11 +41,17 @@ NAMED = 3
 
 
 class Peers(NamedTuple):
-    """The result of the test of a membership's nodes. state: of this node; empty if all peers answered.
+    """The result of the test of a membership's nodes.
 
     If nodes do not reach each other, either may be at fault. The larger part of the nodes stays, or of two equal parts
     the one with rank 0. A node in the other part is cut off, and fails. A node in the part that stays must not be
     replaced, but is not proven either: it is draining until the others answer.
+
+    Attributes:
+        membership: Version of the membership.
+        checks: The checks for the record.
+        state: State of this node: failed or draining; empty without a problem.
+        problem: Why this node is failed or draining.
     """
 
     membership: str
@@ -55,21 +61,21 @@ class Peers(NamedTuple):
 
 
 class InternodeResult(NamedTuple):
-    """The check for the record. problem: why it fails this node; empty if it does not."""
+    """The check for the record, and why it fails this node; `problem` is empty if it does not."""
 
     check: dict[str, Any]
     problem: str
 
 
 class InternodeProcess:
-    """One at a time: the process of another membership is ended first. process: None before the first."""
+    """The process of `trn-node internode`. A process of an earlier membership is ended before another starts."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self._task: Task | None = None
 
     def tested(self, task: Task) -> InternodeResult | None:
-        """The result of the test of the task's membership; None while it is running. Starts it if necessary."""
+        """The result of the test of a membership; None while the test is running. Starts the test if necessary."""
         try:
             result = json.loads(files.read(RESULT))
             if result["version"] == task.version:
@@ -79,7 +85,7 @@ class InternodeProcess:
         if self.process is None or self._task != task:
             self._start(task)
         elif self.process.poll() is not None:
-            why = f"not tested: it ended with exit code {self.process.returncode}"
+            why = f"not tested: the process ended with exit code {self.process.returncode}"
             warning = f"all-reduce over nodes: {why}"
             expected = f"a correct all-reduce over {len(task.nodes)} nodes"
             return InternodeResult(Check(NAME, expected, why, True, warning=warning).to_json(), "")
@@ -95,10 +101,12 @@ class InternodeProcess:
 
 
 class Cluster:
-    """peers: None until the first membership with this node has been tested.
+    """The membership on this node.
 
-    read_at: the last read of the membership, in seconds since 1970. expects_membership: whether to wait for a newer
-    one.
+    Attributes:
+        peers: The result of the last test; None until the first membership with this node has been tested.
+        read_at: Time of the last read of the membership, in seconds since 1970.
+        expects_membership: Whether a job waits for a newer membership.
     """
 
     def __init__(self, s3: S3, log: Callable[[str], None], internode: InternodeProcess) -> None:
@@ -123,12 +131,12 @@ class Cluster:
 
     @property
     def version(self) -> str:
-        """Of the membership."""
+        """Version of the membership; empty without one."""
         return str(self._membership.get("version", ""))
 
     @property
     def is_sound(self) -> bool:
-        """Whether the nodes of this membership have been tested, and all have answered."""
+        """Whether this membership has been tested without a problem."""
         return bool(self._is_tested and self.peers and not self.peers.problem)
 
     @property
@@ -136,8 +144,12 @@ class Cluster:
         return self.peers is not None and self.peers.membership == self.version
 
     def poll(self, instance_id: str, now: float) -> list[Notice]:
-        """Read the membership, act on it as the given instance, and return its notices. Raises OSError or
-        ValueError."""
+        """Read the membership, act on it as the given instance, and return its notices.
+
+        Raises:
+            OSError: S3 does not answer or refuses, or a file cannot be read or written.
+            ValueError, LookupError, TypeError: The membership or the plan is invalid.
+        """
         self._read(f"{folder()}/{MEMBERSHIP_KEY}", now)
         self.read_at = now
         others = self.nodes
@@ -146,14 +158,14 @@ class Cluster:
             del others[instance_id]
             if not self._is_tested or (self.peers and self.peers.problem):
                 self._test(others, plan, instance_id, now)
-            # A job started with them would use the cores of the test.
+            # Only after the test, because a job that is started with these files would use the cores of the test.
             if self._is_tested:
                 _write(list(nodes), list(nodes.values()), instance_id)
         notices = self._membership.get("notices", [])
         return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
     def exchange_keys(self, instance_id: str) -> None:
-        """If nodes may log on to each other, publish this instance's keys and trust those of the others."""
+        """If the plan has logins between nodes, publish this instance's keys and trust those of the others."""
         version = self._membership.get("version")
         if version and version != self._trusted_version and files.plan()["internode_ssh"]:
             ssh_keys.exchange(self._s3, folder(), instance_id, self.nodes)
@@ -170,7 +182,7 @@ class Cluster:
         if stored:
             membership = json.loads(stored[0])
             for node in membership["nodes"]:
-                # It is written into a shell file.
+                # The address is written into a shell file.
                 ipaddress.ip_address(node["address"])
             if membership["version"] != self._membership.get("version"):
                 self._peers_deadline = now + PEERS_TIMEOUT_SECONDS
@@ -219,15 +231,15 @@ class Cluster:
 
 
 def folder() -> str:
-    """S3 URL of the records' folder."""
+    """S3 URL of the cluster's folder, which contains the folder of node records."""
     return files.locations()["TRN_REPORT_URL"].rpartition("/")[0]
 
 
 def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
-    """The shell variables at the end of the training environment, and the MPI host file with rank 0 first.
+    """Write shell variables, which login shells read, and the MPI host file with rank 0 first.
 
-    NEURON_RT_ROOT_COMM_ID is not set: torch_xla then derives it from MASTER_ADDR, and a job on some of the nodes has
-    another root.
+    NEURON_RT_ROOT_COMM_ID is not set, because a job on some of the nodes has another root. torch_xla derives it from
+    MASTER_ADDR.
     """
     head = addresses[0]
     text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(instance_id)}\nTRN_NODES={len(names)}\n"
@@ -237,7 +249,7 @@ def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
 
 
 def unreachable(addresses: Iterable[str], ports: Iterable[int] = (SSH_PORT,)) -> set[str]:
-    """The addresses that do not answer on one of the ports."""
+    """The addresses that do not answer on every port."""
     with ThreadPoolExecutor(THREADS) as pool:
         return {*pool.map(_unreachable_address, [(address, port) for port in ports for address in addresses])} - {""}
 
@@ -248,7 +260,7 @@ def _unreachable_address(target: tuple[str, int]) -> str:
 
 
 def answers(address: str, port: int, *, refused: bool = True) -> bool:
-    """refused: whether a refused connection counts as an answer."""
+    """Whether an address answers on a port. refused: Whether a refused connection counts as an answer."""
     try:
         socket.create_connection((address, port), CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:

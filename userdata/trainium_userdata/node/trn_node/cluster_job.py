@@ -31,15 +31,15 @@ CLOSE_SECONDS = 60
 """How long the other nodes wait for the first node to end a job whose last attempt has ended."""
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 1, 5
-"""Between polls, because users wait after submitting a job."""
+"""Seconds between polls. Few, because users wait after submitting a job."""
 POLLS_PER_SECOND = 200
-"""Of all nodes: S3 allows 5,500 reads per second, and each node needs a dozen when a job starts."""
+"""Of all nodes together: S3 allows 5,500 reads per second, and each node needs a dozen when a job starts."""
 ENDING_SECONDS = 0.2
-"""Between polls while systemd stops the remaining processes of a job on this node."""
+"""Seconds between polls while systemd stops the remaining processes of a job on this node."""
 
 
 class Members(Protocol):
-    """The nodes of a job, from cluster.Cluster."""
+    """The nodes on which a job can run: a `Cluster`, or the `SingleNode` of `trn precompile`."""
 
     read_at: float
     expects_membership: bool
@@ -55,7 +55,15 @@ class Members(Protocol):
 
 
 class ClusterJob:
-    """`poll` does what is due. now: the time in seconds since 1970. key: of the job in S3."""
+    """The job on this node. `poll` does what is due.
+
+    Args:
+        s3: Requests to S3.
+        log: Writes a line of text.
+        now: The time in seconds since 1970.
+        notice: File of the notice of this node's end.
+        key: Key of the job in S3.
+    """
 
     def __init__(
         self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str, key: str = CURRENT_JOB_KEY
@@ -79,7 +87,7 @@ class ClusterJob:
 
     @property
     def seconds(self) -> float:
-        """Between polls. The first node, for which all others wait, polls often in clusters of any size."""
+        """Seconds between polls. The first node, for which all others wait, polls often in clusters of any size."""
         if self._active:
             return ENDING_SECONDS if self._unit.is_ending else LONGEST_SECONDS
         if not self._nodes:
@@ -92,7 +100,16 @@ class ClusterJob:
         return self._unit.wait(seconds)
 
     def poll(self, record: dict[str, Any], cluster: Members) -> None:
-        """record: of this node. Raises OSError if S3 does not answer, and ValueError for invalid objects."""
+        """Do what is due for the job.
+
+        Args:
+            record: Record of this node.
+            cluster: The nodes on which the job can run.
+
+        Raises:
+            OSError: S3 does not answer or refuses.
+            ValueError, LookupError, TypeError: An object of the job is invalid.
+        """
         self._nodes = len(cluster.nodes)
         self._is_first = next(iter(cluster.nodes), None) == record["instance_id"]
         self._read_spec()
@@ -100,7 +117,7 @@ class ClusterJob:
             self._active = False
             return
         self._active = self._unit.is_active()
-        # While it runs here, its unit reads the end.
+        # While the attempt runs here, its own program reads the end.
         if not self._active:
             self._follow()
             if self._attempt and not self._end:
@@ -118,7 +135,7 @@ class ClusterJob:
 
     @property
     def open_job(self) -> str:
-        """The job that has not ended; empty without one."""
+        """ID of the job, if it has not ended; otherwise empty."""
         return self._job if self._spec and not self._is_over else ""
 
     @property
@@ -182,7 +199,7 @@ class ClusterJob:
         self._end_seen = self._now()
 
     def _join(self, record: dict[str, Any]) -> None:
-        """Start this node's part of the attempt, or write that it cannot start or has been lost."""
+        """Start this node's part of the attempt, or end the attempt if this part cannot start or has been lost."""
         names = [node["instance_id"] for node in self._start.get("nodes", [])]
         if self._end or record["instance_id"] not in names:
             return
@@ -312,18 +329,28 @@ class ClusterJob:
 def resumption(s3: Objects, spec: Job, attempts: int, jobs_url: str) -> tuple[str | None, str]:
     """The checkpoint from which the next attempt continues, and the job that saved it.
 
-    None: it starts from the beginning, or if the job is another one, that has no checkpoint. attempts: how many there
-    were. Raises OSError if S3 does not answer.
+    Args:
+        s3: Requests to S3.
+        spec: The job.
+        attempts: Number of earlier attempts.
+        jobs_url: URL of the folder of all jobs.
+
+    Returns:
+        The name of the checkpoint and the ID of the job. Without a checkpoint, the name is None, and the ID is that of
+        the job in `spec.resume_from`, if it is set.
+
+    Raises:
+        OSError: S3 does not answer or refuses.
     """
-    kept = spec.checkpoints_folder(jobs_url)
-    checkpoint = _newest_checkpoint(s3, job_keys(spec.id, kept)) if attempts else None
+    checkpoints_url = spec.checkpoints_folder(jobs_url)
+    checkpoint = _newest_checkpoint(s3, job_keys(spec.id, checkpoints_url)) if attempts else None
     if checkpoint or not spec.resume_from:
         return checkpoint, spec.id
-    return _newest_checkpoint(s3, job_keys(spec.resume_from, kept)), spec.resume_from
+    return _newest_checkpoint(s3, job_keys(spec.resume_from, checkpoints_url)), spec.resume_from
 
 
 def _newest_checkpoint(s3: Objects, keys: JobKeys) -> str | None:
-    """A checkpoint with a manifest is complete, because the manifest is written last."""
+    """The newest checkpoint with a manifest, which is written last; None if there is none."""
     found = sorted(s3.list(keys.checkpoints), key=lambda each: (each.modified, _natural(each.key)))
     manifests = checkpoint_names(each.key for each in found)
     return manifests[-1] if manifests else None

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from .check import Check
-from .limits import JOB_USER, job_users_folder
+from .limits import JOB_USER, make_job_user_folder
 from .programs import Run, run
 
 SECONDS = 300
 """A minute is normal; a hang never ends."""
 BYTES = 1048576
 LARGE_BYTES = 256 * BYTES
-"""From about this size on, a link's bandwidth dominates and not its latency."""
+"""From about this size on, the bandwidth of a link dominates, and not the latency."""
 COUNTS = ("-d", "fp32", "-n", "5", "-w", "1")
 OPTIONS = ("-b", str(BYTES), "-e", str(BYTES), *COUNTS, "-c", "--non-interactive")
 """Another option has to follow -c: before release 2.28 it takes no value, and since then an optional one."""
 WRONG = re.compile(r".*\b(?:mismatch|incorrect|corrupt|[1-9][0-9]* errors found).*", re.IGNORECASE)
-"""`1 errors found - test failed` is what nccom-test.rst shows of a result that fails the check. Other releases may use
-other words. After a run that ended well, these words may be about something else."""
+"""nccom-test.rst shows `1 errors found - test failed` for a result that fails the check. Other releases may use other
+words. In the output of a run with exit code 0, these words may be about something else."""
 
 
 def check_collectives(plan: dict[str, Any], cores: int) -> Check:
@@ -36,7 +36,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     odd = WRONG.search(ran.out)
     if not ran.error and bandwidth is not None:
-        warning = f"nccom-test exits with 0 and prints:  {odd[0].strip()[:200]}" if odd else ""
+        warning = f"nccom-test exits with 0 and prints: {odd[0].strip()[:200]}" if odd else ""
         found = f"correct, {bandwidth:.1f} GB/s"
         # Without -c, which would make the CPU compute this amount for each core.
         size = ("-b", str(LARGE_BYTES), "-e", str(LARGE_BYTES))
@@ -56,7 +56,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
 def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[Run, float | None]:
     """The outcome of nccom-test, and its bus bandwidth for this size."""
     with tempfile.TemporaryDirectory() as folder:
-        job_users_folder(Path(folder))
+        make_job_user_folder(Path(folder))
         report = Path(folder) / "report.json"
         lnc = plan["logical_neuroncore_config"]
         changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}

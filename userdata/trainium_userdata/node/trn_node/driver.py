@@ -1,4 +1,4 @@
-"""Whether the Neuron driver is installed and compatible with the runtime, checked before the hardware."""
+"""Whether the Neuron driver is loaded and, after the tests, whether it is compatible with the runtime."""
 
 from __future__ import annotations
 
@@ -36,9 +36,15 @@ def check_driver(plan: dict[str, Any]) -> Check:
 
 
 def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_right: bool) -> list[Check]:
-    """The checks. The driver check warns of an incompatible runtime, and fails if no core computed correctly.
+    """The checks, of which the driver's warns of an incompatible runtime, or fails.
 
     Compatibility is from the release notes; correct numbers are better evidence.
+
+    Args:
+        plan: The plan's expectations of the node.
+        checks: All checks of the node.
+        computed_right: Whether the self-test and the collectives passed. Otherwise an incompatible runtime fails the
+            check.
     """
     problem = incompatibility(plan)
     if not problem:
@@ -52,7 +58,7 @@ def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_r
 
 
 def incompatibility(plan: dict[str, Any]) -> str:
-    """Why the loaded driver and the runtime are incompatible; empty if they are not."""
+    """Why the loaded driver and the runtime are incompatible; empty if no rule says so."""
     loaded, runtime = files.read("sys/module/neuron/version").strip(), runtime_version()
     for rule in plan.get("driver_rules", []):
         if loaded and runtime and is_within(rule, "driver", loaded) and is_within(rule, "runtime", runtime):
@@ -76,6 +82,7 @@ def runtime_version() -> str:
 
 
 def version(text: str) -> tuple[int, ...]:
+    """The numbers at the start of a version; empty if there are none."""
     match = re.match(r"\d{1,9}(\.\d{1,9})*", text.strip())
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 

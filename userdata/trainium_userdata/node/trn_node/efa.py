@@ -21,10 +21,10 @@ def check_efa(plan: dict[str, Any]) -> list[Check]:
 
 
 def check_libfabric(expected: int) -> list[Check]:
-    """The provider and the number of devices that it opens. Too few are only a warning, because the kernel lists all of
-    them."""
+    """The provider, and the number of devices that it opens. Too few are only a warning, because the check efa-devices
+    counts the devices in the kernel."""
     ran = run("fi_info", "-p", "efa", seconds=SECONDS)
-    # The prefix of each interface in its output.
+    # Each interface in the output begins with this line.
     there = not ran.error and re.search(r"^\s*provider:\s*efa\b", ran.out, re.MULTILINE)
     found = "efa" if there else ran.error or "fi_info lists no provider efa"
     provider = check("efa-provider", "efa", found, f"libfabric does not find the EFA provider: {found}")

@@ -52,7 +52,7 @@ def locations() -> dict[str, str]:
 
 
 def own_name(instance_id: str) -> str:
-    """The name of an instance's objects in S3. instance_id: of a node of this cluster."""
+    """The name of an instance's objects in S3."""
     return instance_name(instance_id, locations().get("TRN_ROLE_ID"))
 
 
@@ -60,5 +60,5 @@ def location(name: str) -> str:
     """One of the locations. Raises OSError if it is missing."""
     value = locations().get(name)
     if not value:
-        raise OSError(f"/{LOCATIONS} names no {name}")
+        raise OSError(f"/{LOCATIONS} has no {name}")
     return value

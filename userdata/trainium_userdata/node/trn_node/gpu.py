@@ -28,9 +28,9 @@ NCCL_TESTS = (
     "opt/nccl-tests/build/all_reduce_perf",
     "usr/local/cuda*/nccl-tests/all_reduce_perf",
 )
-"""Where GPU images have them, which depends on the version of CUDA."""
+"""Where GPU images have nccl-tests. The path may depend on the version of CUDA."""
 NETWORK = {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
-"""For NCCL: EFA for data, and for its set-up no interface that other nodes cannot reach."""
+"""Variables of NCCL: it uses EFA for data, and connects over no interface that other nodes cannot reach."""
 Gpus = list[dict[str, str]]
 
 
@@ -52,7 +52,7 @@ def list_gpus() -> tuple[Gpus, str]:
 
 
 def users() -> list[str]:
-    """Processes that compute on GPUs: name and process id; empty if nvidia-smi does not tell."""
+    """Processes that compute on GPUs: name and process ID; empty if nvidia-smi fails."""
     rows = [line.split(",") for line in _query("compute-apps", ("process_name", "pid")).out.splitlines()]
     return sorted({f"{row[0].strip()} ({row[1].strip()})" for row in rows if len(row) == 2})
 
@@ -97,7 +97,7 @@ def _check_settings(gpus: Gpus) -> Check:
 
 
 def error_counts() -> dict[str, int]:
-    """Uncorrected memory errors since the driver was loaded, by GPU, of those that count them."""
+    """Uncorrected memory errors since the driver was loaded, by GPU, without GPUs that do not count them."""
     counts = {gpu["index"]: gpu[FIELDS[-1]] for gpu in list_gpus()[0]}
     return {index: int(count) for index, count in counts.items() if count.isdigit()}
 
@@ -124,7 +124,7 @@ def increases(before: dict[str, int], now: dict[str, int]) -> list[str]:
 
 
 def check_dcgm(plan: dict[str, Any]) -> Check:
-    """A failed test fails the node. No result is a warning: DCGM need not be installed or know the GPU."""
+    """A failed test fails the node. No result is a warning, because DCGM may be missing or not support the GPU."""
     level, seconds = plan["gpu_proof"]["dcgm_level"], plan["gpu_proof"]["dcgm_seconds"]
     expected = f"level {level} passes"
     ran = run("dcgmi", "diag", "-r", str(level), "-j", seconds=seconds)
@@ -142,7 +142,7 @@ def check_dcgm(plan: dict[str, Any]) -> Check:
 
 
 def _diagnosed(text: str) -> Iterator[tuple[str, str]]:
-    """The tests that passed or failed: name, and why it failed. Others were skipped or are not known."""
+    """Name of each test that ran, and why it failed; empty if it passed. Skipped tests are left out."""
     start = text.find("{")
     try:
         printed: Any = json.JSONDecoder().raw_decode(text[start:])[0] if start >= 0 else {}
@@ -158,7 +158,7 @@ def _diagnosed(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _first_warning(result: dict[str, Any]) -> str:
-    """A text, or since DCGM 3.3 an object with the text in `warning`."""
+    """The first warning: a text, or since DCGM 3.3 an object with the text in `warning`."""
     warnings: Any = result.get("warnings")
     first: Any = cast("list[Any]", warnings)[0] if isinstance(warnings, list) and warnings else ""
     text: Any = cast("dict[str, Any]", first).get("warning", "") if isinstance(first, dict) else first
@@ -184,7 +184,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def check_collectives(plan: dict[str, Any]) -> Check:
-    """An all-reduce of nccl-tests over all GPUs, whose result it compares with the CPU's."""
+    """An all-reduce over all GPUs with nccl-tests, which compares the result with the CPU's."""
     gpus, proof = plan["gpus"], plan["gpu_proof"]
     expected = f"a correct all-reduce over {gpus} GPUs"
     if gpus < 2:

@@ -25,7 +25,7 @@ FAILED = "failed"
 DRAINING = "draining"
 ERRORS_NAMED = 5
 """The maximum number of errors in a sentence."""
-# If it is a hardware error, it is on another node.
+# The cause may be a hardware error of another node.
 ELSEWHERE = "HANG_ON_COLLECTIVES"
 LOST = ("SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR")
 COUNTERS = {
@@ -56,7 +56,7 @@ COMPONENTS = (
 documented."""
 
 XIDS = {"48": FAILED, "64": FAILED, "79": FAILED, "95": FAILED, "63": DRAINING, "94": DRAINING}
-"""NVIDIA's errors after which a GPU computes no more or has to be reset: uncorrected memory errors that were not
+"""NVIDIA's errors after which a GPU no longer computes or has to be reset: uncorrected memory errors that were not
 contained (48, 95), memory that cannot be remapped (64), and a GPU that is lost (79) fail the node; contained errors
 (94) and memory that the next reset remaps (63) drain it. Others may come from a program."""
 
@@ -65,7 +65,11 @@ _RECORD = re.compile(r"(?:\d+,(\d+),[^;]*;)?.*?NEURON_HW_ERR=([A-Z0-9_]{1,64})(.
 
 
 class KernelLog:
-    """seen: sequence number of the last record with an error in this boot; -1: none."""
+    """The errors in the kernel log.
+
+    Attributes:
+        seen: Sequence number of the last record with an error in this boot; -1 if there is none.
+    """
 
     def __init__(self, seen: int) -> None:
         self.seen = seen
@@ -140,8 +144,8 @@ def unhealthy() -> list[str]:
 def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[str]) -> Check:
     """Errors in the counters of devices and cores before and after the tests.
 
-    Errors during the tests fail the node. Earlier errors and reports of the firmware are warnings, because it is not
-    documented whether a healthy node has none at its first boot.
+    Errors during the tests fail the node, except repairable ones. Other errors and reports of the firmware are
+    warnings, because it is not documented whether a healthy node has none at its first boot.
     """
     increased = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
     fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in increased)

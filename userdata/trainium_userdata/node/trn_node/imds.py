@@ -12,8 +12,8 @@ from . import web
 TOKEN_SECONDS = 21600
 
 CREDENTIALS_SECONDS = 60
-"""How long they are cached. New ones are available at least five minutes before the old ones expire (Amazon EC2 user
-guide, instance metadata: security credentials)."""
+"""How long credentials are cached. New ones are available at least five minutes before the old ones expire (Amazon EC2
+user guide, instance metadata: security credentials)."""
 
 
 class Credentials(NamedTuple):
@@ -23,7 +23,7 @@ class Credentials(NamedTuple):
 
 
 class Imds:
-    """endpoint: Default: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address. retries: Default: web.RETRIES."""
+    """The service. Default endpoint: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address."""
 
     def __init__(self, endpoint: str | None = None, *, retries: int | None = None) -> None:
         address = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"

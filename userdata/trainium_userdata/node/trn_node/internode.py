@@ -1,8 +1,9 @@
 """The all-reduce test over the cores of all nodes: groups of nodes, and the judgement of their outcomes.
 
-All nodes compute together. If the result is not correct, each computes alone, which shows whether the test works at
-all, and then in pairs with different nodes, which identifies a faulty one. Wrong numbers always fail a node. A test
-without a result fails a node only if it works with others, because the test may be at fault.
+All nodes compute together. If the result is not correct, each node computes alone, which shows whether the test works
+at all, and then in pairs with different nodes, which identifies a faulty one. Wrong numbers fail a node, unless the
+time limit is over first. Without a result, a node fails only if the test works on other nodes, because the test itself
+may be at fault.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 NAME = "internode-collectives"
-"""The check in a node's record with the outcome of the test."""
+"""Name of the check in a node's record with the outcome of the test."""
 READY, RIGHT, WRONG, NO_RESULT, UNABLE = "ready", "right", "wrong", "trouble", "unable"
 ASSEMBLY, TOGETHER, ALONE = 0, 1, 2
 PAIR_ROUNDS = 3
@@ -23,9 +24,12 @@ NAMED = 3
 
 
 class Outcome(NamedTuple):
-    """The outcome of one node in a step: READY or UNABLE in the first step, then RIGHT, WRONG or NO_RESULT.
+    """The outcome of one node in a step.
 
-    detail: one line on the problem. bandwidth: in GB/s, of READY within the node, of RIGHT with the others.
+    Attributes:
+        state: READY or UNABLE in the first step, then RIGHT, WRONG or NO_RESULT.
+        detail: One line on the problem.
+        bandwidth: In GB/s: of READY, that within the node; of RIGHT, that of the group.
     """
 
     state: str
@@ -40,13 +44,18 @@ class Outcome(NamedTuple):
 
 
 History = Sequence[Mapping[str, Outcome]]
-"""The outcomes of each step by instance id, without nodes that gave none."""
+"""The outcomes of each step by instance ID, without nodes that have none."""
 
 
 class Judgement(NamedTuple):
-    """found: one sentence for all nodes. faults, warnings: one sentence for each affected node.
+    """The result of the test.
 
-    wrong: the faulty nodes that took part in wrong numbers. tested: whether an all-reduce over all nodes was correct.
+    Attributes:
+        found: One sentence for all nodes.
+        tested: Whether an all-reduce over all nodes was correct.
+        faults: A sentence for each faulty node.
+        wrong: The faulty nodes that took part in computations with wrong numbers.
+        warnings: A sentence for each node with a warning.
     """
 
     found: str
@@ -57,7 +66,7 @@ class Judgement(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Judgement:
-        """Any node may have written it. Raises LookupError, TypeError or AttributeError if it is invalid."""
+        """Parse a judgement, which any node may have written. Raises LookupError, TypeError or AttributeError."""
 
         def sentences(texts: Any) -> dict[str, str]:
             return {str(node)[:_LONGEST]: str(text)[:_LONGEST] for node, text in texts.items()}
@@ -72,14 +81,19 @@ class Judgement(NamedTuple):
 
 
 def groups(nodes: Sequence[str], step: int) -> list[list[str]]:
-    """The groups of a step; the first node of each group is its rank 0. nodes: in the order of ranks."""
+    """The groups of a step. The first node of each group is its rank 0.
+
+    Args:
+        nodes: All nodes, in the order of ranks.
+        step: Number of the step.
+    """
     if step in (ASSEMBLY, ALONE):
         return [[node] for node in nodes]
     return [list(nodes)] if step == TOGETHER else pairs(nodes, step - ALONE - 1)
 
 
 def pairs(nodes: Sequence[str], number: int) -> list[list[str]]:
-    """The pairs of a round of a round-robin tournament, counted from 0."""
+    """The pairs of a round of a round-robin tournament. Rounds are numbered from 0."""
     first, *others = [*nodes, *[""] * (len(nodes) % 2)]
     turn = number % len(others)
     seats = [first, *others[turn:], *others[:turn]]
@@ -95,7 +109,10 @@ def last_step(nodes: Sequence[str]) -> int:
 def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement | None:
     """The judgement of the steps so far; None if another step is needed.
 
-    slow: the part of the nodes' median bandwidth below which a node gets a warning.
+    Args:
+        nodes: All nodes, in the order of ranks.
+        history: The outcomes of the steps so far.
+        slow: The part of the nodes' median bandwidth below which a node gets a warning.
     """
     if not history:
         return None
@@ -115,7 +132,8 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
     if len(history) == ALONE:
         return None
     alone = history[ALONE]
-    if all(_state(alone, node) not in (RIGHT, WRONG) for node in nodes):
+    has_wrong_sums = any(_state(together, node) == WRONG for node in nodes)
+    if not has_wrong_sums and all(_state(alone, node) not in (RIGHT, WRONG) for node in nodes):
         return _untested(f"it works on no node by itself ({_first_detail(alone)})")
     return _blame(nodes, history) if len(history) > last_step(nodes) else None
 

@@ -22,7 +22,7 @@ from . import files, gpu, record, self_test, verify
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
 from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, Judgement, Outcome, groups, judge
-from .limits import JOB_USER, job_users_folder
+from .limits import JOB_USER, make_job_user_folder
 from .programs import environment, one_line, run
 from .s3 import S3
 
@@ -35,7 +35,14 @@ StepRunner = Callable[[Sequence[str], int], Outcome]
 
 
 class Task(NamedTuple):
-    """nodes: addresses by instance id, rank 0 first. folder: S3 URL of the cluster's folder."""
+    """The test of one membership.
+
+    Attributes:
+        version: Version of the membership.
+        instance_id: This node.
+        nodes: Addresses by instance ID, rank 0 first.
+        folder: S3 URL of the cluster's folder.
+    """
 
     version: str
     instance_id: str
@@ -44,12 +51,19 @@ class Task(NamedTuple):
 
     @classmethod
     def read(cls) -> Task:
-        """Raises ValueError, LookupError or TypeError without one."""
+        """Read the file TASK. Raises ValueError, LookupError or TypeError if it is missing or invalid."""
         return cls(**json.loads(files.read(TASK)))
 
 
 class Rounds:
-    """The S3 objects of the test of one membership. limits: of the plan, in seconds."""
+    """The rounds of the test of one membership.
+
+    Args:
+        s3: Requests to S3.
+        task: The membership.
+        limits: The plan's limits: times in seconds, and `slow` of `judge`.
+        run_step: Runs a step on this node.
+    """
 
     def __init__(self, s3: S3, task: Task, limits: Mapping[str, float], run_step: StepRunner) -> None:
         self._s3, self._task, self._limits, self._run_step = s3, task, limits, run_step
@@ -58,8 +72,8 @@ class Rounds:
         self._ends = time.monotonic() + limits["all_seconds"]
 
     def lead(self) -> Judgement:
-        """Start the steps and judge the outcomes of all nodes, once for each membership. Raises OSError if S3 does not
-        answer."""
+        """Start the steps and judge the outcomes of all nodes, unless there is a judgement. Raises OSError if S3 does
+        not answer."""
         stored = self._get("step")
         if stored and "judgement" in stored:
             return Judgement.from_json(stored["judgement"])
@@ -67,7 +81,7 @@ class Rounds:
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
             if not judgement and time.monotonic() > self._ends:
-                judgement = Judgement("not tested: it takes longer than it may")
+                judgement = Judgement("not tested: the time limit of the test is over")
             if judgement:
                 self._put("step", {"judgement": judgement._asdict()})
                 return judgement
@@ -134,12 +148,12 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         if held := verify.users(plan):
             return Outcome(UNABLE, verify.in_use(plan, held))
         if not python or python[0] not in STACKS:
-            return Outcome(UNABLE, "there is no PyTorch")
+            return Outcome(UNABLE, "PyTorch is not installed")
         checks = (record.read() or {}).get("checks", [])
         return Outcome(READY, bandwidth=next((c["bandwidth"] for c in checks if c.get("bandwidth")), None))
     if not python:
-        return Outcome(NO_RESULT, "there is no PyTorch")
-    job_users_folder(files.path(self_test.CACHE))
+        return Outcome(NO_RESULT, "PyTorch is not installed")
+    make_job_user_folder(files.path(self_test.CACHE))
     stack, interpreter = python
     cores = plan.get("gpus") or plan["neuron_cores"]
     lnc, cache = plan["logical_neuroncore_config"], str(files.path(self_test.CACHE))
@@ -178,13 +192,13 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
 
 
 def check(judgement: Judgement, task: Task) -> Check:
-    """The judgement of this node."""
+    """The check of this node."""
     expected = f"a correct all-reduce over {len(task.nodes)} nodes"
     fault = judgement.faults.get(task.instance_id)
     if fault:
         problem = f"all-reduce over nodes: {fault}"
         return Check(NAME, expected, judgement.found, False, problem, wrong_numbers=task.instance_id in judgement.wrong)
-    # A failed node is replaced, and the new nodes are tested together.
+    # No warning if another node is at fault: it is replaced, and the new membership is tested.
     settled = judgement.tested or bool(judgement.faults)
     warnings = [
         "" if settled else f"all-reduce over nodes: {judgement.found}",

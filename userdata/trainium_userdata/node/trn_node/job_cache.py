@@ -12,11 +12,11 @@ from . import files, limits
 from .self_test import framework_python
 
 FOLDER = "var/cache/trn/jobs"
-"""Kept between jobs: later ones download only new entries."""
+"""Folder of the caches. It is kept between jobs, so that later jobs download only new entries."""
 
 
 def framework_environment(stack: str | None) -> tuple[str, Path] | None:
-    """A stack and its virtual environment: of the given stack, or of the node. None if the node has none."""
+    """A stack and its virtual environment: the given stack, or that of the node. None if the node has none."""
     plan = files.plan()
     frameworks = {name: own for name, own in plan.get("frameworks", {}).items() if stack in (None, own)}
     framework = framework_python({**plan, "frameworks": frameworks})
@@ -24,7 +24,7 @@ def framework_environment(stack: str | None) -> tuple[str, Path] | None:
 
 
 def compile_cache(stack: str | None) -> dict[str, Any] | None:
-    """The part of a job's launch file for the given stack, or for that of the node; None if it has no cache."""
+    """The part of a job's launch file for the given stack, or for that of the node; None without a compile cache."""
     plan, url = files.plan(), files.locations().get("TRN_CACHE_URL")
     framework = framework_environment(stack)
     if not url or not framework or framework[0] not in STACKS:
@@ -41,7 +41,11 @@ def compile_cache(stack: str | None) -> dict[str, Any] | None:
 
 
 def direct_url() -> str:
-    """Where PyTorch/XLA stores compiled graphs outside of jobs. Raises ValueError if its compiler is not known."""
+    """The URL where PyTorch/XLA stores compiled graphs outside of jobs.
+
+    Raises:
+        ValueError: PyTorch/XLA is not installed, the version of its compiler is unknown, or the cache is read-only.
+    """
     cache = compile_cache("xla")
     if cache is None:
         raise ValueError("this node has no PyTorch/XLA")
@@ -52,7 +56,7 @@ def direct_url() -> str:
 
 
 def make_folder() -> None:
-    """The folder of the user of jobs. Raises OSError."""
+    """Create FOLDER for the user of jobs. Raises OSError."""
     folder = files.path(FOLDER)
     folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -16,7 +16,7 @@ from .programs import run
 
 UNIT = "trn-job.service"
 MEMORY = "var/lib/trn/job.json"
-"""Persists over a reboot, so that an attempt is not started again."""
+"""File with the last attempt. It persists over a reboot, so that an attempt is not started again."""
 LAUNCH = "run/trn/launch.json"
 FOLDER = "trn-jobs"
 SECONDS = 30
@@ -34,7 +34,7 @@ PROPERTIES = (
     "LimitMEMLOCK=infinity",
     # If the kernel kills a process for lack of memory, the others report it.
     "OOMPolicy=continue",
-    # Its program notifies in a quarter of this interval. Without it, a frozen program (SIGSTOP) would block the node.
+    # The program notifies systemd four times in this interval. A frozen program (SIGSTOP) would block the node.
     "WatchdogSec=120",
     "NotifyAccess=main",
 )
@@ -43,7 +43,8 @@ PROPERTIES = (
 class JobUnit:
     """The attempt that this node has started, and whether it is running.
 
-    is_ending: whether, at the last check, its program had ended and the unit had not.
+    Attributes:
+        is_ending: Whether, at the last check, the program had ended and the unit had not.
     """
 
     def __init__(self) -> None:
@@ -59,14 +60,14 @@ class JobUnit:
             return "", 0, True
 
     def is_active(self) -> bool:
-        """Also true while it stores its results."""
+        """Whether an attempt is running here, or stores its results."""
         shown = run("systemctl", "show", "--property=ActiveState,MainPID", UNIT, seconds=SECONDS).out
         found = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
         active = found.get("ActiveState") in ("active", "activating", "deactivating", "reloading")
         process = int(found.get("MainPID") or 0)
         self.is_ending = active and not process
         if active and process and self._descriptor is None:
-            # It may have ended meanwhile.
+            # The process may have ended in the meantime.
             with contextlib.suppress(OSError):
                 self._descriptor = os.pidfd_open(process)
         return active
@@ -83,10 +84,19 @@ class JobUnit:
         return ended
 
     def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
-        """launch: the launch file without its folder. Raises OSError with a sentence."""
-        if not limits.is_job_user_there():
+        """Start an attempt.
+
+        Args:
+            job: Job ID.
+            attempt: Number of the attempt.
+            launch: Content of the launch file, without `folder`.
+
+        Raises:
+            OSError: The attempt cannot start. The message is a sentence.
+        """
+        if not limits.job_user_exists():
             raise OSError(f"there is no user {limits.JOB_USER}, and jobs do not run as root")
-        # Before the start, so that a restarted watch does not start it twice.
+        # Before the start, so that a restarted watch does not start the attempt twice.
         files.write(MEMORY, json.dumps({"job": job, "attempt": attempt, "boot": _boot()}))
         folder = _new_folder(f"{job}-{attempt}")
         if launch.get("compile_cache"):

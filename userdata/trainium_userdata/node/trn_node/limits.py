@@ -14,14 +14,14 @@ from .programs import Run, run
 SECONDS = 60
 LOGIN_UID = "1000"
 JOB_USER, JOB_UID = "trn-job", 60800
-"""Of jobs, and of the computations that prove a node. The number is the same on all nodes, for files on shared file
-systems; no other user's range has it (systemd, UIDs and GIDs)."""
+"""The user of jobs, and of the computations that prove a node. The number is the same on all nodes, because of shared
+file systems. It is in no range for other users (systemd, UIDs and GIDs)."""
 UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
 """Each limit: the flag of ulimit, the property of systemd, and the factor between their units."""
 
 
 def check_limits(plan: dict[str, Any]) -> list[Check]:
-    """The default limits of processes, of logins and of services."""
+    """The default limits of processes of login users and of services."""
     flags = "; ".join(f"ulimit -S {flag}" for flag, _, _ in UNITS.values())
     logins = last_lines(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
     properties = ",".join(setting for _, setting, _ in UNITS.values())
@@ -37,7 +37,7 @@ def check_limits(plan: dict[str, Any]) -> list[Check]:
 
 
 def last_lines(result: Run) -> list[str]:
-    """The last lines, one for each limit, after the output of the login."""
+    """The last words, one for each limit, after the output of the login."""
     lines = result.out.split()[-len(UNITS) :]
     return [result.error or "unknown"] * len(UNITS) if result.error or len(lines) < len(UNITS) else lines
 
@@ -58,12 +58,12 @@ def login_user() -> str:
     return next((user[0] for user in users if user[2:3] == [LOGIN_UID]), "root")
 
 
-def is_job_user_there() -> bool:
+def job_user_exists() -> bool:
     return any(line.startswith(f"{JOB_USER}:") for line in files.read("etc/passwd").splitlines())
 
 
-def job_users_folder(path: Path) -> None:
-    """Make a folder that the user of jobs writes to. Raises OSError."""
+def make_job_user_folder(path: Path) -> None:
+    """Create a folder for the user of jobs. Raises OSError."""
     path.mkdir(parents=True, exist_ok=True)
     give_to_job_user(path)
 

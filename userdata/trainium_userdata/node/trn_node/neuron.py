@@ -22,7 +22,7 @@ Devices = list[dict[str, Any]]
 
 
 def list_devices(plan: dict[str, Any]) -> tuple[Devices, str]:
-    """The devices, or why neuron-ls does not list them. It gets the LNC, because it counts logical cores."""
+    """The devices, or why neuron-ls does not list them. neuron-ls gets the LNC, because it counts logical cores."""
     lnc = plan["logical_neuroncore_config"]
     changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
     errors: list[str] = []
@@ -92,7 +92,7 @@ def core_count(devices: Devices) -> int:
 
 
 def users(devices: Devices) -> list[str]:
-    """Processes that use NeuronCores: command and process id."""
+    """Processes that use NeuronCores: command and process ID."""
     held = [device.get("neuron_processes") for device in devices]
     processes = [process for users in held if isinstance(users, list) for process in cast("list[Any]", users)]
     valid = [cast("dict[str, Any]", process) for process in processes if isinstance(process, dict)]
@@ -130,7 +130,7 @@ def check_each(name: str, what: str, expected: str, values: list[str], ids: list
 def check_lnc(plan: dict[str, Any], devices: Devices, ids: list[int | None]) -> Check:
     expected = str(plan["logical_neuroncore_config"])
     configs = numbers(devices, "logical_neuroncore_config")
-    # Not every version prints the field, and jobs see the number of cores.
+    # Not every version prints the field. For jobs, only the number of cores counts.
     right = core_count(devices) == plan["neuron_cores"]
     if any(configs):
         each = check_each("lnc", "LNC", expected, [str(config or "unknown") for config in configs], ids)

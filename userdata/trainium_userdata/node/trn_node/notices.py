@@ -24,7 +24,11 @@ SECONDS = {
 
 
 class Notice(NamedTuple):
-    """at: when the node ends, in seconds since 1970; 0: at any moment."""
+    """A notice that the node will be interrupted: terminated, stopped or rebooted.
+
+    Attributes:
+        at: When, in seconds since 1970; 0: at any moment.
+    """
 
     kind: str
     reason: str
@@ -32,6 +36,7 @@ class Notice(NamedTuple):
 
 
 def iso(at: float) -> str:
+    """A time in ISO 8601; empty for 0."""
     return time_text(datetime.fromtimestamp(at, timezone.utc)) if at else ""
 
 

@@ -21,14 +21,15 @@ MAX_PARTS = 10_000
 
 BLOCK = 1024 * 1024
 CHANGED = (412, 409)
-"""Status codes of a conditional write after another one: PreconditionFailed, ConditionalRequestConflict."""
+"""Status codes of a conditional write if the object exists or is being written: PreconditionFailed,
+ConditionalRequestConflict."""
 
 
 OBJECT_FIELDS = ("Key", "LastModified", "Size", "ETag")
 
 
 class Object(NamedTuple):
-    """An object in a list. modified: ISO 8601, from S3. size: in bytes."""
+    """An object in a list. `modified` is S3's time in ISO 8601, `size` is in bytes."""
 
     key: str
     modified: str
@@ -37,7 +38,7 @@ class Object(NamedTuple):
 
 
 class Objects(S3):
-    """All methods raise OSError; S3Error if S3 refuses a request."""
+    """All requests raise OSError without a response, and S3Error if S3 refuses them."""
 
     def create(self, url: str, body: bytes, content_type: str = "application/json") -> bool:
         """Store an object unless it exists. Returns whether it was stored."""
@@ -45,7 +46,13 @@ class Objects(S3):
         return self._send("PUT", url, headers, body, (200, *CHANGED)).status == 200
 
     def put_file(self, url: str, file: Path, digest: str = "") -> None:
-        """Store a file. digest: its SHA-256 in hexadecimal, if known; S3 rejects other content."""
+        """Store a file.
+
+        Args:
+            url: URL of the object.
+            file: The file.
+            digest: SHA-256 of the file in hexadecimal, if known. S3 rejects other content.
+        """
         size = file.stat().st_size
         if size > PART_BYTES:
             self._put_parts(url, file, size)
@@ -55,7 +62,7 @@ class Objects(S3):
             self._send("PUT", url, headers, content, (200,), digest=digest or sha256_of(file))
 
     def _put_parts(self, url: str, file: Path, size: int) -> None:
-        """A lifecycle rule of the bucket deletes incomplete uploads, because nodes have no permission to delete."""
+        """Store a file in parts. A lifecycle rule of the bucket deletes incomplete uploads, because nodes may not."""
         kind = {"content-type": "application/octet-stream"}
         begun = ElementTree.fromstring(self._send("POST", url, kind, b"", (200,), query="uploads=").body)
         upload = f"uploadId={quote(begun.findtext('{*}UploadId', ''), safe='-_.~')}"
@@ -79,9 +86,12 @@ class Objects(S3):
             return self._send("GET", url, {}, b"", (200, 404), into=FileSink(content)).status == 200
 
     def list(self, url: str, *, below: bool = False, most_requests: int | None = None) -> list[Object]:
-        """The objects whose URLs begin with this one, sorted by key, up to a limit of requests if one is given.
+        """The objects whose URLs begin with this one, sorted by key.
 
-        Those with a further slash only with `below`.
+        Args:
+            url: URL of a folder, with the start of a name.
+            below: Whether to include objects in folders below it.
+            most_requests: Maximum number of requests. Default: unlimited.
         """
         bucket, _, prefix = url[len("s3://") :].partition("/")
         objects: list[Object] = []
@@ -127,7 +137,7 @@ class FilePart:
 
 
 def sha256_of(file: Path) -> str:
-    """In hexadecimal. Raises OSError."""
+    """SHA-256 of a file in hexadecimal. Raises OSError."""
     with file.open("rb") as content:
         return _sha256(content)
 

@@ -1,7 +1,7 @@
 """`trn-node precompile`: runs the job of the host of `trn precompile`.
 
-It runs one job alone, like a node, and reports its end. It has only S3 permissions, so a Lambda function then
-terminates it. It repeats the report until then.
+The host runs one job alone, like a node, and reports the end of the job. The host has only S3 permissions, so a Lambda
+function terminates it. Until then, the host repeats the report.
 """
 
 from __future__ import annotations
@@ -40,7 +40,13 @@ class SingleNode:
 
 
 class PrecompileHost:
-    """`step` does what is due. own_record: of this instance. now: the time in seconds since 1970."""
+    """The host. `step` does what is due.
+
+    Args:
+        own_record: Record of this instance.
+        s3: Requests to S3.
+        now: The time in seconds since 1970.
+    """
 
     def __init__(self, own_record: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._record, self._s3, self._now = own_record, s3, now
@@ -51,7 +57,7 @@ class PrecompileHost:
         self._message = ""
 
     def step(self) -> None:
-        """Failed requests to S3 are retried at the next step."""
+        """Do what is due. Failed requests to S3 are retried at the next step."""
         message = ""
         try:
             self._job.poll(self._record, self._single_node)

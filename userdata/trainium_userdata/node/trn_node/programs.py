@@ -17,17 +17,17 @@ FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
 
 
 class Run(NamedTuple):
-    """error: a sentence; empty if the exit code is 0."""
+    """The output of a program, and a sentence on its failure; `error` is empty if the exit code is 0."""
 
     out: str
     error: str
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of this process without variables for Neuron and Python, and with Neuron's programs on PATH."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED_PREFIXES)}
+    """The environment of this process without variables of frameworks and Python, with Neuron's programs on PATH."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED_PREFIXES)}
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
-    return {**kept, "PATH": path, "LC_ALL": "C", **(changes or {})}
+    return {**variables, "PATH": path, "LC_ALL": "C", **(changes or {})}
 
 
 def run(
@@ -38,9 +38,15 @@ def run(
     folder: str = "/",
     user: str = "root",
 ) -> Run:
-    """Run a program. After the time limit, kill it with its child processes. changes: of its environment variables.
+    """Run a program. After the time limit, kill it with its child processes.
 
-    user: who runs it, if this process is root's; its home is the folder.
+    Args:
+        command: Name of the program, and its arguments.
+        seconds: The time limit.
+        changes: Environment variables in addition to `environment`.
+        stdin: Standard input.
+        folder: Working directory.
+        user: User of the program, if this process runs as root. The home of another user than root is the folder.
     """
     variables = environment(changes)
     prefix = () if user == "root" or os.geteuid() else ("runuser", "--preserve-environment", "-u", user, "--")
@@ -73,7 +79,7 @@ def run(
         except subprocess.TimeoutExpired as late:
             out = late.output or b""
     finally:
-        # Processes that end in the meantime do not use NeuronCores.
+        # If this process is ended in the meantime, the program must not keep using NeuronCores.
         if process.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -84,5 +90,5 @@ def run(
 
 
 def one_line(text: str) -> str:
-    """The end of a text, which has the error, as one printable line."""
+    """The end of a text, which contains the error, as one printable line."""
     return " ".join(text.encode("ascii", "backslashreplace").decode().split())[-300:]

@@ -1,4 +1,4 @@
-"""The node's record: written to disk, sent to S3, and its reason to the console if S3 cannot be reached."""
+"""The node's record, on disk and in S3. If S3 cannot be reached, the reason is written to the console."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LOGGER = logging.getLogger("trn_node")
 """Without a handler, as in user data, it writes lines to standard error."""
 
 LOG_BYTES = 1_000_000
-"""The end of the log, which contains the failure."""
+"""Only the end of the log is sent, which contains the failure."""
 
 
 def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
-    """A record, whose reason is the checks' problems."""
+    """A new record, whose reason consists of the checks' problems."""
     wrong = [check for check in checks if not check.ok]
     problems = [check.problem for check in wrong if check.problem]
     reason = "; ".join(problems or [f"{check.name}: {check.found}" for check in wrong])

@@ -19,7 +19,7 @@ SKEWED = "RequestTimeTooSkewed"
 
 
 class S3Error(OSError):
-    """S3 refused a request. status: of HTTP; code: of S3."""
+    """S3 refused a request, with this HTTP status and S3 error code."""
 
     def __init__(self, what: str, response: web.Response) -> None:
         found = re.search(rb"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*))?", response.body)
@@ -30,10 +30,7 @@ class S3Error(OSError):
 
 
 class S3:
-    """clock_offset: seconds by which S3's clock was ahead at its last response; None before the first.
-
-    requests: sent so far, without retries.
-    """
+    """`clock_offset`: seconds by which S3's clock was ahead at the last response; None before the first."""
 
     def __init__(self, imds: Imds | None = None, *, retries: int | None = None) -> None:
         self._imds = imds or Imds(retries=retries)
@@ -64,7 +61,7 @@ class S3:
         query: str = "",
         into: web.Sink | None = None,
     ) -> web.Response:
-        """digest: SHA-256 of a body that is a file. query: sorted and encoded for signatures."""
+        """A body that is a file needs its SHA-256 as `digest`. The query must be sorted and encoded for signatures."""
         known = hashlib.sha256(body).hexdigest() if isinstance(body, bytes) else digest
         self.requests += 1
 

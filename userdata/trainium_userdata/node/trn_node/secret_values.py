@@ -14,9 +14,15 @@ from .signing import region, signed_headers
 
 
 class Service(NamedTuple):
-    """name: in host names and signatures. endpoint: variable with a custom endpoint. target: of the request.
+    """The request for a value.
 
-    name_key: key of the secret's name in the request. value: path of keys to its value in the response.
+    Attributes:
+        name: Name of the service in host names and signatures.
+        endpoint: Variable with a custom endpoint.
+        target: Header x-amz-target of the request.
+        name_key: Key of the secret's ARN in the request.
+        value: Path of keys to the value in the response.
+        options: Other parameters of the request.
     """
 
     name: str

@@ -16,16 +16,16 @@ from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 from . import files
 from .check import Check
 from .compute import MARK, MEMORY_MARK
-from .limits import JOB_USER, job_users_folder
+from .limits import JOB_USER, make_job_user_folder
 from .programs import Run, environment, run
 
 CACHE = "var/cache/trn/self-test"
 """Separate from the cluster's compile cache."""
 NAMED = 3
-"""The maximum number of different sentences: those of the runtime contain times and process ids, so each core has a
-different one."""
+"""The maximum number of different sentences. Those of the runtime contain times and process IDs, so each core may have
+a different one."""
 MAX_LOST = 3
-"""If this many cores, one after another, have no result, the number of processes is not the cause."""
+"""After this many second attempts without a result, the number of processes is not the cause."""
 EXPECTED = "what the CPU computes, on {} {}s"
 MEMORY_EXPECTED = "what was written there, on {} {}s"
 UNREAD = "has not read its device memory"
@@ -35,8 +35,8 @@ CUDA = "cuda"
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
-    """The framework's stack and its Python: the newest version of the promised one, or of the first that is
-    installed."""
+    """The stack and the Python of a framework: the newest version of the first one in the plan that is installed. None
+    if none is."""
     for name, stack in plan["frameworks"].items():
         python = files.path(f"opt/{name}/bin/python")
         if stack == CUDA:
@@ -70,7 +70,7 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
         unread = Check("memory-test", MEMORY_EXPECTED.format(cores, unit), "not tested: no framework here", True)
         return [Check("self-test", expected, none, True), unread]
     stack, python = found
-    job_users_folder(files.path(CACHE))
+    make_job_user_folder(files.path(CACHE))
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     results = test(_Computation(plan, stack, python, ends), cores)
@@ -111,9 +111,13 @@ def _check_memory(results: list[_CoreResult], cores: int, unit: str) -> Check:
 
 
 class _CoreResult(NamedTuple):
-    """The result of a core. wrong: the problem with its numbers; error: why it has none. again: second attempt.
+    """The result of a core.
 
-    memory: the problem with its device memory, or UNREAD and why.
+    Attributes:
+        wrong: The problem with its numbers.
+        error: Why it has no numbers.
+        again: Whether this is the second attempt.
+        memory: The problem with its device memory, or UNREAD and why.
     """
 
     wrong: str = ""
@@ -197,7 +201,7 @@ def _test_with_pytorch(computation: _Computation, cores: int) -> list[_CoreResul
 def _retried_alone(results: list[_CoreResult], attempt: Callable[[int], _CoreResult]) -> list[_CoreResult]:
     """The results, with a second attempt for missing ones: too many processes may have run at once.
 
-    There is no second attempt after wrong numbers from any core, or after LOST cores without a result in theirs.
+    There is no second attempt after wrong numbers from any core, or after MAX_LOST second attempts without a result.
     """
     if any(result.wrong for result in results):
         return results
@@ -225,7 +229,7 @@ def _test_with_jax(computation: _Computation, cores: int) -> list[_CoreResult]:
 
 
 def _cores(numbers: list[int], unit: str) -> str:
-    """The numbers with ranges, such as 0-3, 7."""
+    """The cores with ranges, such as `each of cores 0-3, 7`."""
     if len(numbers) == 1:
         return f"{unit} {numbers[0]}"
     ranges: list[list[int]] = []

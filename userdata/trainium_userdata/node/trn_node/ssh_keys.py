@@ -23,9 +23,19 @@ MARK = "# trn-node"
 
 
 def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> None:
-    """Store this node's public keys in the folder, and trust those of the others. nodes: addresses by instance id.
+    """Store this node's public keys, and trust those of the other nodes.
 
-    Raises LookupError or ValueError until all others have stored theirs.
+    Args:
+        s3: Requests to S3.
+        folder: S3 URL of the cluster's folder.
+        instance_id: This node.
+        nodes: Addresses of all nodes by instance ID.
+
+    Raises:
+        LookupError: Another node has not stored its keys yet.
+        ValueError: A stored key is invalid.
+        OSError: S3 does not answer or refuses, or a file cannot be read.
+        subprocess.CalledProcessError: A file of the user cannot be written.
     """
     ssh = files.path(pwd.getpwuid(USER_ID).pw_dir[1:]) / ".ssh"
     if not (ssh / "id_ed25519").exists():

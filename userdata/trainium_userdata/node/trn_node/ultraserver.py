@@ -17,10 +17,10 @@ ALONE = "4"
 
 
 def check_mode(plan: dict[str, Any]) -> list[Check]:
-    """None for types that are not in UltraServers. Every problem is a warning, because the node computes without the
-    others.
+    """The check; none for types that are not in UltraServers.
 
-    The driver reports "busy" while the nodes find each other.
+    Every problem is a warning, because the node computes without the others. The driver reports "busy" while the nodes
+    find each other.
     """
     nodes = plan.get("ultraserver_nodes", 1)
     if nodes == 1:

@@ -17,7 +17,7 @@ SECONDS = 60
 """The interval between checks."""
 
 SEND_SECONDS = 240
-"""Maximum age of the stored state: readers treat an older one as unknown."""
+"""Maximum age of the stored state. Readers treat a state as unknown after `minutes_of_usage` of facts.toml."""
 
 NAMED = 3
 """The maximum number of named processes."""
@@ -43,7 +43,13 @@ class Usage:
         self._sent_at = 0.0
 
     def poll(self, url: str, job: str, now: float) -> None:
-        """url: of the object. job: the current one, if any. now: seconds since 1970. Raises OSError."""
+        """Check the usage, and write it if that is due. Raises OSError.
+
+        Args:
+            url: URL of the object.
+            job: ID of the current job; empty without one.
+            now: Seconds since 1970.
+        """
         state, detail = _state(job)
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
@@ -72,7 +78,7 @@ def _state(job: str) -> tuple[State, str]:
 
 
 def device_users() -> list[str]:
-    """Names and ids of the processes that use a device. Raises OSError if they cannot be determined."""
+    """Names and IDs of the processes that use a device, except OBSERVERS. Raises OSError if they are unknown."""
     if not any(files.path(DEVICES).glob("neuron*")) and not any(files.path(GPUS).glob("*")):
         raise OSError("the driver shows no Neuron device and no GPU")
     processes: list[str] = []
@@ -81,12 +87,12 @@ def device_users() -> list[str]:
             name = (folder / "comm").read_text().strip()
             if name not in OBSERVERS and holds_a_device(folder):
                 processes.append(f"{name} ({folder.name})")
-        except (FileNotFoundError, ProcessLookupError):  # it has ended in the meantime
+        except (FileNotFoundError, ProcessLookupError):  # The process has ended in the meantime.
             continue
     return sorted(processes)
 
 
 def holds_a_device(process: Path) -> bool:
-    """process: its folder in /proc. Raises OSError."""
+    """Whether a process, by its folder in /proc, has opened a device. Raises OSError."""
     with os.scandir(process / "fd") as entries:
         return any(re.match(r"/dev/(neuron|nvidia)\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115

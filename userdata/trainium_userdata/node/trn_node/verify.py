@@ -1,4 +1,4 @@
-"""`trn-node verify`: every check, the quick ones first, and the record of their outcome."""
+"""`trn-node verify`: the checks of a node by itself, the quick ones first, and the record of their outcome."""
 
 from __future__ import annotations
 
@@ -54,7 +54,15 @@ class BusyError(Exception):
 
 
 def verify(*, last: bool, hold: bool) -> int:
-    """last: whether the driver has already been reloaded. hold: whether to keep a proven record without sending it."""
+    """Verify and report the node. Returns the exit code.
+
+    Args:
+        last: Whether the driver has already been reloaded.
+        hold: Whether to keep the record of a proven node without sending it.
+
+    Raises:
+        BusyError: Other processes use the devices.
+    """
     imds = Imds()
     try:
         plan = files.plan()
@@ -74,7 +82,15 @@ def verify(*, last: bool, hold: bool) -> int:
 
 
 def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
-    """Raises BusyError. Without `last`, slow checks are skipped if reloading the driver may solve a problem."""
+    """The checks that count. Slow checks are skipped if reloading the driver may solve a problem.
+
+    Args:
+        plan: The plan's expectations of the node.
+        last: Whether the driver has already been reloaded.
+
+    Raises:
+        BusyError: Other processes use the devices.
+    """
     left = int(os.environ.get("TRN_VERIFY_ATTEMPTS") or ATTEMPTS)
     while True:
         quick, cores = quick_checks(plan)
@@ -106,7 +122,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
             *guarded("collectives", lambda: [collectives.check_collectives(plan, cores)]),
             *guarded("hardware-errors", lambda: [hardware.check_errors(before, error_counts(), hardware.unhealthy())]),
         ]
-    # Before suppressed and observed checks are changed to passed ones.
+    # Before `counted`, which makes suppressed and observed problems ok.
     computed_right = all(check.ok for check in slow if check.name in ("self-test", "collectives"))
     slow = [check.counted(plan) for check in slow]
     show(slow)
@@ -137,7 +153,7 @@ def pause() -> None:
 
 
 def quick_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
-    """The effective checks, and the number of NeuronCores or GPUs. Raises BusyError."""
+    """The quick checks that count, and the number of NeuronCores or GPUs. Raises BusyError."""
     with ThreadPoolExecutor() as side_by_side:
         others = side_by_side.map(guarded, *other_quick_checks(plan))
         checks, cores = gpu_checks(plan) if plan.get("gpus") else device_checks(plan)

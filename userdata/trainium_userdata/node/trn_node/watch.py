@@ -1,7 +1,8 @@
 """Monitors a proven node: `trn-node watch`.
 
-It reads the kernel log, the devices' error counters, AWS's notices and the cluster's membership; updates the record and
-`notice.json`, and notifies running jobs. It reports the node's usage to S3.
+The watch reads the kernel log, the devices' error counters, AWS's notices and the cluster's membership; it updates the
+record and `notice.json`, and notifies running jobs. On a plain cluster, it also starts this node's part of jobs and
+reports the node's usage to S3.
 """
 
 from __future__ import annotations
@@ -37,24 +38,26 @@ SECONDS = {
     "record": TICK,
     "sending": 15,
 }
-"""The interval of each source. Most errors in the counters are at once in the kernel log too."""
+"""The interval of each source; `Cluster` and `ClusterJob` have their own. Most errors in the counters are immediately
+in the kernel log too."""
 OF_CLUSTERS = ("membership", "keys", "use", "job")
-"""The sources that a node of Slurm does not have: Slurm knows its nodes, jobs and users."""
+"""The sources that a node of Slurm does not have, because Slurm manages its nodes and jobs."""
 
 DRAIN_SECONDS = 86400
-"""When the record starts to report the end of a node: a deployment then waits for another node. Not weeks before."""
+"""How long before the end of a node the record reports it. A deployment then waits for another node, so not weeks
+before."""
 
 SIGNAL_SECONDS = 900
 """How long before the end jobs are signalled: enough to save a large model, without losing hours of work."""
 
 MAX_ERRORS = 16
-"""Stored for each resulting state; more are not useful."""
+"""Maximum number of stored errors for each resulting state; more are not useful."""
 
 SEVERITY = ("proven", DRAINING, FAILED)
 OF_ALL_NODES = ("peers", NAME)
 """The checks that are repeated with each membership."""
 REASONS = 5
-"""The maximum number in a sentence."""
+"""The maximum number of reasons in a record."""
 
 _LOGGER = logger_of("trn_node")
 
@@ -64,7 +67,13 @@ def log(text: str) -> None:
 
 
 class Watch:
-    """now: the time in seconds since 1970. `step` does what is due, `wait` waits."""
+    """The watch of this node. `step` does what is due, `wait` waits.
+
+    Args:
+        imds: The metadata service.
+        s3: Requests to S3.
+        now: The time in seconds since 1970.
+    """
 
     def __init__(self, imds: Imds, s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._imds, self._s3, self._now = imds, s3, now
@@ -92,7 +101,7 @@ class Watch:
         self._usage = usage.Usage(s3)
 
     def step(self) -> None:
-        """An error in one source does not prevent reading the others."""
+        """Read the sources that are due. An error in one source does not prevent reading the others."""
         sources = {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}
         for name, seconds in sources.items():
             if self._is_of_slurm and name in OF_CLUSTERS:
@@ -112,7 +121,7 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """Until the next step."""
+        """Seconds until the next step."""
         return min(TICK, self._job.seconds)
 
     def wait(self) -> None:
@@ -222,8 +231,13 @@ def updated_record(
 ) -> dict[str, Any]:
     """The updated record, without a new time.
 
-    record: the current one, of the verification or the watch, which stores the state of the verification as `verified`.
-    peers: None: not changed. all_read: whether every source was read; otherwise nothing is removed.
+    Args:
+        record: The current record, of the verification or of the watch. The watch stores the state of the verification
+            as `verified`.
+        failures: Reasons why the node is failed.
+        draining: Reasons why the node is draining.
+        peers: The result of the last test of the peers; None if there is none.
+        all_read: Whether every source was read. Otherwise no reason is withdrawn.
     """
     new = dict(record)
     previous = record["state"], record["reason"]
@@ -256,7 +270,7 @@ def _is_of_slurm() -> bool:
 
 def main() -> None:
     """Watch until the process is terminated."""
-    # Jobs run as a user without write permission there, so Python would compile their modules at each start.
+    # The user of jobs cannot write there, so without this Python would compile the modules at each start of a job.
     compileall.compile_dir(files.path("opt/trn"), quiet=2)
     imds = Imds(retries=1)
     watch = Watch(imds, Objects(imds, retries=1))

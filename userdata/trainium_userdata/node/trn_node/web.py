@@ -91,7 +91,9 @@ def send(
 ) -> Response:
     """One request. Raises OSError without a complete response.
 
-    body: bytes, or a reader, with its size in the headers. into: reads the body of a successful response.
+    Args:
+        body: Bytes, or a reader whose size is in the headers.
+        into: Reads the body of a successful response.
     """
     # urllib accepts any readable object; its stub requires all methods of a file.
     data: Any = body
@@ -116,7 +118,7 @@ def send(
 
 
 def retry(attempt: Callable[[], Response], accepted: tuple[int, ...], retries: int | None = None) -> Response:
-    """The first response with an accepted status, or the last response. Raises OSError without a response."""
+    """The first response with an accepted status, or the last response. Raises OSError if that is missing."""
     left = int(os.environ.get("TRN_HTTP_RETRIES") or RETRIES) if retries is None else retries
     pause = float(os.environ.get("TRN_HTTP_PAUSE") or PAUSE)
     while True:

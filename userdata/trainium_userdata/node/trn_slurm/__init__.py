@@ -1,4 +1,4 @@
-"""A node of Slurm: its part of a job of `trn run`, and the epilog of every job.
+"""The part of a node of Slurm in jobs of `trn run`, and the epilog of every job.
 
 Python 3.9 or later, standard library and the node's other packages only.
 """

@@ -19,8 +19,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("remember", help="store the error counters of a proven node, for the epilog")
     commands.add_parser("epilog", help="check the node after a job, and drain it if it is unhealthy")
-    commands.add_parser("address", help="in a task: the place of this node in the allocation, its ID and address")
-    begin = commands.add_parser("begin", help="begin the next attempt of a job; prints its number")
+    commands.add_parser(
+        "address", help="in a task: print the rank of this node in the allocation, its instance ID and address"
+    )
+    begin = commands.add_parser(
+        "begin", help="begin the next attempt of a job, with the lines of all tasks as input; print its number"
+    )
     begin.add_argument("job")
     of_node = commands.add_parser("task", help="run this node's part of the attempt in TRN_ATTEMPT")
     of_node.add_argument("job")

@@ -33,7 +33,7 @@ DONE = ("ended", FAILED)
 
 
 class OverError(Exception):
-    """The job has ended, with this exit code of the batch script."""
+    """The job has ended. The batch script must exit with `exit_code`."""
 
     def __init__(self, reason: str, exit_code: int) -> None:
         super().__init__(reason)
@@ -41,7 +41,12 @@ class OverError(Exception):
 
 
 class Attempts:
-    """Raises OSError if S3 does not answer or has no such job, ValueError for an invalid one."""
+    """The attempts of a job.
+
+    Raises:
+        OSError: S3 does not answer or refuses, or does not have the job.
+        ValueError: The job is invalid.
+    """
 
     def __init__(self, job_id: str, s3: Objects) -> None:
         self.url = f"{folder()}/{JOBS_PREFIX}"
@@ -52,9 +57,17 @@ class Attempts:
         self.spec = Job.from_json(json.dumps(record))
 
     def begin(self, nodes: Mapping[str, str]) -> int:
-        """Write the start of the next attempt, and return its number. nodes: addresses by instance ID, by rank.
+        """Write the start of the next attempt, and return its number.
 
-        An attempt that has no end was cut off: Slurm started the job again after it lost a node. Raises OverError.
+        An attempt without an end was cut off: Slurm started the job again, for example after the loss of a node.
+
+        Args:
+            nodes: Addresses by instance ID, in the order of ranks.
+
+        Raises:
+            OverError: The job has ended.
+            OSError: S3 does not answer or refuses, or another allocation has begun the attempt.
+            ValueError: The number of nodes is not that of the job.
         """
         if len(nodes) != self.spec.nodes:
             raise ValueError(f"the allocation has {len(nodes)} nodes, and the job needs {self.spec.nodes}")
@@ -80,7 +93,14 @@ class Attempts:
     def _final_end(
         self, attempts: int, end: dict[str, Any] | None, left: float | None, *, missing: str | None
     ) -> dict[str, Any] | None:
-        """The end of the job if no attempt can follow. missing: the job that it resumes, if that has no checkpoint."""
+        """The end of the job if no attempt can follow, otherwise None.
+
+        Args:
+            attempts: Number of attempts so far.
+            end: The end of the last attempt, if any.
+            left: Remaining seconds of the time limit, if any.
+            missing: The job to resume from, if it has no checkpoint.
+        """
         if end is not None and not self.is_retried(attempts, end):
             return end
         stop = self.store.read(self.keys.stop)
@@ -111,7 +131,7 @@ class Attempts:
     def is_retried(self, number: int, end: Mapping[str, Any]) -> bool:
         """Whether another attempt follows this one.
 
-        One that a notice interrupted is retried as after the loss of a node: Slurm gives the job other nodes.
+        An attempt that a notice interrupted is retried like one that lost a node: Slurm gives the job other nodes.
         """
         outcome = Outcome.from_record(end)
         if outcome.result == INTERRUPTED:
@@ -135,7 +155,7 @@ class Attempts:
 
 
 def exit_code_of(end: Mapping[str, Any]) -> int:
-    """The exit code of the batch script: of the user's script if that failed, 0 for success, else 1."""
+    """The exit code of the batch script: 0 for success, that of the user's script if the script failed, otherwise 1."""
     outcome = Outcome.from_record(end)
     if outcome.is_success:
         return 0

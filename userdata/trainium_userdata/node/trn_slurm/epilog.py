@@ -16,7 +16,7 @@ from trn_node.verify import error_counts
 from trn_node.watch import NOTICE, SIGNAL_SECONDS
 
 COUNTS = "run/trn/slurm-counters.json"
-"""The error counters of this boot when the node was proven."""
+"""File with the error counters at the time when the node was proven in this boot."""
 LEAVING_SECONDS, PAUSE_SECONDS = 30, 2
 """How long processes of the job may still hold NeuronCores."""
 SCONTROL_SECONDS = 30
@@ -29,7 +29,7 @@ def remember() -> None:
 
 
 def main() -> int:
-    """0 if the node is healthy or was drained. With any other exit code Slurm drains it, without our reason."""
+    """Return 0 if the node is healthy or was drained. After any other exit code, Slurm drains it without our reason."""
     try:
         found = problems(files.plan())
     except (OSError, ValueError, LookupError) as error:
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def problems(plan: dict[str, Any]) -> list[str]:
-    """Why no further job should run here."""
+    """Why no further job should run here; empty for a healthy node."""
     made = record.read()
     if made and made["state"] == "failed":
         return [made["reason"] or "the node failed"]
@@ -68,7 +68,7 @@ def problems(plan: dict[str, Any]) -> list[str]:
 
 
 def _notice() -> str:
-    """The notice of this node's end, if that is soon: a job would start that the node cannot end."""
+    """Why this node will be interrupted soon, by its notice; otherwise empty. A new job could not complete."""
     try:
         notice = json.loads(files.read(NOTICE))
         at = notice["at"]

@@ -1,4 +1,4 @@
-"""The end of an attempt: what the batch script becomes once its tasks have started."""
+"""The end of an attempt. Once its tasks have started, the batch script executes this program."""
 
 from __future__ import annotations
 
@@ -19,30 +19,35 @@ from .attempts import Attempts, exit_code_of
 Work = TypeVar("Work")
 
 LOOK_SECONDS, POLL_SECONDS = 0.2, 2.5
-"""Between looks at srun, and at the end in S3."""
+"""Seconds between checks of srun, and between reads of the end in S3."""
 LOST_SECONDS = 60
-"""How long the other nodes may store their results after one was lost. srun waits for that one for minutes."""
+"""How long the other nodes may store their results after a node was lost. srun waits for the lost node for minutes."""
 NOTICE_SECONDS = 120
 """How long before its time limit Slurm signals the batch script (--signal=B:USR1@120)."""
 REFUSED_SECONDS = 10
 """How long after a failed request to requeue the job Slurm may still end the script."""
 REQUEUED_SECONDS = 300
-"""For which the script waits to be ended by Slurm. If it ended by itself, Slurm could take the job for a completed
-one."""
+"""How long the script waits for Slurm to end it. If it ended by itself, Slurm could consider the job completed."""
 
 
 class Follower:
-    """srun: a child of this process, which runs the tasks."""
+    """Follows one attempt to its end.
+
+    Args:
+        attempts: The attempts of the job.
+        number: Number of the attempt.
+        srun: Process ID of srun, which runs the tasks and is a child of this process.
+    """
 
     def __init__(self, attempts: Attempts, number: int, srun: int) -> None:
         self._attempts, self._number, self._srun = attempts, number, srun
         self._is_noticed = self._is_terminated = False
         self._lost_at: float | None = None
-        self._is_one_left = False
+        self._only_lost_node_left = False
         self._polled_at = 0.0
 
     def run(self) -> int:
-        """The exit code of the batch script."""
+        """Wait for the end of the attempt; requeue or end the job. Returns the exit code of the batch script."""
         signal.signal(signal.SIGUSR1, self._notice)
         signal.signal(signal.SIGTERM, self._terminate)
         code = self._wait()
@@ -79,7 +84,7 @@ class Follower:
                     self._poll()
                 except OSError as error:
                     print(f"trn-slurm: {error}", file=sys.stderr)
-            if self._is_one_left:
+            if self._only_lost_node_left:
                 return None
             time.sleep(LOOK_SECONDS)
 
@@ -97,17 +102,17 @@ class Follower:
                 self._lost_at = time.monotonic()
         if self._lost_at is not None:
             late = time.monotonic() - self._lost_at > LOST_SECONDS
-            self._is_one_left = late or self._attempts.count_done(self._number) >= self._attempts.spec.nodes - 1
+            self._only_lost_node_left = late or self._attempts.count_done(self._number) >= self._attempts.spec.nodes - 1
 
     def _end(self, code: int | None) -> dict[str, Any]:
-        """The end of the attempt. A node that ended without one has lost its part of the job."""
+        """The end of the attempt. If no node has written one, a node counts as lost, or Slurm ended the job."""
         result, reason = NODE_LOST, f"a node's part of the job ended without a report; srun: exit code {code}"
         if self._is_terminated:
             result, reason = slurm.why_ended()
         return self._persistently(lambda: self._attempts.declare(self._number, result, reason))
 
     def _persistently(self, work: Callable[[], Work]) -> Work:
-        """Until S3 answers."""
+        """Repeat the work until S3 answers."""
         while True:
             try:
                 return work()

@@ -1,4 +1,4 @@
-"""What Slurm says of the job of this process, and the request to start it again."""
+"""The state of this process's job in Slurm, and the request to requeue the job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainium_wire.job import NODE_LOST, STOPPED, TIME_LIMIT
 from trn_node.programs import run
 
 SECONDS = 20
-"""Slurm kills processes 30 seconds after it has asked them to end (KillWait)."""
+"""Time limit of scontrol. Slurm kills processes 30 seconds after it has sent SIGTERM (KillWait)."""
 COMPLETING = "COMPLETING"
 ENDS = {
     "CANCELLED": (STOPPED, "scancel"),
@@ -27,20 +27,21 @@ def why_ended() -> tuple[str, str]:
 
 
 def job_state() -> str:
-    """Such as RUNNING; empty if Slurm does not answer."""
+    """The state of the job, such as RUNNING; empty if Slurm does not answer."""
     shown = _show_job("--oneliner")
     found = re.search(r"\bJobState=(\w+)", shown)
     state = found[1] if found else ""
-    # While its processes end, only JSON has the state that the job ends in, such as CANCELLED.
+    # While the processes of the job end, only the JSON output has its end state, such as CANCELLED.
     return _state_beside(COMPLETING) or state if state == COMPLETING else state
 
 
 def _state_beside(state: str) -> str:
+    """The other state of the job in the JSON output; empty if there is none."""
     try:
         states = json.loads(_show_job("--json"))["jobs"][0]["job_state"]
     except (IndexError, KeyError, TypeError, ValueError):
         return ""
-    return next((one for one in states if one != state), "")
+    return next((other for other in states if other != state), "")
 
 
 def _show_job(form: str) -> str:
@@ -49,7 +50,7 @@ def _show_job(form: str) -> str:
 
 
 def requeue() -> str:
-    """Have Slurm end the job and start it again. Returns what went wrong; empty if nothing did."""
+    """Have Slurm end the job and start it again. Returns an error, or an empty text."""
     return run("scontrol", "requeue", _job_id(), seconds=SECONDS).error
 
 

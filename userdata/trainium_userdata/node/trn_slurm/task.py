@@ -23,7 +23,7 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def address() -> str:
-    """The place of this node in the allocation, its instance ID and address. Raises OSError without a record."""
+    """The rank of this node in the allocation, its instance ID and address. Raises OSError without a record."""
     made = record.read()
     if made is None:
         raise OSError("this node has no record: it was not proven")
@@ -31,15 +31,21 @@ def address() -> str:
 
 
 def run(attempts: Attempts, number: int) -> int:
-    """Always 0 if it ends by itself: the end in S3 says how, and Slurm must not end nodes that store their results."""
+    """Run this node's part of an attempt. Returns 0 also after a failure, which is in the end in S3.
+
+    After another exit code, Slurm would end tasks on other nodes, which still store their results.
+
+    Raises:
+        OSError: The attempt was not begun, or its folder cannot be created.
+    """
     start = attempts.store.read(attempts.attempt(number).start)
     if start is None:
         raise OSError(f"attempt {number} was not begun")
-    # As the unit of a job on a plain cluster has it: no program gives the job more rights than it has.
+    # As in the unit of a job on a plain cluster: no program gives the job more rights than its user has.
     ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     place = _new_folder(f"{attempts.spec.id}-{number}")
     if not Path.home().is_dir():
-        # That of trn-job: what one job writes to ~/.profile, no other job runs.
+        # The user has no home: a new one, so that no other job runs what this one writes to ~/.profile.
         os.environ["HOME"] = str(place)
     launch = _launch(attempts, number, start, place)
     Attempt(launch, attempts.store, secret_value, slurm.why_ended).run()
