@@ -176,7 +176,7 @@ def test_ratio_of_comparable_sides_is_a_number(spec: BenchFile) -> None:
     assert read_record(record_text(first)) == first
 
 
-def test_price_basis_prevents_the_ratio_of_paid_costs_alone(spec: BenchFile) -> None:
+def test_price_basis_prevents_only_the_ratio_of_paid_costs(spec: BenchFile) -> None:
     hardware = replace(HARDWARE, type="p5.4xlarge", purchase="capacity-block")
     [comparison] = compared(spec, hardware=hardware)[0].comparable
     why = "not comparable: price basis (on-demand against capacity-block)"

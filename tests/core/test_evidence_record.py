@@ -142,7 +142,7 @@ COMPARED = [field.name for field in fields(Workload) if field.name not in ("comm
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_one_different_workload_field_is_not_comparable(name: str) -> None:
+def test_records_with_one_different_field_are_not_comparable(name: str) -> None:
     value = 7 if isinstance(getattr(WORKLOAD, name), int) else "other"
     comparison = comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, **{name: value}))
     assert comparison.verdict.startswith(f"not comparable: {name} (")

@@ -147,7 +147,7 @@ def test_killed_pilot_continues_at_its_step(wanted: PilotFile, key: str, moment:
 
 @pytest.mark.parametrize(("wanted", "key"), CASES)
 @pytest.mark.parametrize("code", [1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])
-def test_failure_of_any_step_leaves_nothing_billed(wanted: PilotFile, key: str, code: int) -> None:
+def test_failed_step_leaves_only_clusters_whose_deletion_failed(wanted: PilotFile, key: str, code: int) -> None:
     world = World(lambda step, times: code if step == key and times <= 3 else 0)
     end = world.pilot(wanted)
     side, _, name = key.rpartition(" ")
@@ -202,7 +202,7 @@ def test_failed_trainium_side_spends_nothing_on_gpus() -> None:
     assert world.calls[-3:] == ["trainium destroy", "trainium audit", "report"]
 
 
-def test_budget_has_to_cover_every_side_before_anything_is_deployed() -> None:
+def test_budget_below_the_cost_of_all_sides_deploys_nothing() -> None:
     world = World(hourly=100)
     end = world.pilot()
     assert end.result == "stopped"
@@ -218,7 +218,7 @@ def test_unknown_price_spends_nothing() -> None:
 
 
 @pytest.mark.parametrize(("hours", "budget", "why"), [(8, 650, "budget"), (2, 1000, "hours")])
-def test_cluster_ends_at_the_budget_or_the_hours(hours: int, budget: int, why: str) -> None:
+def test_cluster_is_deleted_at_the_budget_or_the_hours(hours: int, budget: int, why: str) -> None:
     wanted = PilotFile(plan="p", job="j", budget_usd=budget, hours=hours)
     world = World(hourly=80)
     world.minutes = {"deploy": 30, "follow": 10_000}
@@ -231,7 +231,7 @@ def test_cluster_ends_at_the_budget_or_the_hours(hours: int, budget: int, why: s
     assert (world.now - NOON).total_seconds() <= hours * 3600
 
 
-def test_cluster_that_was_left_for_days_is_ended_at_once() -> None:
+def test_cluster_left_for_days_is_deleted_at_once() -> None:
     world = World()
 
     def kill(key: str) -> None:
@@ -247,7 +247,7 @@ def test_cluster_that_was_left_for_days_is_ended_at_once() -> None:
     assert "trainium follow" not in world.calls
 
 
-def test_interruption_between_steps_ends_the_cluster() -> None:
+def test_interruption_between_steps_deletes_the_cluster() -> None:
     world = World()
     interrupted: list[str] = []
 
@@ -267,7 +267,7 @@ def test_interruption_between_steps_ends_the_cluster() -> None:
         st.sampled_from([key for _, key in CASES]), st.sampled_from([1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])
     ),
 )
-def test_no_cluster_is_left_unless_its_end_failed(wanted: PilotFile, codes: dict[str, int]) -> None:
+def test_no_cluster_is_left_unless_its_deletion_failed(wanted: PilotFile, codes: dict[str, int]) -> None:
     world = World(lambda key, _times: codes.get(key, 0))
     end = world.pilot(wanted)
     failed_ends = {key.split()[0] for key, code in codes.items() if code and key.split()[-1] in ("destroy", "audit")}
@@ -279,7 +279,7 @@ def test_no_cluster_is_left_unless_its_end_failed(wanted: PilotFile, codes: dict
     assert all(stored["state"] != BEGUN for stored in state.steps.values())
 
 
-def test_state_survives_its_text() -> None:
+def test_state_is_read_back_from_its_json() -> None:
     world = World()
     world.pilot()
     state = PilotState.from_json(world.stored)

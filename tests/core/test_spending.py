@@ -84,7 +84,7 @@ def test_unrecorded_launch_costs_from_the_oldest_record() -> None:
     assert costs.estimated_total.unknown == 1
 
 
-def test_node_of_slurm_costs_since_its_launch_and_ended_ones_are_unknown() -> None:
+def test_slurm_node_costs_since_launch_and_ended_nodes_are_unknown() -> None:
     launched_at = NOW - timedelta(hours=2)
     login = ChargedItem(product="on-demand", quantity=Decimal(730), instance_type="m7i.large")
     resources = [

@@ -56,7 +56,7 @@ def test_existing_file_is_kept(folder: Path) -> None:
     assert (folder / "gpu/cdk.json").read_text() == "{}"
 
 
-def test_plan_of_options_alone_is_shown_by_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_without_a_file_is_shown_as_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shown = run("baseline", "--offline", *GOOD, "--json")
     assert "-c trn:instance_type=p4d.24xlarge" in json.loads(shown.stdout)["next"][0]

@@ -176,7 +176,7 @@ def client(service: str) -> Any:
 
 @pytest.fixture
 def node(cluster: Cluster, jobs: list[Job]) -> str:
-    """An instance of EC2 that the fourth job runs on; the job restarts without it once it is terminated."""
+    """An EC2 instance that the fourth job runs on. After its termination the job is restarted on another node."""
     ec2 = client("ec2")
     image: str = ec2.describe_images()["Images"][0]["ImageId"]
     instance: str = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]

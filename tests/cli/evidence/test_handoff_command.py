@@ -64,7 +64,7 @@ class Bedrock:
 
 @pytest.fixture
 def bedrock(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> type[Bedrock]:
-    """Bedrock beside a checkpoint in S3."""
+    """A fake Bedrock, and a checkpoint in S3."""
 
     def in_s3(_region: str, bucket: str, prefix: str, _clients: object) -> CheckpointFolder:
         assert (bucket, prefix) == ("models", "llama/")

@@ -1,4 +1,4 @@
-"""The page on porting: its steps turn one script into the other, and `trn assess` prints what the page shows."""
+"""The page on porting: its steps result in the ported scripts, and `trn assess` prints what the page shows."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def edited(script: str, diff: str) -> str:
-    """The script with a diff applied, each part of which fits one place."""
+    """The script with a diff applied. Each part of the diff must fit exactly one place."""
     for part in diff.split("@@\n"):
         lines = part.splitlines(keepends=True)
         old = "".join(line[1:] for line in lines if line[0] in " -")
@@ -30,7 +30,7 @@ def edited(script: str, diff: str) -> str:
 
 
 def ported(script: str, text: str) -> str:
-    """The script after the steps of a part of the page; each step shows the findings in it."""
+    """Apply the steps in a part of the page to a script, and check the findings that the page shows."""
     compared = 0
     for language, block in blocks(text):
         if language == "diff":
