@@ -1,7 +1,4 @@
-"""Which attempts are retried: nodes decide it and the command line shows it, by the same rules.
-
-Result, exit code, changes to RETRY_SETTINGS in the job, whether another attempt follows the first one.
-"""
+"""Which attempts are retried. Nodes and the command line apply the same rules, so their tests share these cases."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,3 +18,4 @@ RETRY_CASES: tuple[tuple[str, int | None, Mapping[str, Any], bool], ...] = (
     ("time-limit", None, {}, False),
     ("succeeded", 0, {}, False),
 )
+"""Result and exit code of the first attempt, changes to RETRY_SETTINGS, and whether a second attempt follows."""

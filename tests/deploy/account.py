@@ -40,7 +40,7 @@ BOOTSTRAP_PARAMETERS = {
     "CloudFormationExecutionPolicies": "arn:aws:iam::aws:policy/AdministratorAccess",
     "FileAssetsBucketKmsKeyId": "AWS_MANAGED_KEY",
 }
-"""The permissions that `cdk bootstrap` gives its stack by default."""
+"""Parameters of the bootstrap stack, with the permissions that `cdk bootstrap` gives by default."""
 
 
 def bootstrap_template() -> str:
@@ -68,8 +68,11 @@ class Account:
     ) -> Run:
         """Run the pinned CDK CLI.
 
-        app: a synthesised app. Default: that of the cdk.json in the working directory. folder: the working directory.
-        Default: the account's. tools: folders that are first on PATH. Default: none.
+        Args:
+            arguments: The arguments of `cdk`.
+            app: A synthesised app. Default: the app of cdk.json in the working directory.
+            folder: The working directory. Default: the folder of the account.
+            tools: Folders that are first on PATH. Default: none.
         """
         command = ["cdk", *arguments, *(("--app", str(app)) if app else ()), "--no-color", "--no-notices"]
         safe = safe_environment(os.environ, self.aws.connection, tools=[*tools, *tool_folders(ROOT)])
@@ -90,21 +93,23 @@ class Account:
     def bootstrap(self, *, execution_policies: Sequence[str] = ()) -> None:
         """Create the stack that `cdk bootstrap` creates. `make demo` runs the command itself.
 
-        execution_policies: ARNs of the policies of CloudFormation's role. Default: everything, as with the CDK CLI.
+        Args:
+            execution_policies: ARNs of the policies of CloudFormation's role. Default: AdministratorAccess, as with the
+                CDK CLI.
         """
-        given = dict(BOOTSTRAP_PARAMETERS)
+        parameters = dict(BOOTSTRAP_PARAMETERS)
         if execution_policies:
-            given["CloudFormationExecutionPolicies"] = ",".join(execution_policies)
+            parameters["CloudFormationExecutionPolicies"] = ",".join(execution_policies)
         status = assembly.create(
             self.aws,
             BOOTSTRAP_STACK_NAME,
             TemplateBody=bootstrap_template(),
-            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in given.items()],
+            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
         )
         assert status == "CREATE_COMPLETE", status
 
     def try_cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
-        """Deploy with the CDK CLI, with any result."""
+        """Deploy with the CDK CLI. The deployment may fail."""
         return self.cdk("deploy", stack, "--require-approval", "never", app=template.file.parent)
 
     def cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
@@ -114,11 +119,11 @@ class Account:
         return run
 
     def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> str:
-        """Deploy the same as the CDK CLI, without it. Returns the final status, and why resources failed."""
+        """Deploy as the CDK CLI does, without starting it. Returns the same as `assembly.deploy`."""
         return assembly.deploy(self.aws, template.file.parent, stack)
 
     def deploy(self, template: Template, stack: str = STACK_NAME) -> None:
-        """Deploy the same as the CDK CLI, without it."""
+        """Deploy as the CDK CLI does, without starting it."""
         status = self.try_to_deploy(template, stack)
         assert status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), status
 
@@ -128,7 +133,7 @@ class Account:
         return run.printed
 
     def destroy(self, stack: str = STACK_NAME) -> None:
-        """Delete a stack as the CDK CLI does, without it."""
+        """Delete a stack as the CDK CLI does, without starting it."""
         status = assembly.destroy(self.aws, stack)
         assert status == "DELETE_COMPLETE", status
 

@@ -20,7 +20,11 @@ SETTLED_SECONDS = 120
 
 
 def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
-    """Create or update a stack by its id in the app. Returns its final status, and why resources failed."""
+    """Create or update a stack, by its ID in the app.
+
+    Returns:
+        The final status, followed by the reasons of failed resources, one in each line.
+    """
     properties = json.loads((assembly / "manifest.json").read_text())["artifacts"][stack]["properties"]
     publish_assets(aws, assembly, stack)
     stack = properties.get("stackName", stack)
@@ -34,8 +38,9 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
     if stack not in found:
         return create(aws, stack, **wanted)
     template = json.loads((assembly / properties["templateFile"]).read_text())
-    given = {parameter["ParameterKey"] for parameter in found[stack].get("Parameters", [])}
-    kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in given & template.get("Parameters", {}).keys()]
+    current = {parameter["ParameterKey"] for parameter in found[stack].get("Parameters", [])}
+    names = current & template.get("Parameters", {}).keys()
+    kept = [{"ParameterKey": name, "UsePreviousValue": True} for name in names]
     try:
         aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, Parameters=kept, **wanted)
     except ClientError as error:

@@ -12,7 +12,11 @@ from trainium_local.environment import Connection
 
 @dataclass(frozen=True, kw_only=True)
 class MovableClock:
-    """`connection`: to the embedded AWS with this clock."""
+    """The clock of an embedded AWS.
+
+    Attributes:
+        connection: The connection to the embedded AWS.
+    """
 
     connection: Connection
 
@@ -21,7 +25,11 @@ class MovableClock:
         return self._ask(None)
 
     def forward(self, **by: float) -> None:
-        """Set it forward by these hours or minutes, and wait for the schedules that become due."""
+        """Set the clock forward, and wait until the schedules that become due have run.
+
+        Args:
+            by: Arguments of `timedelta`, such as hours.
+        """
         self.forward_to(self.now + timedelta(**by))
 
     def forward_to(self, instant: datetime) -> None:
@@ -34,9 +42,10 @@ class MovableClock:
 
 
 def reach_end_of_pilot(account: Account, stack: str) -> None:
-    """Move the clock from before the end of a pilot of 40 hours to after it, and wait until its stack is deleted.
+    """Move the clock past the end of a pilot of 40 hours, and wait until the stack is deleted.
 
-    The stack exists until then; it may still exist after three minutes, which the caller has to check.
+    Asserts that the stack exists one hour before the end. Waits for three minutes at most, so the caller must check
+    that the stack is deleted.
     """
 
     def exists() -> bool:

@@ -43,15 +43,15 @@ def start_account(
     start_embedded_aws: Callable[[Settings], EmbeddedAws],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., Account]:
-    """A bootstrapped account on a server with other settings, for the module.
+    """A function that starts a bootstrapped account for the module.
 
-    Called with the settings, and a function that makes the policies of CloudFormation's role. Default: it may do
-    everything.
+    It takes the settings of the server and, optionally, a function that creates the policies of CloudFormation's role.
+    By default, the role has all permissions.
     """
     return lambda settings, *policies: _bootstrapped(start_embedded_aws(settings), tmp_path_factory, *policies)
 
 
 @pytest.fixture(scope="session")
 def account(start_shared_aws: Callable[[Settings], EmbeddedAws], tmp_path_factory: pytest.TempPathFactory) -> Account:
-    """The account of all tests that leave it unchanged."""
+    """The account that tests share if they leave it unchanged."""
     return _bootstrapped(start_shared_aws(Settings(quotas={ON_DEMAND_TRN: QUOTA_VCPUS})), tmp_path_factory)

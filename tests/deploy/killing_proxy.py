@@ -19,10 +19,15 @@ _READ_PREFIXES = ("Describe", "Get", "List", "Head")
 
 @dataclass
 class KillingProxy:
-    """Forwards requests. `victim` gets SIGKILL after change number `fatal` is made.
+    """Forwards requests, and kills a process after a given number of changes.
 
-    `changes`: every request so far that changes something, by its operation. `fatal` is 0: nothing is killed. `denied`:
-    operations that are answered with IAM's access denied error.
+    Attributes:
+        connection: The embedded AWS.
+        url: The address of the proxy.
+        victim: The ID of the process that gets SIGKILL.
+        fatal: The number of the change after which the process is killed; 0: no process is killed.
+        denied: Operations that are answered with IAM's access denied error.
+        changes: The operations of all requests so far that change something.
     """
 
     connection: Connection
@@ -33,15 +38,15 @@ class KillingProxy:
     changes: list[str] = field(default_factory=list[str])
     lock: Lock = field(default_factory=Lock)
 
-    def is_fatal(self, operation: str) -> bool:
+    def record(self, operation: str) -> bool:
+        """Add an operation to `changes` if it changes something. Returns whether the process must be killed."""
         with self.lock:
             if operation.startswith(_READ_PREFIXES):
                 return False
             self.changes.append(operation)
             return len(self.changes) == self.fatal
 
-    def kills(self, pid: int) -> None:
-        """Set the process to kill."""
+    def set_victim(self, pid: int) -> None:
         self.victim = pid
 
     def arm(self, *, fatal: int, denied: frozenset[str] = frozenset()) -> None:
@@ -62,7 +67,7 @@ def killing_proxy(connection: Connection) -> Generator[KillingProxy]:
 
 
 def operation(method: str, target: str | None, body: bytes) -> str:
-    """The operation of a request; for S3 and other REST interfaces its method."""
+    """The operation of a request; for S3 and other REST interfaces, the HTTP method."""
     if target is not None:
         return target.rpartition(".")[2]
     actions = parse_qs(body.decode(errors="replace")).get("Action") if method == "POST" else None
@@ -92,7 +97,7 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             if called in proxy.denied:
                 self._answer(403 if target is None else 400, {}, _denial(target))
                 return
-            fatal = proxy.is_fatal(called)
+            fatal = proxy.record(called)
             status, headers, content = self._forward(body)
             if fatal:
                 os.kill(proxy.victim, signal.SIGKILL)

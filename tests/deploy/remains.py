@@ -22,7 +22,7 @@ def _tags(cluster: str) -> list[dict[str, str]]:
 
 
 def leave_remains(account: Account) -> None:
-    """Create everything that clusters were seen to leave: in their buckets, and beside their stacks."""
+    """Create what a cluster can leave in its buckets and outside its stacks."""
     cluster = account.cluster()
     s3, logs, ssm = (account.aws.client(name) for name in ("s3", "logs", "ssm"))
     cache = outputs(cluster)["CompileCache"].split("/")[2]
@@ -42,13 +42,14 @@ def leave_remains(account: Account) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Foreign:
-    """Resources of others, by their ids; `state` is everything that their services return about them."""
+    """Resources of others."""
 
     account: Account
     snapshot_ids: tuple[str, ...]
     interface_ids: tuple[str, ...]
 
     def state(self) -> str:
+        """Everything that the services return about these resources."""
         client = self.account.aws.client
         s3, logs = client("s3"), client("logs")
         groups = [
@@ -74,8 +75,8 @@ def foreign_things(account: Account) -> Foreign:
     client = account.aws.client
     s3 = client("s3")
     s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})
-    consent = [*_tags(OTHER_CLUSTER), {"Key": EMPTY_AT_DELETE_TAG, "Value": "true"}]
-    s3.put_bucket_tagging(Bucket=FOREIGN_BUCKET, Tagging={"TagSet": consent})
+    tags = [*_tags(OTHER_CLUSTER), {"Key": EMPTY_AT_DELETE_TAG, "Value": "true"}]
+    s3.put_bucket_tagging(Bucket=FOREIGN_BUCKET, Tagging={"TagSet": tags})
     s3.put_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY, Body=bytes(range(256)))
     client("cloudformation").create_stack(
         StackName=FOREIGN_STACK, TemplateBody=json.dumps(_FOREIGN_TEMPLATE), Tags=_tags(OTHER_CLUSTER)
@@ -95,13 +96,15 @@ def foreign_things(account: Account) -> Foreign:
 def _snapshot(account: Account, tags: list[dict[str, str]]) -> str:
     ec2 = account.aws.client("ec2")
     volume: str = ec2.create_volume(AvailabilityZone=f"{account.aws.region}a", Size=1)["VolumeId"]
-    given: dict[str, Any] = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]} if tags else {}
-    snapshot_id: str = ec2.create_snapshot(VolumeId=volume, **given)["SnapshotId"]
+    options: dict[str, Any] = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]} if tags else {}
+    snapshot_id: str = ec2.create_snapshot(VolumeId=volume, **options)["SnapshotId"]
     ec2.delete_volume(VolumeId=volume)
     return snapshot_id
 
 
 def _interface(account: Account, subnet: str, tags: list[dict[str, str]]) -> str:
-    given: dict[str, Any] = {"TagSpecifications": [{"ResourceType": "network-interface", "Tags": tags}]} if tags else {}
-    made = account.aws.client("ec2").create_network_interface(SubnetId=subnet, **given)
+    options: dict[str, Any] = (
+        {"TagSpecifications": [{"ResourceType": "network-interface", "Tags": tags}]} if tags else {}
+    )
+    made = account.aws.client("ec2").create_network_interface(SubnetId=subnet, **options)
     return made["NetworkInterface"]["NetworkInterfaceId"]

@@ -26,7 +26,12 @@ OWN, OTHER = "trn-pilot", "somebody-else"
 
 
 def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
-    """An audit with a separate account object, as in the command. denied: a call that is answered with 403."""
+    """An audit with a separate account object, as in the command.
+
+    Args:
+        aws: The embedded AWS.
+        denied: A call that is answered with 403, such as ec2.DescribeVolumes. Default: none.
+    """
     with pytest.MonkeyPatch.context() as environment:
         for name, value in safe_environment(os.environ, aws.connection).items():
             environment.setenv(name, value)
@@ -104,9 +109,7 @@ def test_unknown_price_is_not_zero(planted: Planted) -> None:
 
 @pytest.fixture(scope="module")
 def life(account: Account) -> tuple[Audit, Audit, Audit]:
-    """Audits of one account: before a cluster, with it, after it except for its cache, and after that was deleted
-    too.
-    """
+    """Audits of one account: before a cluster, with the cluster, and after it, with only its cache left."""
     template = cluster_template(nodes=1, cache_at_destroy="retain")
     audit_of(account.aws)  # The emulator loads a service at its first request, which takes long on a busy machine.
     before = audit_of(account.aws)

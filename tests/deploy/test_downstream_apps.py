@@ -173,9 +173,7 @@ def test_tests_cover_every_app() -> None:
 
 
 @pytest.mark.parametrize("app", sorted(CLUSTERS.keys() - {"web_app"}))
-def test_app_is_deployed_operated_changed_and_destroyed(
-    account: Account, assemblies: Mapping[str, Path], app: str
-) -> None:
+def test_app_is_deployed_and_destroyed(account: Account, assemblies: Mapping[str, Path], app: str) -> None:
     before = account.inventory()
     made = deploy(account, assemblies[f"{app}-{FEW}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], FEW)

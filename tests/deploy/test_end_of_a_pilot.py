@@ -21,7 +21,7 @@ from trainium_runtime.pilot_end import utc_text
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership
 
-WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
+REGION_WITH_FUTURE_BLOCK = "ap-southeast-4"
 RUN = 6
 """Minutes in which the schedule runs at least once."""
 
@@ -103,7 +103,7 @@ def status(account: Account) -> str | None:
     return there[0]["StackStatus"] if there else None
 
 
-def test_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, clock: MovableClock) -> None:
+def test_pilot_is_warned_stopped_and_deleted_on_time(account: Account, clock: MovableClock) -> None:
     foreign = json.dumps({"Resources": {"Kept": {"Type": "AWS::SNS::Topic"}}})
     account.aws.client("cloudformation").create_stack(StackName="Foreign", TemplateBody=foreign)
     before = account.inventory()
@@ -174,7 +174,7 @@ def test_unused_nodes_stop_and_can_be_woken(account: Account, clock: MovableCloc
 
 
 def test_capacity_block_is_followed_automatically(start_account: Callable[[Settings], Account]) -> None:
-    account = start_account(Settings(region=WHERE_A_BLOCK_IS_TO_BEGIN))
+    account = start_account(Settings(region=REGION_WITH_FUTURE_BLOCK))
     clock, ec2 = MovableClock(connection=account.aws.connection), account.aws.client("ec2")
     parameters = {"InstanceType": "trn1.32xlarge", "InstanceCount": 4, "CapacityDurationHours": 24}
     offers = ec2.describe_capacity_block_offerings(**parameters)["CapacityBlockOfferings"]

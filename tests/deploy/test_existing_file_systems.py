@@ -18,7 +18,7 @@ def before(account: Account) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-def kept(account: Account, before: Inventory) -> Iterator[str]:
+def retained_efs(account: Account, before: Inventory) -> Iterator[str]:
     """The EFS file system that a cluster left."""
     template = cluster_template(**SMALL, efs="new", file_systems_at_destroy="retain")
     account.deploy(template)
@@ -28,16 +28,16 @@ def kept(account: Account, before: Inventory) -> Iterator[str]:
     account.aws.client("efs").delete_file_system(FileSystemId=file_system)
 
 
-def test_only_the_efs_file_system_outlives_its_cluster(account: Account, before: Inventory, kept: str) -> None:
+def test_only_the_efs_file_system_outlives_its_cluster(account: Account, before: Inventory, retained_efs: str) -> None:
     left = differences(before, account.inventory())
-    assert left[0] == f"+ EFS file systems: {kept}"
-    assert all(kept in line for line in left), left
+    assert left[0] == f"+ EFS file systems: {retained_efs}"
+    assert all(retained_efs in line for line in left), left
 
 
-def test_later_cluster_mounts_retained_efs_and_leaves_it_unchanged(account: Account, kept: str) -> None:
-    before, template = account.inventory(), cluster_template(**SMALL, efs=kept)
+def test_later_cluster_mounts_retained_efs_and_leaves_it_unchanged(account: Account, retained_efs: str) -> None:
+    before, template = account.inventory(), cluster_template(**SMALL, efs=retained_efs)
     account.deploy(template)
-    (target,) = account.aws.client("efs").describe_mount_targets(FileSystemId=kept)["MountTargets"]
+    (target,) = account.aws.client("efs").describe_mount_targets(FileSystemId=retained_efs)["MountTargets"]
     (node,) = account.cluster().instances
     assert target["SubnetId"] == node["SubnetId"]
     account.destroy()
@@ -63,7 +63,7 @@ def own_network(account: Account) -> Iterator[Mapping[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def own(account: Account, own_network: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+def existing(account: Account, own_network: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     """Settings that name a Lustre and an EFS file system in the network."""
     fsx, efs = account.aws.client("fsx"), account.aws.client("efs")
     subnet, group = own_network["subnet_id"], own_network["group"]
@@ -84,7 +84,7 @@ def own(account: Account, own_network: Mapping[str, str]) -> Iterator[Mapping[st
     fsx.delete_file_system(FileSystemId=lustre["FileSystemId"])
 
 
-def let_in(account: Account, group: str) -> set[tuple[int, str]]:
+def ingress_rules(account: Account, group: str) -> set[tuple[int, str]]:
     """The first port and the source of each ingress rule."""
     (found,) = account.aws.client("ec2").describe_security_groups(GroupIds=[group])["SecurityGroups"]
     return {
@@ -94,14 +94,14 @@ def let_in(account: Account, group: str) -> set[tuple[int, str]]:
     }
 
 
-def test_existing_file_system_admits_nodes_only_while_they_exist(account: Account, own: Mapping[str, Any]) -> None:
-    group = own["efs_security_group"]
-    before, rules = account.inventory(), let_in(account, group)
-    template = cluster_template(**SMALL, **own)
+def test_existing_file_system_admits_nodes_only_while_they_exist(account: Account, existing: Mapping[str, Any]) -> None:
+    group = existing["efs_security_group"]
+    before, rules = account.inventory(), ingress_rules(account, group)
+    template = cluster_template(**SMALL, **existing)
     account.deploy(template)
     (node,) = account.cluster().instances
     nodes = {one["GroupId"] for one in node["SecurityGroups"]}
-    assert let_in(account, group) - rules == {(port, one) for port in (988, 1018, 2049) for one in nodes}
+    assert ingress_rules(account, group) - rules == {(port, one) for port in (988, 1018, 2049) for one in nodes}
     account.destroy()
-    assert let_in(account, group) == rules
+    assert ingress_rules(account, group) == rules
     assert differences(before, account.inventory()) == []

@@ -1,4 +1,7 @@
-"""HyperPodStack on the embedded AWS until its clock ends it. No node boots: its scripts are read, not run."""
+"""HyperPodStack on the embedded AWS, until the clock of the pilot deletes it.
+
+No node boots: the lifecycle scripts are read, not run.
+"""
 
 from collections.abc import Callable
 
@@ -32,17 +35,17 @@ def before(account: Account) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-def found(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
+def stack_outputs(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
     """The outputs of the deployed stack."""
     account.cdk_deploy(template, HYPERPOD.construct_id)
     return dict(outputs(account.cluster(HYPERPOD.construct_id)))
 
 
 @pytest.fixture(scope="module")
-def scripts(account: Account, found: dict[str, str]) -> dict[str, str]:
+def scripts(account: Account, stack_outputs: dict[str, str]) -> dict[str, str]:
     """The lifecycle files, from the URL of the cluster's workers."""
     sagemaker, s3 = account.aws.client("sagemaker"), account.aws.client("s3")
-    groups = sagemaker.describe_cluster(ClusterName=found["ClusterArn"])["InstanceGroups"]
+    groups = sagemaker.describe_cluster(ClusterName=stack_outputs["ClusterArn"])["InstanceGroups"]
     (place,) = {one["LifeCycleConfig"]["SourceS3Uri"] for one in groups if one["InstanceGroupName"] == "workers"}
     assert place.startswith("s3://sagemaker-")
     bucket, _, prefix = place.removeprefix("s3://").partition("/")
@@ -52,8 +55,10 @@ def scripts(account: Account, found: dict[str, str]) -> dict[str, str]:
     }
 
 
-def test_every_resource_of_the_template_exists(account: Account, found: dict[str, str], template: Template) -> None:
-    assert found
+def test_every_resource_of_the_template_exists(
+    account: Account, stack_outputs: dict[str, str], template: Template
+) -> None:
+    assert stack_outputs
     names = [one["LogicalResourceId"] for one in account.cluster(HYPERPOD.construct_id).resources]
     assert sorted(names) == sorted(template.resources())
 
@@ -62,8 +67,8 @@ def test_workers_have_the_script_of_their_plan(scripts: dict[str, str]) -> None:
     assert scripts["on_create.sh"] == hyperpod_script(node_settings(a_plan()))
 
 
-def test_workers_have_the_cache_url_of_this_stack(scripts: dict[str, str], found: dict[str, str]) -> None:
-    assert f"TRN_CACHE_URL={found['CompileCache']}" in scripts["places.env"].splitlines()
+def test_workers_have_the_cache_url_of_this_stack(scripts: dict[str, str], stack_outputs: dict[str, str]) -> None:
+    assert f"TRN_CACHE_URL={stack_outputs['CompileCache']}" in scripts["places.env"].splitlines()
 
 
 def test_ended_pilot_leaves_the_account_unchanged(

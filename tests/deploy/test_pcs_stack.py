@@ -1,4 +1,4 @@
-"""PcsStack on the embedded AWS by the real CDK CLI, until its clock ends it, and until `trn destroy` does.
+"""PcsStack on the embedded AWS, deployed by the real CDK CLI, and deleted by the clock of the pilot or `trn destroy`.
 
 Nothing runs on an instance, and a stand-in answers for Slurm: jobs wait in its queue. Nodes that jobs would start are
 launched by the tests.
@@ -49,30 +49,34 @@ def before(account: Account) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-def found(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
+def stack_outputs(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
     """The outputs of the deployed stack."""
     account.cdk_deploy(template, PCS.construct_id)
     return dict(outputs(account.cluster(PCS.construct_id)))
 
 
-def test_every_resource_of_the_template_exists(account: Account, found: dict[str, str], template: Template) -> None:
-    assert found
+def test_every_resource_of_the_template_exists(
+    account: Account, stack_outputs: dict[str, str], template: Template
+) -> None:
+    assert stack_outputs
     names = [one["LogicalResourceId"] for one in account.cluster(PCS.construct_id).resources]
     assert sorted(names) == sorted(template.resources())
 
 
-def test_cluster_has_its_groups_and_queues(account: Account, found: dict[str, str]) -> None:
-    pcs, cluster = account.aws.client("pcs"), {"clusterIdentifier": found[PCS_CLUSTER_OUTPUT]}
+def test_cluster_has_its_groups_and_queues(account: Account, stack_outputs: dict[str, str]) -> None:
+    pcs, cluster = account.aws.client("pcs"), {"clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT]}
     groups = pcs.list_compute_node_groups(**cluster)["computeNodeGroups"]
     assert {one["name"] for one in groups} == {"nodes", "login"}
     assert [one["name"] for one in pcs.list_queues(**cluster)["queues"]] == ["short", "long"]
 
 
-def test_nodes_fetch_the_version_of_the_script_that_the_group_names(account: Account, found: dict[str, str]) -> None:
+def test_nodes_fetch_the_version_of_the_script_that_the_group_names(
+    account: Account, stack_outputs: dict[str, str]
+) -> None:
     pcs, s3 = account.aws.client("pcs"), account.aws.client("s3")
     named = {
-        "clusterIdentifier": found[PCS_CLUSTER_OUTPUT],
-        "computeNodeGroupIdentifier": found[PCS_GROUP_OUTPUT],
+        "clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT],
+        "computeNodeGroupIdentifier": stack_outputs[PCS_GROUP_OUTPUT],
     }
     group = pcs.get_compute_node_group(**named)["computeNodeGroup"]
     (script,) = group["nodeLifecycleActions"]["stages"]["nodeBootstrapped"]
@@ -82,10 +86,13 @@ def test_nodes_fetch_the_version_of_the_script_that_the_group_names(account: Acc
     assert text.startswith(b"#!/")
 
 
-def launch_node(account: Account, found: dict[str, str]) -> str:
+def launch_node(account: Account, stack_outputs: dict[str, str]) -> str:
     """Launch a node as AWS PCS does for a job, and write its record."""
     pcs, ec2, s3 = (account.aws.client(name) for name in ("pcs", "ec2", "s3"))
-    named = {"clusterIdentifier": found[PCS_CLUSTER_OUTPUT], "computeNodeGroupIdentifier": found[PCS_GROUP_OUTPUT]}
+    named = {
+        "clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT],
+        "computeNodeGroupIdentifier": stack_outputs[PCS_GROUP_OUTPUT],
+    }
     group = pcs.get_compute_node_group(**named)["computeNodeGroup"]
     tags = [{"Key": "aws:pcs:compute-node-group-id", "Value": group["id"]}]
     template = group["customLaunchTemplate"]
@@ -100,16 +107,16 @@ def launch_node(account: Account, found: dict[str, str]) -> str:
     node = made["Instances"][0]["InstanceId"]
     record = NodeRecord(instance_id=node, state="proven", time=time_text(datetime.now(UTC)))
     key = instance_key(RECORDS_PREFIX, instance_name(node, None))
-    s3.put_object(Bucket=found[RECORDS_OUTPUT], Key=key, Body=record.to_json())
+    s3.put_object(Bucket=stack_outputs[RECORDS_OUTPUT], Key=key, Body=record.to_json())
     return node
 
 
 def test_commands_show_the_nodes_of_jobs_and_the_login_node(
-    account: Account, found: dict[str, str], tmp_path: Path
+    account: Account, stack_outputs: dict[str, str], tmp_path: Path
 ) -> None:
     empty = run_trn(account, "nodes", *PLAN)
     assert (empty.code, "no nodes, since no job needs any; jobs start up to 2" in empty.printed) == (0, True)
-    node = launch_node(account, found)
+    node = launch_node(account, stack_outputs)
     shown = run_trn(account, "nodes", *PLAN)
     assert shown.code == 0, shown.printed
     assert f"{node}" in shown.printed
@@ -131,8 +138,10 @@ def test_commands_show_the_nodes_of_jobs_and_the_login_node(
     account.aws.client("ec2").terminate_instances(InstanceIds=[node])
 
 
-def test_job_waits_in_its_queue_until_it_is_stopped(account: Account, found: dict[str, str], tmp_path: Path) -> None:
-    del found
+def test_job_waits_in_its_queue_until_it_is_stopped(
+    account: Account, stack_outputs: dict[str, str], tmp_path: Path
+) -> None:
+    del stack_outputs
     (tmp_path / "train.py").write_text("print('TRN step=1')\n")
     started = run_trn(account, "run", *PLAN, *QUEUES, "--detach", "--queue", "long", "train.py", folder=tmp_path)
     assert started.code == 0, started.printed
@@ -142,14 +151,17 @@ def test_job_waits_in_its_queue_until_it_is_stopped(account: Account, found: dic
     assert "has ended: stopped" in stopped.printed
 
 
-def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, found: dict[str, str]) -> None:
+def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, stack_outputs: dict[str, str]) -> None:
     s3, pcs = account.aws.client("s3"), account.aws.client("pcs")
     for number in range(3):
         node = f"i-{number:017x}"
         record = NodeRecord(instance_id=node, state="failed", time=time_text(datetime.now(UTC)), reason="no device")
         key = instance_key(RECORDS_PREFIX, instance_name(node, None))
-        s3.put_object(Bucket=found[RECORDS_OUTPUT], Key=key, Body=record.to_json())
-    named = {"clusterIdentifier": found[PCS_CLUSTER_OUTPUT], "computeNodeGroupIdentifier": found[PCS_GROUP_OUTPUT]}
+        s3.put_object(Bucket=stack_outputs[RECORDS_OUTPUT], Key=key, Body=record.to_json())
+    named = {
+        "clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT],
+        "computeNodeGroupIdentifier": stack_outputs[PCS_GROUP_OUTPUT],
+    }
     deadline = time.monotonic() + 120
     bounds = {"maxInstanceCount": -1}
     while bounds["maxInstanceCount"] and time.monotonic() < deadline:
@@ -163,7 +175,7 @@ def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, found
 def test_ended_pilot_leaves_the_account_unchanged(
     account: Account,
     before: Inventory,
-    found: dict[str, str],  # noqa: ARG001
+    stack_outputs: dict[str, str],  # noqa: ARG001
 ) -> None:
     reach_end_of_pilot(account, PCS.construct_id)
     assert differences(before, account.inventory()) == []

@@ -42,11 +42,17 @@ TRAINIUM = {"instance_type": "trn1.2xlarge", "region": "us-west-2", "ends": "5d"
 
 
 def app(folder: Path, more: Mapping[str, Any], **settings: Any) -> None:
-    """Write a cdk.json whose app is already synthesised. more: settings that do not affect the template."""
+    """Write a cdk.json whose app is already synthesised.
+
+    Args:
+        folder: The folder of cdk.json.
+        more: Settings that do not affect the template, by their keys in cdk.json.
+        settings: Settings of the plan.
+    """
     context = {**{f"trn:{name}": value for name, value in settings.items()}, **more}
-    given = {"app": str(cluster_template(nodes=1, **settings).file.parent), "context": context}
+    content = {"app": str(cluster_template(nodes=1, **settings).file.parent), "context": context}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "cdk.json").write_text(json.dumps(given))
+    (folder / "cdk.json").write_text(json.dumps(content))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +84,7 @@ def _environment(account: Account, folder: Path) -> Iterator[None]:
 
 
 class ForkedCommand:
-    """In place of the process of a command: a fork imports nothing again."""
+    """Replaces subprocess.Popen by a fork, which does not import the modules of `trn` again."""
 
     def __init__(self, command: Sequence[str], *, cwd: Path, **_: Any) -> None:
         self._ran = forked.run_trn(command[3:], folder=cwd.absolute(), environment=os.environ, stderr_apart=True)
@@ -89,7 +95,7 @@ class ForkedCommand:
 
 
 class KilledError(BaseException):
-    """In place of SIGKILL: nothing runs after it."""
+    """Replaces SIGKILL: no code of the product catches it."""
 
 
 class Killed:

@@ -39,7 +39,8 @@ def group(account: Account) -> Mapping[str, Any]:
     return found
 
 
-def hosts_ever(account: Account) -> list[str]:
+def host_states(account: Account) -> list[str]:
+    """The states of all hosts so far."""
     pages = account.aws.client("ec2").describe_instances(Filters=[{"Name": "instance-type", "Values": [HOST]}])
     return [one["State"]["Name"] for reservation in pages["Reservations"] for one in reservation["Instances"]]
 
@@ -66,7 +67,7 @@ def test_followed_job_ends_with_its_host_and_shows_its_cost(account: Account, tm
     assert "target trn1 of 1" in ended.printed
     assert f"{HOST}, " in ended.printed
     await_no_host(account)
-    assert set(hosts_ever(account)) == {"terminated"}
+    assert set(host_states(account)) == {"terminated"}
 
 
 def test_host_ends_after_a_failed_job_without_its_command(account: Account, tmp_path: Path) -> None:

@@ -23,19 +23,19 @@ def faulty(start_account: Callable[..., Account]) -> Account:
 
 @pytest.fixture(scope="module")
 def given_up(faulty: Account) -> str:
-    """The outcome of a deployment that launches the first two."""
+    """The outcome of a deployment that launches the first two of these nodes."""
     return faulty.try_to_deploy(cluster_template(nodes=1, node_replacements=1))
 
 
 @pytest.fixture(scope="module")
 def healed(faulty: Account, given_up: str) -> Account:  # noqa: ARG001
-    """The account after another deployment, which launches the third."""
+    """The account after another deployment, which launches the third of these nodes."""
     faulty.destroy()  # As the CDK CLI does after the rollback of a creation.
     faulty.deploy(cluster_template(nodes=2))
     return faulty
 
 
-def kept(account: Account) -> list[dict[str, Any]]:
+def reconciler_log(account: Account) -> list[dict[str, Any]]:
     """The log of the node reconciler."""
     logs = account.aws.client("logs")
     (group,) = [name for name in account.cluster().ids("AWS::Logs::LogGroup") if "Keeper" in name]
@@ -58,20 +58,20 @@ def test_failed_node_is_replaced_and_the_deployment_succeeds(healed: Account) ->
 def test_replaced_node_is_terminated_and_its_record_is_kept(healed: Account) -> None:
     (failed,) = [record.instance_id for record in healed.cluster().records if record.state == "failed"]
     assert failed not in instance_ids(healed.cluster())
-    assert {line["replaced"]: line["how"] for line in kept(healed) if "replaced" in line} == {
+    assert {line["replaced"]: line["how"] for line in reconciler_log(healed) if "replaced" in line} == {
         failed: "being replaced (1 of 2)"
     }
 
 
 def test_every_record_is_in_the_log_of_the_reconciler(healed: Account) -> None:
-    written = {record.instance_id for record in healed.cluster().records}
-    deadline = time.monotonic() + 180  # The last of its invocations may still run.
+    stored = {record.instance_id for record in healed.cluster().records}
+    deadline = time.monotonic() + 180  # The last invocation of the reconciler may still be running.
     while time.monotonic() < deadline:
-        logged = {line["record"]["instance_id"] for line in kept(healed) if "record" in line}
-        if logged == written:
+        logged = {line["record"]["instance_id"] for line in reconciler_log(healed) if "record" in line}
+        if logged == stored:
             return
         time.sleep(0.1)
-    pytest.fail(f"logged {logged}, written {written}")
+    pytest.fail(f"logged {logged}, stored {stored}")
 
 
 def test_membership_lists_the_running_nodes_with_their_addresses(healed: Account) -> None:

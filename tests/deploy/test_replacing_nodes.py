@@ -30,7 +30,7 @@ LARGER = {**TAGGED, "root_volume_gib": 600}
 
 
 class StackThatFails(TrnClusterStack):
-    """With a parameter that already exists, which is created last."""
+    """A stack that fails: the parameter that it creates last already exists."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id, plan=plan)

@@ -40,7 +40,7 @@ class Shared:
             folder=self.account.folder,
             # Wide enough that each row of a table is one line.
             environment=safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT)) | {"COLUMNS": "250"},
-            started=self.proxy.kills,
+            started=self.proxy.set_victim,
         )
         return Run(code=run.returncode, printed=run.stdout)
 
@@ -70,13 +70,13 @@ CHANGES = (
     "DeleteParameter",
     "DeleteSnapshot",
 )
-"""The changes of destroying a cluster with its leftovers: Put, Post and Delete are S3's: notice, objects and an
-upload.
+"""The changes that destroy a cluster with its leftovers. Put, Post and Delete are requests to S3: the notice, the
+deletion of objects, and the end of an upload.
 """
 
 
 def test_destroy_killed_at_every_change_resumes_and_leaves_nothing(shared: Shared) -> None:
-    """The response to each change is lost once. A request that is lost is the same state as the change before it."""
+    """The response to each change is lost once. A lost request would leave the state after the previous change."""
     state = shared.foreign.state()
     shared.deploy()
     changes: list[str] = []

@@ -45,8 +45,8 @@ def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def make(nodes: int, **settings: Any) -> Path:
         folder = tmp_path_factory.mktemp("app")
         context = {f"trn:{name}": value for name, value in {**PLAN, "nodes": nodes, **settings}.items()}
-        given = {"app": str(template_of(nodes, **settings).file.parent), "context": context}
-        (folder / "cdk.json").write_text(json.dumps(given))
+        content = {"app": str(template_of(nodes, **settings).file.parent), "context": context}
+        (folder / "cdk.json").write_text(json.dumps(content))
         return folder
 
     return make

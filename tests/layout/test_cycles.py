@@ -1,4 +1,4 @@
-"""There are no import cycles: each module can be read and imported before its importers."""
+"""There are no import cycles within a package, and none between the folders of trainium_core."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -51,7 +51,7 @@ def cycle(sources: Mapping[str, str]) -> list[str]:
 
 
 def folders(sources: Mapping[str, str]) -> dict[str, str]:
-    """The sources of each folder of trainium_core together. Engines belong to several levels, see design.md."""
+    """The combined sources of each folder of trainium_core except `engines`, which has modules of several levels."""
     together = dict[str, str]()
     for name, source in sources.items():
         parts = name.split(".")

@@ -1,4 +1,4 @@
-"""Imports point downwards only, and only the layers that need a third-party library import it."""
+"""Each layer imports only lower layers, and the third-party libraries that it needs."""
 
 import ast
 from functools import cache
@@ -57,17 +57,17 @@ LIBRARIES: dict[str, set[str]] = {
 """The guarded libraries that a folder may import; the deepest folder that contains a file decides."""
 
 LATE = {
-    "app.py": "aws_cdk, which starts Node: a mistake in the plan is shown without",
-    "src/trainium_runtime": "boto3 and what imports it: apps and nodes import names and records, and have no boto3",
-    "userdata/trainium_userdata/node/trn_node/__main__.py": "a call runs one part of the program, and imports no other",
-    "src/trainium_cli": "help, a usage error and Tab are answered before a command's libraries could be imported",
+    "app.py": "aws_cdk, which starts Node.js: a mistake in the plan is shown before",
+    "src/trainium_runtime": "boto3 and modules that import it: apps import names and records, and may have no boto3",
+    "userdata/trainium_userdata/node/trn_node/__main__.py": "each call runs and imports only one part of the program",
+    "src/trainium_cli": "help, usage errors and completion do not wait for the libraries of a command",
     "src/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
-    "src/trainium_core/problems.py": "difflib, for mistakes alone",
+    "src/trainium_core/problems.py": "difflib, which is needed only for mistakes",
     "src/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
-    "src/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
-    "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",
+    "src/trainium_core/jobs/source_package.py": "gzip and tarfile, which few of its importers need",
+    "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a module that is beside it only in a container",
 }
-"""Modules with imports in functions, and why; all other modules import at the top."""
+"""Modules and folders with imports in functions, and the reason. All other modules import at the top."""
 
 CORE = Path("src/trainium_core")
 LISTINGS = CORE / "audit" / "listings"
@@ -91,18 +91,18 @@ def imported(source: str) -> set[str]:
     return names
 
 
-def floor_of(file: Path) -> str:
+def layer_of(file: Path) -> str:
     """The entry of BELOW that a file belongs to; empty if none."""
-    return next((floor for floor in BELOW if file.is_relative_to(floor)), "")
+    return next((layer for layer in BELOW if file.is_relative_to(layer)), "")
 
 
 def forbidden(file: Path, source: str) -> set[str]:
     """The imports of a file that its place does not allow."""
-    floor = floor_of(file)
-    own = Path(floor).parts[0] if floor.startswith("tools/") else Path(floor).stem
+    layer = layer_of(file)
+    own = Path(layer).parts[0] if layer.startswith("tools/") else Path(layer).stem
     folder = max((name for name in LIBRARIES if file.is_relative_to(name)), key=len)
     libraries = LIBRARIES[folder] | (AWS_API if calls_aws(file) else set())
-    guarded = (OURS - BELOW[floor] - {own}) | ((CDK | AWS_API | EMULATOR) - libraries)
+    guarded = (OURS - BELOW[layer] - {own}) | ((CDK | AWS_API | EMULATOR) - libraries)
     return imported(source) & guarded
 
 
@@ -116,11 +116,11 @@ def imported_aws_calls(source: str) -> set[str]:
     return modules & AWS_CALLS
 
 
-FLOOR_FILES = [file for file in python_files() if floor_of(file)]
+LAYER_FILES = [file for file in python_files() if layer_of(file)]
 
 
 def test_modules_import_only_what_their_layer_allows() -> None:
-    wrong = {str(file): forbidden(file, (ROOT / file).read_text()) for file in FLOOR_FILES}
+    wrong = {str(file): forbidden(file, (ROOT / file).read_text()) for file in LAYER_FILES}
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
@@ -131,7 +131,7 @@ def imports_late(source: str) -> bool:
 
 
 def test_deferred_import_has_a_reason() -> None:
-    of_product = [file for file in FLOOR_FILES if not file.is_relative_to("tools")]
+    of_product = [file for file in LAYER_FILES if not file.is_relative_to("tools")]
     late = [file for file in of_product if imports_late((ROOT / file).read_text())]
     assert [str(file) for file in late if not any(file.is_relative_to(place) for place in LATE)] == []
     assert [place for place in LATE if not any(file.is_relative_to(place) for file in late)] == []
@@ -143,13 +143,13 @@ def test_deferred_import_is_found() -> None:
 
 
 def test_core_calls_aws_only_in_modules_named_for_it() -> None:
-    others = [file for file in FLOOR_FILES if file.is_relative_to(CORE) and not calls_aws(file)]
+    others = [file for file in LAYER_FILES if file.is_relative_to(CORE) and not calls_aws(file)]
     calling = [file for file in others if imported_aws_calls((ROOT / file).read_text())]
     assert [str(file) for file in calling if not file.is_relative_to(LISTINGS)] == [f"{CORE}/engines/engine.py"]
 
 
 def test_core_has_top_level_modules_only_for_shared_code() -> None:
-    flat = {file.stem for file in FLOOR_FILES if file.parent == CORE}
+    flat = {file.stem for file in LAYER_FILES if file.parent == CORE}
     assert flat == {"__init__", "facts", "html_page", "naming", "polling", "problems"}
 
 

@@ -1,4 +1,4 @@
-"""Every mutant of the lab applies to the current node program."""
+"""Every mutant of the lab applies to the current code."""
 
 from tools.lab.mutants import REPOSITORY, UNCHANGED, all_mutants
 

@@ -37,7 +37,7 @@ def test_paths_in_documents_exist(document: Path) -> None:
     assert [path for path in paths((ROOT / document).read_text()) if not (ROOT / path).exists()] == []
 
 
-def test_readme_names_the_two_commands() -> None:
+def test_readme_names_make_demo_and_make_test() -> None:
     assert make_targets((ROOT / "README.md").read_text()) >= {"demo", "test"}
 
 

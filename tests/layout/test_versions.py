@@ -18,7 +18,7 @@ VERSIONS = {"functions": trainium_runtime.__version__, "node program": trn_node.
 
 
 def digest(folders: tuple[str, ...]) -> str:
-    """SHA-256 of the names and contents of the Python files of folders, and of named files."""
+    """SHA-256 of the names and contents of the Python files in folders."""
     found = hashlib.sha256()
     for folder in folders:
         for file in python_files():
@@ -33,7 +33,7 @@ def test_change_of_deployed_code_changes_its_version(name: str) -> None:
     now = {"version": VERSIONS[name], "sha256": digest(FOLDERS[name])}
     declared = DECLARED[name]
     assert now == declared, (
-        f"the {name} changed: raise its __version__, then put what it is now into tests/layout/versions.toml: {now}"
+        f"the {name} changed: raise its __version__, then write these values into tests/layout/versions.toml: {now}"
         if now["version"] == declared["version"]
-        else f"put what the {name} is now into tests/layout/versions.toml: {now}"
+        else f"write these values of the {name} into tests/layout/versions.toml: {now}"
     )

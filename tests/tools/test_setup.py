@@ -27,7 +27,7 @@ class Machine:
             shutil.copy(ROOT / name, folder / name)
         shutil.copytree(ROOT / "tools", folder / "tools")
 
-    def has(self, command: str, script: str) -> None:
+    def add_program(self, command: str, script: str) -> None:
         path = self.bin / command
         path.write_text(f"#!/usr/bin/env bash\n{script}\n")
         path.chmod(0o755)
@@ -59,15 +59,15 @@ def prepare_node(machine: Machine) -> str:
 
 @pytest.mark.parametrize("version", ["v22.11.0", "v24.1.0"])
 def test_supported_node_version_is_used_unchanged(machine: Machine, version: str) -> None:
-    machine.has("node", f"echo {version}")
-    machine.has("npm", "echo 11.0.0")
+    machine.add_program("node", f"echo {version}")
+    machine.add_program("npm", "echo 11.0.0")
     assert prepare_node(machine) == ""
 
 
 @pytest.mark.parametrize("version", ["v18.20.8", "v21.0.0", "v2.4.0"])
 def test_unsupported_node_is_replaced_by_the_wheel(machine: Machine, version: str) -> None:
-    machine.has("node", f"echo {version}")
-    machine.has("npm", "echo 10.0.0")
+    machine.add_program("node", f"echo {version}")
+    machine.add_program("npm", "echo 10.0.0")
     assert prepare_node(machine) == "requirements/node.txt"
 
 
@@ -76,19 +76,21 @@ def test_missing_node_is_installed_from_the_wheel(machine: Machine) -> None:
 
 
 def test_node_without_npm_is_replaced_by_the_wheel(machine: Machine) -> None:
-    machine.has("node", "echo v24.1.0")
+    machine.add_program("node", "echo v24.1.0")
     assert prepare_node(machine) == "requirements/node.txt"
 
 
 def test_too_old_python_is_named_with_the_required_version(machine: Machine) -> None:
-    machine.has("python3", '[[ $1 == --version ]] && echo "Python 3.9.18" || exit 1')
+    machine.add_program("python3", '[[ $1 == --version ]] && echo "Python 3.9.18" || exit 1')
     result = machine.run("find_python 'make setup'")
     assert result.returncode == 1
     assert "make setup: Python 3.11 or newer is needed, found Python 3.9.18" in result.stderr
 
 
 def test_python_without_venv_names_what_to_install(machine: Machine) -> None:
-    machine.has("python3", '[[ $* == *ensurepip* ]] && exit 1; [[ $1 == --version ]] && echo "Python 3.11.2"; exit 0')
+    machine.add_program(
+        "python3", '[[ $* == *ensurepip* ]] && exit 1; [[ $1 == --version ]] && echo "Python 3.11.2"; exit 0'
+    )
     result = machine.run("create_env 'make setup' .venv")
     assert result.returncode == 1
     assert "Python 3.11.2 lacks its venv module" in result.stderr
@@ -98,7 +100,7 @@ def test_python_without_venv_names_what_to_install(machine: Machine) -> None:
 @pytest.fixture
 def installing(machine: Machine) -> Machine:
     """A machine with an environment whose pip records each call."""
-    machine.has("python3", "exit 0")
+    machine.add_program("python3", "exit 0")
     env = machine.folder / ".venv" / "bin"
     env.mkdir(parents=True)
     (env / "pip").write_text(f"#!{env}/python\n")

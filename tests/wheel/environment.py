@@ -1,4 +1,4 @@
-"""The wheel in a user's environment, independent of this repository."""
+"""Environments that contain the wheel, independent of this repository."""
 
 import json
 import os
@@ -28,14 +28,19 @@ for outdir, context in json.load(sys.stdin).items():
     aws_cdk.App = functools.partial(App, outdir=outdir, context=context)
     runpy.run_path(outdir + ".py", run_name="__main__")
 """
-"""Runs apps in one process, since most of the time of a synthesis is the CDK's start. The CDK CLI passes folder and
-context in variables, which the CDK reads once in a process.
+"""Runs apps in one process, since a synthesis mostly waits for the start of the CDK. The output folder and the context
+are arguments of `App`, because the CDK reads the environment variables of the CDK CLI only once in a process.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class WheelEnvironment:
-    """`python` runs with the wheel and its requirements; `trn` is the command of the wheel."""
+    """An environment with the wheel and its requirements.
+
+    Attributes:
+        wheel: The file of the wheel.
+        python: The interpreter of the environment.
+    """
 
     wheel: Path
     python: Path
@@ -49,16 +54,25 @@ class WheelEnvironment:
         """The environment of the caller, without paths into this repository."""
         return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
-    def run(self, *command: str | Path, folder: Path, given: str | None = None) -> str:
-        """The output of a command that runs in another folder. Raises CalledProcessError if it fails.
+    def run(self, *command: str | Path, folder: Path, stdin: str | None = None) -> str:
+        """Run a command in a folder.
 
-        given: its standard input. Default: empty.
+        Args:
+            command: The program and its arguments.
+            folder: The working directory.
+            stdin: Text for standard input. Default: that of this process.
+
+        Returns:
+            The standard output.
+
+        Raises:
+            CalledProcessError: The command failed.
         """
         result = subprocess.run(
             command,
             cwd=folder,
             env=self.variables,
-            input=given,
+            input=stdin,
             stdout=subprocess.PIPE,
             check=True,
             text=True,
@@ -78,7 +92,11 @@ def build_wheel(folder: Path, project: Path = ROOT) -> Path:
 def install_wheel(*extras: str, also: Sequence[str] = ()) -> WheelEnvironment:
     """Build the wheel, and install it into a new environment with exactly its requirements and those of its extras.
 
-    The packages are linked from this environment. Runs once per run of pytest. also: other packages. Default: none.
+    The requirements are linked from the environment of the tests. Runs once per run of pytest.
+
+    Args:
+        extras: Extras of the wheel.
+        also: Other packages to link. Default: none.
     """
     folder = made_once(f"wheel environment {extras} {also}", lambda folder: _install_wheel(folder, extras, also))
     return WheelEnvironment(wheel=built_wheel(), python=folder / "venv" / "bin" / "python")
@@ -107,7 +125,14 @@ def unpack_wheel(wheel: Path, site_packages: Path) -> None:
 
 
 def borrow(site_packages: Path, lender: Path, extras: Sequence[str] = (), also: Sequence[str] = ()) -> None:
-    """Link the direct and indirect requirements of the wheel in `site_packages` from the site-packages of another."""
+    """Link the direct and indirect requirements of a wheel from another environment.
+
+    Args:
+        site_packages: The folder with the wheel, which gets the links.
+        lender: The folder site-packages of the other environment.
+        extras: Extras of the wheel. Default: none.
+        also: Other packages to link. Default: none.
+    """
     lent = {canonicalize_name(one.name): one for one in distributions(path=[str(lender)])}
     (wheel,) = distributions(name="trainium-cdk", path=[str(site_packages)])
     ahead, borrowed = [(wheel, frozenset(extras)), *((lent[name], frozenset[str]()) for name in also)], set(also)
@@ -133,11 +158,14 @@ def _applies(requirement: Requirement, extra: str) -> bool:
 
 
 def synthesize_apps(environment: WheelEnvironment, folder: Path, apps: Mapping[str, tuple[str, Json]]) -> None:
-    """Synthesise apps with the wheel alone, each into a cloud assembly of its name in a folder.
+    """Synthesise apps with the wheel alone.
 
-    apps: the code of each and its context.
+    Args:
+        environment: The environment of the wheel.
+        folder: Gets a cloud assembly with the name of each app.
+        apps: The code and the context of each app, by its name.
     """
     for name, (code, _) in apps.items():
         (folder / f"{name}.py").write_text(code)
     contexts = json.dumps({name: context for name, (_, context) in apps.items()})
-    environment.run(environment.python, "-c", _IN_TURN, folder=folder, given=contexts)
+    environment.run(environment.python, "-c", _IN_TURN, folder=folder, stdin=contexts)

@@ -1,4 +1,4 @@
-"""The wheel works with its lowest allowed versions, and with each allowed Python on this machine.
+"""The wheel works with its lowest allowed dependencies, and with each allowed Python that this machine has.
 
 The newest versions are those of requirements.txt, with which all other tests run. `make lowest-env` makes the
 environment with the lowest versions; `make security` runs this file.
@@ -34,7 +34,7 @@ APPS = ("cache_and_quota", "cdk_init", "web_app")
 """Apps without cdk-nag, which requires a newer `constructs`."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NEWEST_PYTHON = (3, 14)
-"""The Python releases as of 2026-11-22."""
+"""The newest Python release on 2026-11-22."""
 
 
 def allowed_pythons() -> list[str]:
@@ -43,7 +43,7 @@ def allowed_pythons() -> list[str]:
 
 
 def interpreter(version: str) -> Path:
-    """The Python of a version in pyenv, or on PATH."""
+    """The Python of a version, from pyenv or PATH. Skips the test if there is none."""
     of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = [*of_pyenv.glob(f"{version}.*/bin/python")]
     on_path = shutil.which(f"python{version}")

@@ -1,4 +1,4 @@
-"""Classes of the CDK passed wherever a parameter takes their interface: pyright checks this file, and a test runs it.
+"""Passes classes of the CDK to parameters that take their interfaces. pyright checks this file, and tests run it.
 
 aws-cdk-lib names parameters of some classes differently than the interfaces that they implement; an app should need no
 cast for the arguments of these constructs.

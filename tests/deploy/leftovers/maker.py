@@ -1,4 +1,4 @@
-"""The owner of leftovers that a test makes."""
+"""Creates the leftovers of a test."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,11 @@ TRUST = json.dumps(
 
 @dataclass(frozen=True, kw_only=True)
 class Maker:
-    """Makes resources in the name of a cluster and a stack; `number` keeps addresses distinct."""
+    """Creates resources in the name of a cluster and a stack.
+
+    Attributes:
+        number: The second byte of addresses, so that networks do not overlap.
+    """
 
     client: Client
     cluster: str
@@ -57,4 +61,4 @@ class Maker:
 
 
 Plant = Callable[[Maker], str]
-"""Makes one resource, and returns the name that an audit shows."""
+"""Creates one resource, and returns the name that an audit shows."""

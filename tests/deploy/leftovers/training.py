@@ -1,4 +1,4 @@
-"""SageMaker resources, clusters of Slurm, and image repositories."""
+"""SageMaker resources, AWS PCS clusters, and image repositories."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,6 @@ def _sagemaker_endpoint(maker: Maker) -> str:
         "InitialInstanceCount": 1,
         "InstanceType": "ml.trn1.2xlarge",
     }
-    variant |= {"InitialInstanceCount": 1}
     sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
     sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name, Tags=maker.tags)
     return name

@@ -1,4 +1,4 @@
-"""make demo for a user with AWS settings, a profile and proxies, none of which may have an effect."""
+"""`make demo` for a user with AWS settings, a profile and proxies, which must have no effect."""
 
 import os
 import re
@@ -17,7 +17,13 @@ from tests.constructs.synth import ROOT
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """One run: its output, the files left in the temporary folder, and the number of connections that the trap saw."""
+    """The result of one run.
+
+    Attributes:
+        left: Names of the files that the run left in the temporary folder.
+        leaks: The number of connections to the trap.
+        wrote_beside_the_app: Whether the CDK CLI wrote files into the repository.
+    """
 
     code: int
     output: str
@@ -28,7 +34,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def trap() -> Iterator[tuple[str, list[str]]]:
-    """An address that must receive no connection, and its visitors."""
+    """An address that must receive no connection, and the peers that connected to it."""
     caught: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -47,7 +53,7 @@ def trap() -> Iterator[tuple[str, list[str]]]:
 
 
 def files_of_the_cdk() -> dict[str, int | None]:
-    """The last time at which the CDK CLI wrote files beside an app."""
+    """The modification times of the files that the CDK CLI writes beside an app."""
     places = (ROOT / "cdk.out" / "manifest.json", ROOT / "cdk.context.json")
     return {place.name: place.stat().st_mtime_ns if place.exists() else None for place in places}
 
@@ -133,7 +139,7 @@ DIFFERING = {
     r"packed \d+ bytes": "packed BYTES",
     r"(S3 objects +\d+ +\d+) +\d+": r"\1 AS_MANY_AS_NODES_HAVE_WRITTEN",
 }
-"""Differences between two runs: ids, times, the order of creation, and the compressed size."""
+"""What differs between two runs: ids, times, the order of creation, the compressed size and the number of objects."""
 
 
 def lines_in_common(text: str) -> list[str]:
@@ -143,7 +149,7 @@ def lines_in_common(text: str) -> list[str]:
 
 
 def test_page_shows_the_real_output(demo: Demo) -> None:
-    """By lines: the order of a job's own lines and the lines about it differs between runs."""
+    """Compares lines, because the order of the lines of a job and the lines about the job differs between runs."""
     (shown,) = re.findall(r"^```\n\$ make demo\n(.*?)^```", (ROOT / "docs/start/demo.md").read_text(), re.M | re.S)
     printed = lines_in_common(demo.output)
     assert [line for line in lines_in_common(shown.replace("[...]\n", "")) if line not in printed] == []
