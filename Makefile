@@ -16,13 +16,13 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and every test that needs no deployment, root or other environment
+test: setup ## Run every check, and every test that needs no deployment, root or separate environment
 	@tools/check.sh test
 
 integration: setup ## Deploy every stack and the apps of the tests to embedded AWSs, operate and destroy them; run the demo
 	@tools/check.sh integration
 
-coverage: setup ## The same as test, with the lines listed that no test of the same process runs
+coverage: setup ## Run the same as test, and list lines that no test runs in pytest's own processes
 	@tools/check.sh coverage
 
 lint: setup ## Run the checks without the tests: ruff, pyright, shellcheck
@@ -34,25 +34,25 @@ format: setup ## Let ruff fix and format the Python files
 security: setup checkov-env lowest-env ## checkov, the lowest allowed versions, attacks on the embedded AWS; needs root, on Debian or Ubuntu
 	@tools/security.sh
 
-lab: setup torch-env ## Train with PyTorch, boot nodes for real and see what they report; needs root, on Debian or Ubuntu
+lab: setup torch-env ## Train with PyTorch, boot nodes and test what they report; needs root, on Debian or Ubuntu
 	@tools/lab.sh lab
 
-lab-bench: setup torch-env ## Measure how long a node takes to prove itself, and an empty job; needs root as well
+lab-bench: setup torch-env ## Measure how long a node takes to prove itself, and an empty job; needs root, on Debian or Ubuntu
 	@tools/lab.sh lab-bench
 
 bench: setup ## Measure synthesis, template size, deployment and trn assess
 	@.venv/bin/python -m tools.bench
 
-docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a link that leads nowhere, is an error
+docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a broken link, is an error
 	@tools/docs.sh
 
-reference: setup ## Renew the parts of docs/ that follow from the code: settings, options, checks, errors, parameters, types
+reference: setup ## Renew the generated parts of docs/: settings, options, checks, errors, parameters, types, prices, rules
 	@.venv/bin/python -m tools.reference
 
 release: setup ## Build wheel and sdist into dist/, and try the wheel in a bare environment without Node
 	@tools/release.sh
 
-pins: setup ## Renew the pins of requirements*.txt and package-lock.json after a range has changed; needs uv
+pins: setup ## Renew the pins of requirements and package-lock.json after a range has changed; needs uv
 	@tools/pins.sh
 
 checkov-env docs-env lowest-env torch-env: ## Prepare .venv-NAME from requirements/NAME.txt

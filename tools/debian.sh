@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Packages of Debian for the scripts beside this file, which have sourced steps.sh and set `name`.
+# Installs Debian packages for the scripts beside this file, which must have sourced steps.sh and set `name`.
 
 is_installed() {
   [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -13,7 +13,7 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@"
 }
 
-# install_packages FILE: those of Debian that a file names, one in each line.
+# install_packages FILE: installs the Debian packages that FILE names, one in each line.
 # shellcheck disable=SC2154 # `name`
 install_packages() {
   local package missing=()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make docs: the site of docs/ into build/site, by mkdocs.yml.
+# make docs: builds the site of docs/ into build/site, as mkdocs.yml says.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

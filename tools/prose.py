@@ -1,4 +1,4 @@
-"""Searches every text of the repository for the phrases that tools/prose.toml lists: a step of `make lint`."""
+"""Searches the texts of the repository for the phrases that tools/prose.toml lists: a step of `make lint`."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _EXCLUDED = ("CHANGELOG.md", "tools/prose.toml", "tests/tools/test_prose.py", "e
 
 
 def texts() -> Iterator[Path]:
-    """The text files of the repository, as git lists them."""
+    """The text files of the repository, as git lists them, without _EXCLUDED."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -27,7 +27,8 @@ create_env() {
   step "$2 with $("$python" --version)" "$python" -m venv "$2" || fail "$1: $2 could not be created"
 }
 
-# install_requirements COMMAND_NAME DIRECTORY FILE NOTE INPUT...: FILE into the environment, again when an INPUT changes.
+# install_requirements COMMAND_NAME DIRECTORY FILE NOTE INPUT...: installs FILE into the environment, and again when FILE
+# or an INPUT has changed.
 install_requirements() {
   local stamp inputs
   stamp=$2/.installed-${3##*/}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make release: builds wheel and sdist of a clean tree into dist/, and tries the wheel in an empty environment.
+# make release: builds wheel and sdist from a clean tree into dist/, and tries the wheel in a new environment.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make security: checkov reads the templates; apps are synthesised with the lowest allowed versions; a browser and another user of this machine attack the embedded AWS.
+# make security: checkov reads the templates, apps are synthesised with the lowest allowed versions, and a browser and
+# another user of this machine attack the embedded AWS.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

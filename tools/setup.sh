@@ -27,7 +27,7 @@ install_node_tools() {
 install_requirements "$name" .venv requirements.txt "about a minute" pyproject.toml
 prepare_node "$name"
 install_node_tools
-# So that they are on PATH when .venv is activated.
+# These are then on PATH when .venv is activated.
 ln -sf ../../node_modules/.bin/cdk ../../node_modules/.bin/pyright .venv/bin/
 
 cdk_version=$(sed -nE 's/^ *"aws-cdk": "(.*)",?$/\1/p' package.json)

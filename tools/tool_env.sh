@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make checkov-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for tools that cannot share ours.
+# make checkov-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for tools that cannot share
+# .venv.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

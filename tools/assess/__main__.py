@@ -32,9 +32,9 @@ class CodeBase:
     """A labelled code base.
 
     Attributes:
-        paths: The files and folders that were labelled. Of a folder, its Python files.
+        paths: The labelled files, and folders whose Python files are labelled.
         places: The expected findings.
-        held_out: Whether no rule was changed after this code base was looked at.
+        held_out: Whether the rules were developed without this code base, see docs/project/assess-accuracy.md.
     """
 
     name: str
@@ -148,9 +148,9 @@ def _percent(right: int, other: int) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.assess", description=__doc__)
-    parser.add_argument("--checkouts", type=Path, default=Path("build/assess"), help="where the code bases are cloned")
+    parser.add_argument("--checkouts", type=Path, default=Path("build/assess"), help="folder of the cloned code bases")
     parser.add_argument("--write", action="store_true", help=f"renew {PAGE.name}")
-    parser.add_argument("--list", action="store_true", help="list what is wrong and what is missed")
+    parser.add_argument("--list", action="store_true", help="list the wrong and the missed findings")
     options = parser.parse_args()
     scores = list[tuple[CodeBase, Score]]()
     for base in code_bases():

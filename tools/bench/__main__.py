@@ -42,7 +42,7 @@ def template_size(aws: PrivateAws) -> Iterator[Figure]:
 
 
 def synthesis(aws: PrivateAws) -> Iterator[Figure]:
-    """Our app and the smallest one, alternately, so that other load affects both."""
+    """Synthesise our app and the smallest one, alternately, so that other load affects both."""
     apps = [("app.py", aws.folder / "ours"), ("tools/bench/smallest_app.py", aws.folder / "smallest")]
     rounds = [[_synth(*app) for app in apps] for _ in range(RUNS + 1)][1:]
     ours, least = (median(times) for times in zip(*rounds, strict=True))
@@ -50,7 +50,7 @@ def synthesis(aws: PrivateAws) -> Iterator[Figure]:
 
 
 def deployment(aws: PrivateAws) -> Iterator[Figure]:
-    """With the CDK CLI, including its start but not synthesis."""
+    """Deploy and destroy with the CDK CLI, including its start but not synthesis."""
     assembly = aws.folder / "deployment"
     _synth("app.py", assembly)
     _cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", folder=aws.folder)

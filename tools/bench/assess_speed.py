@@ -17,7 +17,7 @@ RUNS = 3
 
 
 def assess_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
-    """Measure on moto's code, once unchanged and once with a word in each file that enables every rule."""
+    """Measure on moto's code, once without and once with the word `torch` in each file, which enables all rules."""
     plain, with_torch = aws.folder / "plain", aws.folder / "torch"
     spec = find_spec("moto")
     assert spec is not None
@@ -35,8 +35,8 @@ def assess_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
     with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
         parsed, no_rule, all_rules, memory = fresh.submit(_measured, plain, with_torch).result()
     yield (
-        f"trn assess of {lines:,} lines, beside ast.parse and a walk, in seconds of all processors",
-        f"{all_rules:.1f} s where each file mentions torch, {no_rule:.1f} s where none does, {parsed:.1f} s: "
+        f"trn assess of {lines:,} lines, and ast.parse with a walk, in seconds of all processors",
+        f"{all_rules:.1f} s if each file mentions torch, {no_rule:.1f} s if none does, ast.parse {parsed:.1f} s: "
         f"{all_rules / parsed:.2f} and {no_rule / parsed:.2f} times; at most {memory} MB in a process",
     )
 

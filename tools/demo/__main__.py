@@ -1,5 +1,4 @@
-"""make demo: deploys TrnClusterStack with the real CDK CLI to an embedded AWS, shows it, and destroys it without
-leftovers."""
+"""make demo: deploys TrnClusterStack with the real CDK CLI to an embedded AWS, shows it, and destroys it completely."""
 
 import signal
 import sys
@@ -81,7 +80,7 @@ class Demo:
             self._title("Preflight: check the plan of cdk.json, then ask the account")
             commands.trn("plan")
             if commands.trn("preflight", codes=(ExitCode.OK, ExitCode.NOT_READY)) == ExitCode.NOT_READY:
-                self._print_text("Each missing item is shown with its fix: the next step.")
+                self._print_text("Each missing item is shown with its fix. The next step is such a fix.")
 
             self._title("Bootstrap: what the CDK needs in every account, once")
             # Run from a folder without an app, which the CLI would synthesise needlessly.
@@ -116,11 +115,11 @@ class Demo:
             moments["destroyed"] = take_inventory(aws.client)
             show_counts(self._terminal, moments)
             (uploads,) = DeployedCluster(aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
-            kept = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
+            uploaded = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
             self._print_text(
                 f"Compared id by id: exactly what {STACK_NAME} created was deleted. "
-                f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {kept} files that "
-                "the CDK uploaded to its bucket."
+                f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {uploaded} files "
+                "that the CDK uploaded to its bucket."
             )
         return len(cluster.resources)
 

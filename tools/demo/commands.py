@@ -28,7 +28,9 @@ class Commands:
         """Run `trn` and show its output.
 
         Args:
+            arguments: The arguments of `trn`.
             codes: Accepted exit codes.
+            cwd: The working directory. Default: that of this process.
 
         Returns:
             The exit code.
@@ -43,10 +45,14 @@ class Commands:
         return code
 
     def trn_last_line(self, *arguments: str, quiet_options: tuple[str, ...] = ()) -> None:
-        """Run a `trn` command and show only its last line unless it fails.
+        """Run a `trn` command and show only its last line.
 
         Args:
+            arguments: The arguments of `trn`.
             quiet_options: Options that are not shown, as for `cdk`.
+
+        Raises:
+            CommandFailedError: The command failed.
         """
         self._show("trn", *arguments)
         run = subprocess.run(["trn", *arguments, *quiet_options], stdout=subprocess.PIPE, text=True, check=False)
@@ -58,7 +64,12 @@ class Commands:
         """Run the CDK CLI.
 
         Args:
+            arguments: The arguments of `cdk`.
             quiet_options: Options that are not shown. They avoid prompts, needless work and files in the repository.
+            cwd: The working directory.
+
+        Raises:
+            CommandFailedError: The command failed.
         """
         self._show("cdk", *arguments)
         lines: list[str] = []

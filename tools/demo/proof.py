@@ -1,4 +1,4 @@
-"""Checks that a destroyed cluster has left nothing: compares the resources of each kind in KINDS by ID."""
+"""Checks that a destroyed cluster has left nothing: compares the resources of KINDS and the S3 objects by ID."""
 
 from collections.abc import Mapping
 
@@ -25,6 +25,8 @@ def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) ->
     """Compare two inventories ID by ID. Only the bucket of uploads may have more objects than before.
 
     Args:
+        before: The inventory before the deployment.
+        after: The inventory after the deletion.
         uploads: Name of the bucket of uploads.
 
     Returns:

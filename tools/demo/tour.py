@@ -21,10 +21,10 @@ def show_cluster(screen: Screen, cluster: DeployedCluster) -> None:
 
 
 def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, RenderableType]]:
-    yield "Network", table(["What", "Id", "How it is"], _network(cluster), wrapping=["How it is"])
+    yield "Network", table(["Resource", "Id", "Details"], _network(cluster), wrapping=["Details"])
     yield (
         "Rules of the security groups",
-        table(["Group", "Way", "Traffic", "Peer", "Description"], _rules(cluster), wrapping=["Description"]),
+        table(["Group", "Direction", "Traffic", "Peer", "Description"], _rules(cluster), wrapping=["Description"]),
     )
     yield (
         f"Nodes: {_in_common(cluster.instances)}",
@@ -38,7 +38,7 @@ def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, RenderableType]]:
         "What the nodes reported",
         table(["Instance", "State", "Check", "Expected", "Found"], _reports(cluster.records), wrapping=["Found"]),
     )
-    yield "Buckets", table(["Bucket", "How it is"], _buckets(cluster), wrapping=["Bucket", "How it is"])
+    yield "Buckets", table(["Bucket", "Details"], _buckets(cluster), wrapping=["Bucket", "Details"])
     outputs = [(output["OutputKey"], output["OutputValue"]) for output in cluster.outputs]
     yield "Outputs of the stack", pairs(outputs, label_width=12)
 
@@ -88,7 +88,7 @@ def _traffic(permission: dict[str, Any]) -> str:
 
 
 def _in_common(instances: Sequence[dict[str, Any]]) -> str:
-    """The value that all nodes of a cluster share, otherwise all values."""
+    """Type, purchase option, image and placement group of the nodes: the common value of each, or all values."""
 
     def values(of: Callable[[dict[str, Any]], Any]) -> str:
         return ", ".join(sorted({str(of(instance)) for instance in instances}))

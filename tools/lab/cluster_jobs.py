@@ -30,7 +30,7 @@ PACED = Path(__file__).with_name("paced.py")
 STEPS = 160
 MODEL = {"steps": STEPS, "batch": 2, "width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01}
 PAUSE = 1.0
-"""Seconds: all steps of a training take longer than everything that happens to it."""
+"""Pause after each step in seconds, so that a training lasts longer than all faults that a test injects."""
 CHECKPOINT_EVERY = 5
 LONGEST_LOG = 4000
 PROCESSES = "-u paced.py"
@@ -91,12 +91,13 @@ class ClusterJobs(StoredJobs):
         return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]
 
     def start(self, name: str, *, paced: bool, hang_seconds: int | None = None, **keys: Any) -> str:
-        """Start a training and return its id. Before a job is resumed, this waits for its end.
+        """Start a training and return its id. If it resumes another job, first wait for the end of that job.
 
         Args:
+            name: Name of the job.
             paced: As for `training`.
             hang_seconds: Replaces the value in S3, because `trn run` does not accept less than a minute.
-            keys: Keys of the job file.
+            keys: Further keys of the job file.
         """
         if "resume" in keys:
             self.end_of(keys["resume"])
@@ -143,7 +144,11 @@ class ClusterJobs(StoredJobs):
         return [text for age, text in lines if now - int(age) < began_before and (UNIT in text or PROCESSES in text)]
 
     def computing(self, *, began_before: float = math.inf) -> Sequence[str]:
-        """The ranks of those processes."""
+        """Those of `processes` that compute, one for each rank.
+
+        Args:
+            began_before: As for `processes`.
+        """
         return [line for line in self.processes(began_before=began_before) if PROCESSES in line]
 
     def await_proven(self) -> None:
@@ -196,7 +201,14 @@ def torchrun(script: str) -> str:
 
 
 def job_file(name: str, command: str, source: Path, **keys: Any) -> Path:
-    """A job file for `trn run`. keys: further keys; a mapping becomes a table."""
+    """Write a job file for `trn run`.
+
+    Args:
+        name: Name of the job and of the file.
+        command: Command of each node.
+        source: Source directory of the job.
+        keys: Further keys; a mapping becomes a table.
+    """
     keys = {"name": name, "source": str(source), "command": command, **keys}
     lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items() if not isinstance(value, Mapping)]
     for key, table in keys.items():

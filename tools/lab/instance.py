@@ -1,4 +1,4 @@
-"""What EC2 stores about an instance, and its metadata service therefore returns."""
+"""An EC2 instance, as its metadata service describes it."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Instance:
 
     Attributes:
         address: Private IPv4 address of its first interface.
-        user_data: Decoded.
+        user_data: The user data, decoded from base64.
     """
 
     instance_id: str
@@ -36,7 +36,7 @@ class Instance:
 
     @property
     def metadata(self) -> Tree:
-        """The answers below /latest, folders as dictionaries, without the user data."""
+        """The documents below /latest without the user data. Folders are dictionaries."""
         mac = "02:" + ":".join(f"{int(part):02x}" for part in f"0.{self.address}".split("."))
         interface = {
             "device-number": "0",

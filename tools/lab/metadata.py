@@ -31,7 +31,11 @@ class Subject:
     """Documents by their path below meta-data, such as spot/instance-action."""
 
     def document(self, path: list[str]) -> str | None:
-        """A document at a path below /latest, a listing of a folder, or None."""
+        """The document at a path below /latest, or the listing of a folder; None if neither exists.
+
+        Raises:
+            LookupError: The path is that of the user data, which are bytes.
+        """
         if path == ["user-data"]:
             raise LookupError("user data are bytes")
         place: Any = self._tree()
@@ -53,7 +57,7 @@ class Subject:
 
 
 class MetadataService:
-    """Subjects by address; other addresses get 404."""
+    """The service. It answers 404 to addresses that are not in `subjects`."""
 
     def __init__(self) -> None:
         self.subjects: dict[str, Subject] = {}

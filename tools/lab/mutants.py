@@ -1,4 +1,4 @@
-"""python -m tools.lab.mutants: breaks each step of a node's verification in turn. Its unit tests must fail every time.
+"""python -m tools.lab.mutants: breaks the node program in one place at a time. A test of tests/userdata must fail.
 
 The mutants are in mutants.toml. Each is made in a copy of the repository.
 """
@@ -30,11 +30,13 @@ _FAILED = re.compile(r"^FAILED \S*?([^/\s]+\.py)::(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A change to a file below SOURCES, or of WIRE_SOURCES.
+    """A change that breaks the node program.
 
     Attributes:
+        file: A path below SOURCES, or a path below src that begins with WIRE_SOURCES.
         old: Text that occurs once in the file.
         new: Replacement of the text.
+        breaks: The resulting fault of a node.
     """
 
     file: str
@@ -107,7 +109,7 @@ def _tests(copy: Path, source: Path) -> Sequence[str]:
 def main() -> int:
     """Test the mutants whose file name contains one of the arguments; without arguments, all."""
     if noticed_by(UNCHANGED):
-        sys.exit("mutants: a test fails on the sources as they are; each mutant would seem noticed")
+        sys.exit("mutants: a test fails without a mutant, so failing tests would prove nothing")
     chosen = [
         mutant for mutant in all_mutants() if not sys.argv[1:] or any(word in mutant.file for word in sys.argv[1:])
     ]

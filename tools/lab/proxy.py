@@ -46,11 +46,11 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """The error of the S3 API with which S3 responds to a node's requests.
+    """An error of the S3 API, which S3 returns for some of a node's requests.
 
     Attributes:
-        methods: HTTP methods.
-        path: A regular expression. Requests whose path does not match are answered as usual.
+        methods: HTTP methods of these requests.
+        path: A regular expression for the paths of these requests.
     """
 
     status: int
@@ -59,7 +59,7 @@ class Fault:
     methods: frozenset[str] = frozenset({"GET", "PUT"})
     path: str = ""
 
-    def meets(self, method: str, host: str, path: str) -> bool:
+    def matches(self, method: str, host: str, path: str) -> bool:
         return method in self.methods and ".s3." in f".{host}" and bool(re.search(self.path, path))
 
     @property
@@ -93,7 +93,7 @@ class Proxy:
     s3_faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
     """Faults by address of the node."""
     clocks_behind: dict[str, timedelta] = field(default_factory=dict[str, timedelta])
-    """How far S3's clock is ahead of a node's, by address of the node: nodes share one kernel clock."""
+    """How far S3's clock is ahead of a node's, by address of the node. Nodes themselves share one kernel clock."""
     hosts_down: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Hosts that answer 503, by address of the node."""
     other_files: dict[str, Path] = field(default_factory=dict[str, Path])
@@ -173,7 +173,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
                 return 200 if file.is_file() else 404, {"Content-Length": str(len(content))}, content
             ahead = state.clocks_behind.get(client, timedelta())
             fault = state.s3_faults.get(client) or (CLOCK_SKEWED if self._is_skewed(ahead) else None)
-            if fault and fault.meets(self.command, host, self.path):
+            if fault and fault.matches(self.command, host, self.path):
                 status, headers, content = fault.status, {"Content-Type": "application/xml"}, fault.document
                 headers["Content-Length"] = str(len(content))
             else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.lab.shell import run
 
-MOMENTS_AGO = "20200101T000000"
+LONG_AGO = "20200101T000000"
 ONE_DAY = "1d"
 
 
@@ -41,9 +41,9 @@ class SigningKey:
         self._gpg("--yes", "--detach-sign", "--output", f"{file}.sig", str(file))
 
     def _gpg(self, *arguments: str) -> bytes:
-        then = ("--faked-system-time", f"{MOMENTS_AGO}!") if self.expired else ()
+        time_options = ("--faked-system-time", f"{LONG_AGO}!") if self.expired else ()
         return subprocess.run(
-            ["gpg", "--homedir", str(self.home), "--batch", "--quiet", *then, *arguments],
+            ["gpg", "--homedir", str(self.home), "--batch", "--quiet", *time_options, *arguments],
             check=True,
             capture_output=True,
         ).stdout
@@ -52,7 +52,7 @@ class SigningKey:
 def make_key(home: Path, owner: str, *, expired: bool = False) -> SigningKey:
     """A new key in a new folder."""
     home.mkdir(parents=True, mode=0o700)
-    moment = ("--faked-system-time", f"{MOMENTS_AGO}!") if expired else ()
+    moment = ("--faked-system-time", f"{LONG_AGO}!") if expired else ()
     run(
         *("gpg", "--homedir", home, "--batch", "--quiet", *moment, "--passphrase", ""),
         *("--quick-gen-key", f"{owner} <trnlab@example.invalid>", "rsa3072", "sign", ONE_DAY if expired else "never"),

@@ -36,7 +36,7 @@ SHORT_TIMEOUTS = {
     "TRN_HTTP_PAUSE": "0.2",
     "TRN_MOUNT_SECONDS": "3",
 }
-"""For faulty nodes: shorter waits for what may still recover."""
+"""For faulty nodes: shorter waits for conditions that may still recover."""
 
 _FAILED = re.compile(r"trn-node FAILED: (.*)")
 _numbers = count(1)
@@ -136,7 +136,7 @@ class Site:
             return None
 
     def console_error(self, node: Node) -> str | None:
-        """Why the node gave up, from its console."""
+        """The reason of the node's failure on its console, or None."""
         match = _FAILED.search(node.console_text())
         return match[1].strip() if match else None
 

@@ -32,12 +32,12 @@ class StoredJobs:
         self._parts: dict[tuple[str, str], bytes] = {}
 
     def end_of(self, job: str, attempt: int | None = None) -> dict[str, Any]:
-        """How the job, or an attempt of it, ended, once it has ended."""
+        """Wait for the end of a job, or of one of its attempts, and return the content of end.json."""
         key = "end.json" if attempt is None else f"attempts/{attempt}/end.json"
         return self.wait_for(f"{key} of {job}", lambda: self.content(job, key))
 
     def wait_for(self, description: str, condition: Callable[[], Value | None]) -> Value:
-        """Wait with few looks, because each takes CPU time from the nodes, and with a time limit for slow machines."""
+        """Wait with long pauses, because the condition takes CPU time of nodes, and a time limit for slow machines."""
         return wait_for(description, condition, seconds=DEADLINE_SECONDS, pause=LOOK_SECONDS)
 
     def content(self, job: str, key: str) -> dict[str, Any] | None:
@@ -55,7 +55,7 @@ class StoredJobs:
         return {key: self._get(key) or b"" for key in keys}
 
     def log(self, job: str, attempt: int, node: int) -> str:
-        """The log so far."""
+        """The log of a node so far."""
         prefix = f"{JOBS_PREFIX}/{job}/attempts/{attempt}/logs/node-{node}/"
         objects = self.s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])
         return b"".join(self._part(item["Key"], item["ETag"]) for item in objects).decode(errors="replace")

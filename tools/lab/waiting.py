@@ -14,14 +14,16 @@ class TimedOutError(Exception):
 def wait_for(
     description: str, condition: Callable[[], Value | None], *, seconds: float = 300, pause: float = 0.1
 ) -> Value:
-    """The first value of the condition that is neither None nor False.
+    """The first value of the condition that is true.
 
     Args:
-        description: Message of the error.
+        description: What is awaited, for the message of the error.
+        condition: Is called until it returns a true value.
+        seconds: Time limit.
         pause: Seconds between two evaluations.
 
     Raises:
-        TimedOutError: The condition had no such value in time.
+        TimedOutError: The condition had no true value in time.
     """
     deadline = time.monotonic() + seconds
     while not (value := condition()):

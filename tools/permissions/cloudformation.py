@@ -3,8 +3,8 @@
     python -m tools.permissions.cloudformation [TYPE...]
 
 Writes src/trainium_core/data/cloudformation_permissions.toml: the types that it already contains, and the types given
-as arguments. Uses the registry schemas that cfn-lint ships. Leaves out the handler `list`, which only looks for
-resources to import. Renew service_authorization.toml afterwards.
+as arguments. Uses the registry schemas that cfn-lint ships. Omits the handler `list`, which only lists resources.
+Renew service_authorization.toml afterwards.
 """
 
 import argparse
@@ -42,7 +42,7 @@ LEFT_OUT = (
     "vpce",
     "workmail",
 )
-"""Services that the handlers call for properties that no template here uses."""
+"""Prefixes of actions that the handlers need only for properties that no template here uses."""
 
 INSTEAD = {
     "iam:DeleteGroupPolicy": None,
@@ -66,23 +66,23 @@ INSTEAD = {
     "s3:UpdateBucketMetadataAnnotationTableConfiguration": None,
     "ssm:Get*": "ssm:GetParameters",
 }
-"""Operations in schemas that are not IAM actions: their IAM names, or None for those of unused properties, such as the
-users and groups of a policy.
+"""Replacements of names in schemas: the IAM action of an operation, or None for actions that only serve properties that
+no template here uses, such as the users and groups of a policy.
 
 The handler of Auto Scaling groups has `ssm:Get*`, for the image of a launch template.
 """
 
 NOT_NEEDED = {
-    "billing:GetBillingViewData": "of budgets of a billing view",
-    "ecr:DescribeRepositories": "of container recipes",
-    "imagebuilder:GetImagePipeline": "of images by a pipeline",
-    "fsx:CreateBackup": "of file systems with a final backup, which scratch ones have not",
-    "states:PublishStateMachineVersion": "of state machines with versions",
+    "billing:GetBillingViewData": "for budgets of a billing view",
+    "ecr:DescribeRepositories": "for container recipes",
+    "imagebuilder:GetImagePipeline": "for images of a pipeline",
+    "fsx:CreateBackup": "for file systems with a final backup",
+    "states:PublishStateMachineVersion": "for state machines with versions",
 }
 """Dependent actions in the Service Authorization Reference for features that no template here uses."""
 
 ALSO: dict[str, list[str]] = {
-    # AWS PCS User Guide, minimum permissions: what the handlers leave out.
+    # AWS PCS User Guide, minimum permissions: actions that the handlers omit.
     "AWS::PCS::Cluster": ["secretsmanager:RotateSecret"],
     "AWS::PCS::ComputeNodeGroup": [
         "ec2:DescribeCapacityBlockStatus",
@@ -92,7 +92,7 @@ ALSO: dict[str, list[str]] = {
 }
 
 BY_HAND: dict[str, list[str]] = {
-    # Its handlers are in no schema. Source: FSx for Lustre User Guide, permissions required to create file systems.
+    # Its schema lists no handlers. Source: FSx for Lustre User Guide, permissions required to create file systems.
     "AWS::FSx::FileSystem": [
         "ec2:DescribeNetworkInterfaces",
         "ec2:DescribeSecurityGroups",
@@ -108,7 +108,7 @@ BY_HAND: dict[str, list[str]] = {
     ],
     # CloudFormation calls the function behind a custom resource with the stack's role.
     "Custom": ["lambda:InvokeFunction"],
-    # For parameters of the template whose value is an SSM parameter, and for assets of the CDK.
+    # For template parameters with values from SSM parameters, and for assets of the CDK.
     "Template": ["s3:GetObject", "ssm:GetParameters"],
 }
 

@@ -1,7 +1,7 @@
 """make pilot: runs examples/pilot from the assessment to the report, on nodes that the lab boots for both sides.
 
-It runs in the lab's namespaces: `python -m tools.lab tools.pilot`. The nodes compute on CPUs, so each number is the
-lab's.
+It runs in the lab's namespaces: `python -m tools.lab tools.pilot`. The nodes compute on CPUs, so all numbers are
+lab numbers.
 """
 
 import json
@@ -25,13 +25,13 @@ PRICES = f"""\
 product,instance_type,region,usd,date,source
 on-demand,g6e.xlarge,{REGION},1.861,2026-07-20,"list price in us-east-1, assumed here"
 """
-"""For the budget alone: records of the lab have no price."""
+"""Prices for the budget of the pilot. Records of the lab have no price."""
 
 GPU_CIDR = "10.1.0.0/16"
-"""Of the GPU cluster: all nodes of the lab are on one network, so addresses must differ between clusters too."""
+"""Addresses of the GPU cluster. All nodes of the lab are on one network, so clusters must not share addresses."""
 
 UNKNOWN = (ExitCode.UNKNOWN,)
-"""Of `trn tco`, because nothing compiles on a CPU, and of `trn report`, because records of the lab decide nothing."""
+"""Exit codes of `trn tco`, because nothing compiles on a CPU, and `trn report`, because lab records decide nothing."""
 
 
 def main() -> int:

@@ -26,8 +26,8 @@ class Target:
     """A server as its owner sees it.
 
     Attributes:
-        folder: Its state. None for plain moto.
-        pid: Its process. None for plain moto.
+        folder: The state folder of the server. None for plain moto.
+        pid: The process ID of the server. None for plain moto.
     """
 
     connection: Connection
@@ -49,7 +49,7 @@ class Target:
         )
 
     def prepare(self) -> None:
-        """Make the target of the attacks: a bucket with an object, with the access that S3 allows by default."""
+        """Create the target of the attacks: a public bucket with an object."""
         s3 = self.client("s3")
         s3.create_bucket(
             Bucket="victim", ACL="public-read-write", CreateBucketConfiguration={"LocationConstraint": REGION}

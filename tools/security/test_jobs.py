@@ -1,4 +1,4 @@
-"""What a job cannot do to a node or a laptop, tried as another user. The lab runs whole jobs on booted nodes."""
+"""What the user of jobs cannot do on a node, and another user on a laptop. The lab runs whole jobs on booted nodes."""
 
 import os
 import shutil

@@ -34,7 +34,7 @@ def end(slurm: SlurmCluster, job: int, started: float) -> float:
 
 
 def with_trn(slurm: SlurmCluster, jobs: SlurmJobs) -> float:
-    """Without the upload of the job, which `trn run` makes before sbatch."""
+    """Seconds of an empty job of `trn run`, without its upload, which precedes sbatch."""
     job, started = jobs.submit("empty", torchrun(f"$HOME/{EMPTY}"), nodes=NODES, environment=ENVIRONMENT), time.time()
     return end(slurm, job.slurm_id, started)
 

@@ -20,7 +20,7 @@ from tools.lab.slurm.cluster import SlurmCluster
 
 @pytest.fixture(scope="session")
 def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
-    """The nodes and tests of this part are named in the closing sentence of `make lab`."""
+    """The lab. The last line of `make lab` has the number of nodes and tests of this part of the run."""
     with laboratory() as on:
         yield on
         SHOWN.write_text(f"{RUN.name}: {on.delivered} nodes booted for real, {request.session.testscollected} tests\n")
@@ -47,7 +47,7 @@ def prepare_two_faults(number: int, node: Node) -> None:
 def cluster(lab: Laboratory, hypervisor: Hypervisor) -> Iterator[ClusterJobs]:
     """Healthy nodes with PyTorch, deployed once. Faulty ones were replaced, otherwise the deployment would have failed.
 
-    A test that needs another deployment destroys it.
+    A test that needs another deployment destroys this one.
     """
     hypervisor.prepare(prepare_two_faults)
     # The tests replace more nodes than the default allows.

@@ -50,9 +50,9 @@ def assert_proven(outcome: Outcome) -> None:
 def test_record_of_single_node_contains_every_check(site: Site, proven: Node) -> None:
     record = site.record(proven)
     assert record
-    needless = {"lnc", "ultraserver", "peers", "internode-collectives"}  # For a trn1 without peers.
-    needless |= {"gpus", "gpu-settings", "dcgm"}
-    assert {check.name for check in record.checks} == NODE_CHECKS.keys() - needless
+    without = {"lnc", "ultraserver", "peers", "internode-collectives"}  # For a trn1 without peers.
+    without |= {"gpus", "gpu-settings", "dcgm"}
+    assert {check.name for check in record.checks} == NODE_CHECKS.keys() - without
 
 
 def test_node_with_a_gpu_is_proven_by_the_checks_of_gpus(lab: Laboratory) -> None:
@@ -89,9 +89,9 @@ def test_metadata_service_is_queried_with_token_only(lab: Laboratory) -> None:
 
 
 def test_node_from_image_downloads_only_its_node_script(lab: Laboratory, proven: Node) -> None:
-    parameters = lab.proxy.of(proven.instance.address)
+    requests = lab.proxy.of(proven.instance.address)
     polled = ("cluster.json", "job.json")
-    downloads = [request for request in parameters if request.method == "GET" and not request.path.endswith(polled)]
+    downloads = [request for request in requests if request.method == "GET" and not request.path.endswith(polled)]
     assert [request.path.split("/")[1] for request in downloads] == ["scripts"]
 
 
@@ -168,7 +168,7 @@ def newer(site: Site, node: Node, than: str) -> NodeRecord | None:
     return record if record and record.time > than else None
 
 
-def test_nodes_from_image_of_proven_node_are_verified_anew(lab: Laboratory, site: Site) -> None:
+def test_nodes_from_image_of_proven_node_are_verified_again(lab: Laboratory, site: Site) -> None:
     original = site.node()
     original.power_on()
     assert_proven(site.outcome(original))

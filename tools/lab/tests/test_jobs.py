@@ -164,7 +164,7 @@ def story(cluster: ClusterJobs) -> Story:
     last = cluster.nodes[-1]
     disturb("spot notice", lambda: give_notice(cluster, last))
     instance = last.instance.instance_id
-    cluster.wait_for("the keeper's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
+    cluster.wait_for("the reconciler's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
     cluster.lab.metadata.subjects[last.instance.address].notices.clear()
     cluster.await_proven()
     job = cluster.start("resumed", paced=True, resume=job)
@@ -190,7 +190,7 @@ def signal_ranks(node: Node, name: str) -> None:
 
 
 def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
-    """Its files are in S3 then, and its manifest never appears."""
+    """Wait until the files of a checkpoint are in S3, whose manifest is then never stored."""
     proxy, address = cluster.lab.proxy, node.instance.address
     proxy.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
     before = len(proxy.requests)

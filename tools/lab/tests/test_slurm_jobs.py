@@ -1,4 +1,4 @@
-"""Ends of jobs of `trn run` on Slurm: what S3 has of them, and what Slurm shows."""
+"""Ends of jobs of `trn run` on Slurm: their result in S3, and their state in Slurm."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,16 @@ BUSY = "while sleep 1; do echo busy; done"
 
 
 class Case(NamedTuple):
-    """A command on one node, more of its job, and the expected end: of Slurm, and in S3."""
+    """A job on one node, and its expected end.
+
+    Attributes:
+        fields: Further fields of `Job`.
+        state: State in Slurm.
+        exit_code: Exit code in Slurm.
+        result: Result in S3.
+        reason: A regular expression for the reason in S3.
+        attempts: Number of attempts.
+    """
 
     command: str
     fields: Mapping[str, Any]

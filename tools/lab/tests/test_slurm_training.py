@@ -44,11 +44,11 @@ def jobs(slurm: SlurmCluster) -> SlurmJobs:
 
 @pytest.fixture(scope="module")
 def undisturbed(slurm: SlurmCluster, jobs: SlurmJobs) -> Mapping[str, Trained]:
-    """Trainings without a fault, by how they were submitted. Those of users are examples/slurm as it is."""
+    """Trainings without a fault, by the way they were submitted. sbatch and submitit use examples/slurm unchanged."""
     folder = slurm.home / USER / "examples"
     for name in ("lm", "slurm"):
         shutil.copytree(EXAMPLE.parent / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    own(folder)
+    give_to_user(folder)
     options = " ".join(f"--{option} {value}" for option, value in {**MODEL, "checkpoint-every": STEPS}.items())
     enter = f"cd examples/slurm && export {ENVIRONMENT} &&"
     sbatch = int(slurm.run(f"{enter} sbatch --parsable train.sbatch {options}", user=USER))
@@ -68,8 +68,8 @@ def undisturbed(slurm: SlurmCluster, jobs: SlurmJobs) -> Mapping[str, Trained]:
     return {**results, "trn run": trained_with_trn(jobs, job)}
 
 
-def own(folder: Path) -> None:
-    """Give a folder to the user."""
+def give_to_user(folder: Path) -> None:
+    """Make the user the owner of a folder and its contents."""
     for path in (folder, *folder.rglob("*")):
         shutil.chown(path, USERS[USER], USERS[USER])
 
@@ -79,7 +79,7 @@ def submit_paced(slurm: SlurmCluster, name: str) -> int:
     folder = slurm.home / USER / name
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PACED, folder)
-    own(folder)
+    give_to_user(folder)
     command, _ = training(paced=True)
     script = TRAINING.format(folder=f"{HOMES}/{USER}/{name}", environment=ENVIRONMENT, command=command)
     return slurm.sbatch(script, user=USER)

@@ -1,4 +1,4 @@
-"""From `cdk deploy` to nodes that the deployment's own gate accepts, or to an event with the reason why not."""
+"""From `cdk deploy` to nodes that the fleet gate accepts, or to a stack event with the reason why it does not."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from tools.lab.waiting import wait_for
 
 NODES = MAX_NODES
 LIMIT_BYTES = 16_384
-KNOWN = "$FI_PROVIDER $HEAD_NODE $TRN_NODE_RANK $TRN_NODES $AWS_REGION ${NEURON_RT_ROOT_COMM_ID:-unset}"
+VARIABLES = "$FI_PROVIDER $HEAD_NODE $TRN_NODE_RANK $TRN_NODES $AWS_REGION ${NEURON_RT_ROOT_COMM_ID:-unset}"
 SCRIPT = 'import os; os.write(1, "{RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode())\n'
 SERVICE = """\
 [Service]
@@ -82,7 +82,7 @@ def test_node_runs_user_data_resolved_by_ec2(nodes: Mapping[str, Node]) -> None:
 def test_login_shell_has_cluster_variables(nodes: Mapping[str, Node]) -> None:
     head = next(iter(nodes.values())).instance.address
     for rank, node in enumerate(nodes.values()):
-        shown = node.execute("env", "--ignore-environment", "bash", "-lc", f"echo {KNOWN}; command -v torchrun")
+        shown = node.execute("env", "--ignore-environment", "bash", "-lc", f"echo {VARIABLES}; command -v torchrun")
         program = f"/{FRAMEWORK_ENVIRONMENT}/bin/torchrun"
         assert shown.split() == ["efa", head, str(rank), str(NODES), REGION, "unset", program]
 
