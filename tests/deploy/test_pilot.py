@@ -41,7 +41,7 @@ JOB = 'command = "echo side $TRN_NODES"\nname = "hello"\n'
 TRAINIUM = {"instance_type": "trn1.2xlarge", "region": "us-west-2", "ends": "5d", "cluster_name": "small"}
 
 
-def app(folder: Path, more: Mapping[str, Any], **settings: Any) -> None:
+def write_app(folder: Path, more: Mapping[str, Any], **settings: Any) -> None:
     """Write a cdk.json whose app is already synthesised.
 
     Args:
@@ -59,7 +59,7 @@ def app(folder: Path, more: Mapping[str, Any], **settings: Any) -> None:
 def folder(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a plan, its GPU plan by `trn baseline`, a job and a pilot."""
     folder = tmp_path_factory.mktemp("pilot")
-    app(folder, {"trn:prices": "prices.csv"}, **TRAINIUM)
+    write_app(folder, {"trn:prices": "prices.csv"}, **TRAINIUM)
     for name, text in {"prices.csv": PRICES, "job.toml": JOB, "both.toml": PILOT}.items():
         (folder / name).write_text(text)
     (folder / "src").mkdir()
@@ -68,7 +68,7 @@ def folder(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert written.code == 0, written.printed
     settings = json.loads((folder / "gpu/cdk.json").read_text())["context"]
     prices = {"trn:prices": settings.pop("trn:prices")}
-    app(folder / "gpu", prices, **{key.removeprefix("trn:"): value for key, value in settings.items()})
+    write_app(folder / "gpu", prices, **{key.removeprefix("trn:"): value for key, value in settings.items()})
     return folder
 
 
