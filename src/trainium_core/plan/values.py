@@ -69,7 +69,7 @@ class PlanValues:
         "availability_zone_id",
         Pattern(ZONE_ID, "an Availability Zone ID, such as usw2-az4"),
         default=None,
-        default_text="the first zone of the region that offers the type",
+        default_text="the first zone of the region that offers the type; with trn:subnet_id, the zone of the subnet",
         meaning="zone of the nodes, by ID: names differ between accounts",
     )
     ami: str | None = setting(
@@ -131,7 +131,7 @@ class PlanValues:
         "logical_neuroncore_config",
         WholeNumber(1),
         default=None,
-        default_text="the type's own default (2 on Trainium2)",
+        default_text="the default of the type (2 on Trainium2)",
         meaning="physical NeuronCores per logical core (LNC)",
         replaces_nodes=True,
     )
@@ -150,7 +150,8 @@ class PlanValues:
         "setup_script",
         FilePath("a bash script, by its path from the folder of cdk.json"),
         default=None,
-        meaning="bash script that every node runs after its devices are verified; a failure fails the node",
+        meaning="bash script that every node runs after its devices are verified, and the host of `trn precompile` "
+        "before it compiles; a failure fails the node",
         replaces_nodes=True,
     )
     catalog: Catalog = setting(
@@ -166,7 +167,8 @@ class PlanValues:
         FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
         default_factory=dict[PricedItem, Price],
         default_text="AWS's prices, or the snapshot",
-        meaning="your prices for `trn estimate`, such as negotiated prices or the price of a Capacity Block",
+        meaning="your prices, which take precedence over AWS's, such as negotiated prices or the price of a "
+        "Capacity Block",
         repr=False,
     )
     tags: Mapping[str, str] = setting(

@@ -26,7 +26,7 @@ class HyperPodSettings:
         "hyperpod_eks_cluster",
         regional_arn("eks", "cluster/[A-Za-z0-9_-]+", "the ARN of an EKS cluster"),
         default=None,
-        meaning="EKS cluster that orchestrates the HyperPod cluster; it must already be prepared for HyperPod",
+        meaning="EKS cluster that orchestrates the HyperPod cluster, already prepared for HyperPod",
     )
     eks_security_group: str | None = setting(
         "hyperpod_eks_security_group",
@@ -45,7 +45,7 @@ class HyperPodSettings:
         regional_arn("sagemaker", "training-plan/.+", "the ARN of a SageMaker training plan"),
         default=None,
         default_text="none: on demand",
-        meaning="training plan for the HyperPod nodes, bought for hyperpod-cluster",
+        meaning="training plan for the HyperPod nodes, bought with the target hyperpod-cluster",
     )
     deep_health_checks: bool = setting(
         "hyperpod_deep_health_checks",

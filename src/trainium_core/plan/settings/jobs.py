@@ -17,11 +17,11 @@ SECRET_ARN = (
 
 _FOLDERS = ListOf(
     Pattern(S3_FOLDER, "a folder in S3, such as s3://my-data/tokens"),
-    "a list, or separated by commas: folders in S3, such as s3://my-data/tokens",
+    "folders in S3, such as s3://my-data/tokens, as a list or separated by commas",
 )
 _SECRETS = ListOf(
     Pattern(SECRET_ARN, "the ARN of a secret or of a parameter"),
-    "a list, or separated by commas: ARNs of secrets of Secrets Manager and parameters of Systems Manager",
+    "ARNs of Secrets Manager secrets and Systems Manager parameters, as a list or separated by commas",
 )
 
 

@@ -41,7 +41,7 @@ class PcsSettings:
     )
     queues: tuple[str, ...] = setting(
         "pcs_queues",
-        ListOf(Pattern(_QUEUE, _QUEUE_FORM), f"a list, or a text separated by commas, of: {_QUEUE_FORM}", least=1),
+        ListOf(Pattern(_QUEUE, _QUEUE_FORM), f"a list, or a text separated by commas: {_QUEUE_FORM}", least=1),
         default=("trn",),
         default_text="one queue, trn",
         meaning="Slurm queues, the default queue first; jobs in a queue with a higher priority start first",

@@ -29,8 +29,10 @@ class Pilot:
         "ends_action",
         Choice(ENDS_ACTIONS),
         default=None,
-        default_text="sleep (no nodes; cache and file systems stay); HyperPodStack, which cannot sleep, is destroyed",
-        meaning="what happens at the end: sleep, or destroy as with cdk destroy; HyperPodStack accepts only destroy",
+        default_text="sleep (no nodes; cache and file systems stay); destroy for HyperPodStack and PcsStack, which "
+        "cannot sleep",
+        meaning="what happens at the end: sleep, or destroy as with cdk destroy; HyperPodStack and PcsStack accept "
+        "only destroy",
     )
     warning_hours: int = setting(
         "warning_hours",
