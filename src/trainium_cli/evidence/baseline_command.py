@@ -100,7 +100,7 @@ def _show(plan: Plan, proposal: Baseline, hourly: Mapping[str, str]) -> None:
     ]
     out.print(table(["", "Nodes", "Each node", "Bought as", "Running, per hour"], rows, right=["Running, per hour"]))
     details = [("why", proposal.why)]
-    details += [("not", f"{name}: {why}") for name, why in proposal.skipped.items()]
+    details += [("skipped", f"{name}: {why}") for name, why in proposal.skipped.items()]
     details += [("left out", f"{SETTING_PREFIX}{key}: {why}") for key, why in proposal.left_out.items()]
     details += [("note", note) for note in proposal.notes]
     out.print()
