@@ -37,10 +37,10 @@ def decided(want: Want, state: SleepState, *, nodes: bool = True, host: bool = F
     [
         (AWAKE, True, "update stack"),
         (ASLEEP, False, "nothing"),
-        (ASLEEP, True, "end nodes"),
-        (WITHOUT_SWITCH, True, "end nodes"),
+        (ASLEEP, True, "terminate nodes"),
+        (WITHOUT_SWITCH, True, "terminate nodes"),
         (WITHOUT_SWITCH, False, "nothing"),
-        (replace(AWAKE, status=STUCK), True, "end nodes"),
+        (replace(AWAKE, status=STUCK), True, "terminate nodes"),
         (replace(AWAKE, status=STUCK), False, "refuse"),
         (replace(AWAKE, cluster="other"), True, "refuse"),
     ],
@@ -85,17 +85,17 @@ def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_
     assert bool(switch.message) == (switch.action in ("refuse", "nothing"))
     if switch.action == "update stack":
         assert (state.status in STEADY, state.asleep) == (True, want != "asleep")
-    if switch.ends_host:
+    if switch.terminates_host:
         assert (host, want) == (True, "asleep")
-    if switch.action in ("launch nodes", "end nodes"):
+    if switch.action in ("launch nodes", "terminate nodes"):
         assert state.groups
-        assert (switch.action == "end nodes") == (want == "asleep") == nodes
+        assert (switch.action == "terminate nodes") == (want == "asleep") == nodes
     if state.cluster != "pilot":
         assert switch.action == "refuse"
     if want == "asleep" and not (nodes or state.asleep) and state.groups and state.status == "UPDATE_IN_PROGRESS":
         assert switch.action == "refuse"
     if want == "asleep" and nodes and state.cluster == "pilot":
-        assert switch.action in ("update stack", "end nodes")
+        assert switch.action in ("update stack", "terminate nodes")
 
 
 @pytest.mark.parametrize("state", [AWAKE, WITHOUT_SWITCH])

@@ -18,8 +18,8 @@ from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.ending_nodes import EndingNodes, NodeChanges, ending_nodes
 from trainium_core.nodes.report import nodes_report
+from trainium_core.nodes.terminated_nodes import NodeChanges, TerminatedNodes, terminated_nodes
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
@@ -239,7 +239,7 @@ def ask_about_ending_nodes(
             message = f"\nNothing was deployed: the change set could not be created.\n{run.output_tail}"
             raise CliError(message, ExitCode.NOT_READY)
         changes = account.changes(stack, _CHANGE_SET)
-        ending = ending_nodes(changes, running=running)
+        ending = terminated_nodes(changes, running=running)
         account.delete_change_set(stack, _CHANGE_SET)
     except UnavailableError as error:
         message = f"Could not determine how many running nodes would end: {error}"
@@ -264,7 +264,7 @@ def _in_words(changes: Sequence[ResourceChange]) -> str:
     return "; ".join(parts) or "no resource changes"
 
 
-def _confirm_ending(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> None:
+def _confirm_ending(ending: TerminatedNodes, running: int, *, yes: bool, replace: bool) -> None:
     if ending.template_changes:
         say(_TEMPLATE_CHANGES)
     if not ending.count:

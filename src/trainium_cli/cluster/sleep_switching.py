@@ -99,10 +99,10 @@ def switch(
         decision = decide(_observe(target), want)
     if decision.action == "refuse":
         raise CliError(decision.message, ExitCode.NOT_READY)
-    if decision.action == "nothing" and not decision.ends_host:
+    if decision.action == "nothing" and not decision.terminates_host:
         return decision.message
     _confirm(invocation, target, decision, want, yes=yes)
-    if decision.ends_host:  # without waiting: its job records its end
+    if decision.terminates_host:  # without waiting: its job records its end
         for group in state.hosts:
             account.empty_group(group, for_good=False)
     if decision.action != "nothing" and want == "asleep":
@@ -133,7 +133,7 @@ def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
     match decision.action:
         case "launch nodes":
             return _launch(target)
-        case "end nodes":
+        case "terminate nodes":
             return _end_nodes(target)
         case "update stack":
             return _put_to_sleep(target) if want == "asleep" else _wake(target)
@@ -148,7 +148,7 @@ def _confirm(invocation: Invocation, target: _Target, decision: Switch, want: Wa
     else:
         _announce(invocation, target, want)
         question = "Put it to sleep?" if want == "asleep" else "Wake it?"
-    if decision.ends_host:
+    if decision.terminates_host:
         say(_HOST_ENDS)
     if not yes and not click.confirm(question):
         raise CliError("Nothing was changed.", ExitCode.NOT_READY)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.naming import is_of_nodes
-from trainium_core.nodes.ending_nodes import GROUP
 from trainium_core.nodes.groups import NodeGroup
+from trainium_core.nodes.terminated_nodes import GROUP
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
@@ -52,7 +52,7 @@ class AwsNodeGroupControl(AwsService):
             }
 
     def _instances(self, names: Sequence[str]) -> dict[str, Counter[str]]:
-        """The instances by state, from EC2: Auto Scaling no longer lists those that it is terminating."""
+        """Instances by state, from EC2, because Auto Scaling does not list instances until they are terminated."""
         filters = [
             {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
             {"Name": "instance-state-name", "Values": list(EXISTING_STATES)},
@@ -67,7 +67,7 @@ class AwsNodeGroupControl(AwsService):
 
 
 class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
-    """Implements trainium_core.nodes.ending_nodes.NodeChanges."""
+    """Implements trainium_core.nodes.terminated_nodes.NodeChanges."""
 
     def running_nodes(self, stack: str) -> int:
         groups = self.node_groups([name for name in self.physical_ids(stack, GROUP) if is_of_nodes(name)])

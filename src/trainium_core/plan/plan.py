@@ -23,7 +23,7 @@ class Plan(PlanValues):
     Each field is a setting, or a section of settings such as `network`.
 
     Raises:
-        PlanError: Settings are invalid. It has all problems of single values, and of the rules that could be checked.
+        PlanError: Settings are invalid. It lists the problems of single values and of the checked rules.
     """
 
     def __post_init__(self) -> None:

@@ -9,8 +9,8 @@ from trainium_core.sleep.account import SleepState
 
 Want = Literal["asleep", "awake"]
 
-Action = Literal["refuse", "nothing", "launch nodes", "end nodes", "update stack"]
-"""`launch nodes` and `end nodes` change only the Auto Scaling groups; `update stack` the whole stack."""
+Action = Literal["refuse", "nothing", "launch nodes", "terminate nodes", "update stack"]
+"""`launch nodes` and `terminate nodes` change only the Auto Scaling groups; `update stack` the whole stack."""
 
 STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
@@ -55,12 +55,12 @@ class Switch:
     Attributes:
         action: What to do.
         message: Why nothing is switched; otherwise empty.
-        ends_host: Whether to terminate the precompile host in addition.
+        terminates_host: Whether to terminate the precompile host in addition.
     """
 
     action: Action
     message: str = ""
-    ends_host: bool = False
+    terminates_host: bool = False
 
 
 def decide(observed: Observed, want: Want) -> Switch:
@@ -81,16 +81,16 @@ def _sleep(observed: Observed) -> Switch:
         )
     if not observed.has_nodes:
         if state.asleep is None and state.groups:
-            return _nothing(f"{cluster} already has no nodes.", ends_host=observed.has_host)
+            return _nothing(f"{cluster} already has no nodes.", terminates_host=observed.has_host)
         obstacle = _obstacle(observed)
         if obstacle:
             return obstacle
         if state.asleep:
-            return _nothing(f"{cluster} is already asleep.", ends_host=observed.has_host)
-        return Switch(action="update stack", ends_host=observed.has_host)
+            return _nothing(f"{cluster} is already asleep.", terminates_host=observed.has_host)
+        return Switch(action="update stack", terminates_host=observed.has_host)
     if state.asleep is False and state.status in STEADY:
-        return Switch(action="update stack", ends_host=observed.has_host)
-    return Switch(action="end nodes", ends_host=observed.has_host)
+        return Switch(action="update stack", terminates_host=observed.has_host)
+    return Switch(action="terminate nodes", terminates_host=observed.has_host)
 
 
 def _wake(observed: Observed) -> Switch:
@@ -144,5 +144,5 @@ def _refuse(message: str) -> Switch:
     return Switch(action="refuse", message=message)
 
 
-def _nothing(message: str, *, ends_host: bool = False) -> Switch:
-    return Switch(action="nothing", message=message, ends_host=ends_host)
+def _nothing(message: str, *, terminates_host: bool = False) -> Switch:
+    return Switch(action="nothing", message=message, terminates_host=terminates_host)

@@ -56,7 +56,7 @@ class NotifyNodes:
             return Progress(state="done", message="not sent: --grace is 0")
         running = self._running()
         if not running:
-            return Progress(state="done", message="no node runs")
+            return Progress(state="done", message="no node is running")
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
             return Progress(state="done", message="not sent: there is no membership yet, from which nodes read notices")

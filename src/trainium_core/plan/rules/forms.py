@@ -13,7 +13,7 @@ _ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
 
 
 def form_problems(setting: str, value: Any, *, field: str | None = None) -> Iterator[Problem]:
-    """The problems of a value from Python code. It must be what the form of the setting parses from its text.
+    """The problems of a value from Python code, which must equal the parsed text of the value.
 
     Args:
         setting: Key of the setting.

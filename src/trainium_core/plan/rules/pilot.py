@@ -41,7 +41,7 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
 
 
 def end_without_sleep(plan: PlanValues, stack: str, *, because: str, idle_fix: str) -> Iterator[Problem]:
-    """The action at the end of a pilot must be `destroy` for a stack that cannot sleep.
+    """A stack that cannot sleep must be destroyed at the end, and cannot stop at its budget or without use.
 
     Args:
         plan: The plan.

@@ -14,7 +14,7 @@ class Rule:
     """A rule between settings.
 
     Attributes:
-        reads: Keys of the settings that the check reads. The check runs only if they all have a valid value.
+        reads: Keys of the settings that the check reads. The check runs only if these have no problem yet.
         check: Yields the problems of a plan.
     """
 

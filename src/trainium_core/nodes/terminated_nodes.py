@@ -51,7 +51,7 @@ class NodeChanges(ChangeSets, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndingNodes:
+class TerminatedNodes:
     """The running nodes that a change set terminates.
 
     Attributes:
@@ -65,7 +65,7 @@ class EndingNodes:
     template_changes: bool = False
 
 
-def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
+def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> TerminatedNodes:
     """Determine which nodes a change set terminates. A change whose effect is unknown is assumed to terminate nodes.
 
     Args:
@@ -75,13 +75,13 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
     changes = [change for change in changes if change.kind != GROUP or is_of_nodes(change.physical_id)]
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
-        return EndingNodes(count=running, reasons=tuple(reasons))
+        return TerminatedNodes(count=running, reasons=tuple(reasons))
     template_changes = any(change.kind == _TEMPLATE and change.action == "Modify" for change in changes)
     wanted = min([running, *_sizes(changes)])
     if wanted == running:
-        return EndingNodes(count=0, template_changes=template_changes)
+        return TerminatedNodes(count=0, template_changes=template_changes)
     reasons = (f"{wanted} are planned",)
-    return EndingNodes(count=running - wanted, reasons=reasons, template_changes=template_changes)
+    return TerminatedNodes(count=running - wanted, reasons=reasons, template_changes=template_changes)
 
 
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:

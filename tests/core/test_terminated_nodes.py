@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 
 from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.nodes.aws_groups import AwsNodeChanges
-from trainium_core.nodes.ending_nodes import ending_nodes
+from trainium_core.nodes.terminated_nodes import terminated_nodes
 from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, choose
 
@@ -54,7 +54,7 @@ def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
     ids=["tag", "parameter moved on", "pinned", "tag of a security group", "more nodes of HyperPod", "more nodes"],
 )
 def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
-    assert ending_nodes(changes, running=2).count == 0
+    assert terminated_nodes(changes, running=2).count == 0
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
     ],
 )
 def test_terminated_nodes_are_counted_with_the_reason(changes: list[ResourceChange], reason: str) -> None:
-    ending = ending_nodes(changes, running=2)
+    ending = terminated_nodes(changes, running=2)
     assert (ending.count, ending.reasons) == (2, (reason,))
 
 
 @pytest.mark.parametrize(("name", "count"), [("LaunchTemplate", 0), ("AutoScalingGroupName", 2)])
 def test_conditional_replacement_counts_by_the_changed_property(name: str, count: int) -> None:
     changed = replace(GROUP, replacement="Conditional", properties={name: ChangedProperty()})
-    assert ending_nodes([changed], running=2).count == count
+    assert terminated_nodes([changed], running=2).count == count
 
 
 def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes: str) -> ResourceChange:
@@ -103,24 +103,24 @@ def test_reference_to_security_group_changes_only_with_its_replacement(replaceme
         lustre,
         of(version(), Uses=uses),
     ]
-    assert ending_nodes(changes, running=2).count == count
+    assert terminated_nodes(changes, running=2).count == count
 
 
 def test_subnet_from_reevaluated_function_replaces_nodes() -> None:
     subnets = ChangedProperty(causes=frozenset({"Choice"}), recreates=True)
     group = of(replace(GROUP, replacement="Conditional"), VPCZoneIdentifier=subnets)
     chosen = [a_change("AWS::EC2::Subnet", "Choice"), a_change("Custom::TrnNodeSubnet", "Choice")]
-    assert [ending_nodes([group, choice], running=2).count for choice in chosen] == [0, 2]
+    assert [terminated_nodes([group, choice], running=2).count for choice in chosen] == [0, 2]
 
 
 def test_settings_that_require_new_nodes_are_named() -> None:
     before, after = OFFER["Settings"], {"instance_type": "trn1.32xlarge", "root_volume_gib": "600"}
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after))
-    ending = ending_nodes([of(version(), Settings=shown)], running=2)
+    ending = terminated_nodes([of(version(), Settings=shown)], running=2)
     assert ending.reasons == ("a setting that requires new nodes has changed: trn:root_volume_gib",)
-    assert "see `cdk diff`" in ending_nodes([version(Settings=None)], running=2).reasons[0]
+    assert "see `cdk diff`" in terminated_nodes([version(Settings=None)], running=2).reasons[0]
     of_a_part = ChangedProperty(before="512", after="600", certain=True)
-    assert "see `cdk diff`" in ending_nodes([of(version(), Settings=of_a_part)], running=2).reasons[0]
+    assert "see `cdk diff`" in terminated_nodes([of(version(), Settings=of_a_part)], running=2).reasons[0]
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ def test_settings_that_require_new_nodes_are_named() -> None:
 def test_replaced_dependency_terminates_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)
     removed = ResourceChange(kind="AWS::FSx::FileSystem", action="Remove")
-    ending = ending_nodes([of(version(), Uses=shown), removed], running=2)
+    ending = terminated_nodes([of(version(), Uses=shown), removed], running=2)
     assert (ending.count, ending.reasons) == (2, (f"their resources have changed: {keys}",))
-    of_a_part = ending_nodes([of(version(), Uses=ChangedProperty(before="s3://a/x", certain=True))], running=2)
+    of_a_part = terminated_nodes([of(version(), Uses=ChangedProperty(before="s3://a/x", certain=True))], running=2)
     assert of_a_part.reasons == ("their resources have changed: see `cdk diff`",)
 
 
 def test_reduced_node_count_terminates_the_surplus() -> None:
     changes = [of(GATE, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
-    assert (ending_nodes(changes, running=3).count, ending_nodes(changes, running=1).count) == (2, 0)
+    assert (terminated_nodes(changes, running=3).count, terminated_nodes(changes, running=1).count) == (2, 0)
 
 
 @pytest.mark.usefixtures("made_up_credentials")
