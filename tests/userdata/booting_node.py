@@ -120,7 +120,7 @@ class BootingNode:
         """Run the commands of trn-node.service on an installed node, with these environment variables."""
         return self._run("opt/trn/boot.sh", **variables)
 
-    def installed(self, trn_node: str = "true") -> "BootingNode":
+    def install_copy(self, trn_node: str = "true") -> "BootingNode":
         """Install the files of the plan, and a stand-in for `trn-node` with this body.
 
         The real installation runs once per run of pytest, because its files depend only on the user data.

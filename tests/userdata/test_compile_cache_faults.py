@@ -218,7 +218,7 @@ def test_entries_without_disk_space_stay_in_s3(new_node: NewNode, monkeypatch: p
     monkeypatch.setattr(shutil, "disk_usage", Mock(return_value=disk))
     node.begin()
     assert len(modules_of(node)) == 5
-    assert node.cache.report.warnings == ["7 entries do not fit on the disk"]
+    assert node.cache.report.warnings == ["no disk space for 7 of 12 entries"]
 
 
 class Disk(NamedTuple):

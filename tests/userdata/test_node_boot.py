@@ -29,18 +29,18 @@ def reported(calls: list[str]) -> list[str]:
 
 
 def test_healthy_node_is_verified_once_and_then_watched(node_for: NodeMaker):
-    run = node_for(PLAN).installed().boot()
+    run = node_for(PLAN).install_copy().boot()
     assert run.exit_code == 0, run.output
     assert [call for call in run.calls if call.startswith("trn-node") or call == WATCH] == ["trn-node verify", WATCH]
 
 
 def test_unproven_node_is_not_watched_and_reported_once(node_for: NodeMaker):
-    run = node_for(PLAN).installed("exit 1").boot()
+    run = node_for(PLAN).install_copy("exit 1").boot()
     assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (1, ["trn-node verify"], False)
 
 
 def test_driver_that_may_recover_is_reloaded_once(node_for: NodeMaker):
-    run = node_for(PLAN).installed('[[ "$*" == *--last* ]] || exit 3').boot()
+    run = node_for(PLAN).install_copy('[[ "$*" == *--last* ]] || exit 3').boot()
     wanted = ("trn-node", "rmmod", "modprobe")
     assert run.exit_code == 0
     assert [call for call in run.calls if call.startswith(wanted)] == [
@@ -52,7 +52,7 @@ def test_driver_that_may_recover_is_reloaded_once(node_for: NodeMaker):
 
 
 def test_aborted_verification_is_reported_with_its_last_output(node_for: NodeMaker):
-    run = node_for(PLAN).installed('[[ $1 == report ]] || { echo "NameError: oops" >&2; exit 2; }').boot()
+    run = node_for(PLAN).install_copy('[[ $1 == report ]] || { echo "NameError: oops" >&2; exit 2; }').boot()
     assert run.exit_code == 1
     assert reported(run.calls)[-1] == (
         "trn-node report failed the verification broke off with exit code 2: NameError: oops"
@@ -60,7 +60,7 @@ def test_aborted_verification_is_reported_with_its_last_output(node_for: NodeMak
 
 
 def test_service_restart_during_a_job_keeps_the_node_proven(node_for: NodeMaker):
-    node = node_for(PLAN).installed('[[ ! -e "$ROOT/job" ]] || exit 2')
+    node = node_for(PLAN).install_copy('[[ ! -e "$ROOT/job" ]] || exit 2')
     assert node.boot().exit_code == 0
     node.write("job")
     run = node.boot()
@@ -68,7 +68,7 @@ def test_service_restart_during_a_job_keeps_the_node_proven(node_for: NodeMaker)
 
 
 def test_unexpected_command_failure_is_named_with_its_step(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     (node.root / PORTS).unlink()
     run = node.boot()
     assert run.exit_code == 1
@@ -77,32 +77,32 @@ def test_unexpected_command_failure_is_named_with_its_step(node_for: NodeMaker):
 
 
 def test_node_that_is_shut_down_has_not_failed(node_for: NodeMaker):
-    run = node_for(PLAN).installed("kill $PPID; exit 143").boot()
+    run = node_for(PLAN).install_copy("kill $PPID; exit 143").boot()
     assert (run.exit_code, reported(run.calls)) == (143, ["trn-node verify"])
 
 
 def test_locations_missing_from_cloud_init_are_reported(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     (node.root / "etc/trn/places.env").unlink()
     assert reported(node.boot().calls) == ["trn-node report failed cloud-init did not write /etc/trn/places.env"]
 
 
 def test_native_pytorch_never_uses_the_cpu_and_waits_for_compilations(node_for: NodeMaker):
-    node = node_for(plan_for("trn2.48xlarge", ami="ami-0123456789abcdef0")).installed()
+    node = node_for(plan_for("trn2.48xlarge", ami="ami-0123456789abcdef0")).install_copy()
     node.boot()
     settings = {f"{name}={value}" for name, value in NATIVE_SETTINGS.items()}
     assert settings <= set(node.read("etc/trn/environment").splitlines())
 
 
 def test_shells_do_not_use_a_read_only_cache(node_for: NodeMaker):
-    node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
+    node = node_for(plan_for("trn2.48xlarge", nodes=4)).install_copy()
     node.write("etc/trn/places.env", node.read("etc/trn/places.env") + "TRN_CACHE_ACCESS=read\n")
     node.boot()
     assert "NEURON_COMPILE_CACHE_URL" not in node.read("etc/trn/environment")
 
 
 def test_environment_has_the_variables_for_training(node_for: NodeMaker):
-    node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
+    node = node_for(plan_for("trn2.48xlarge", nodes=4)).install_copy()
     node.boot()
     assert node.read("etc/trn/environment").splitlines() == [
         "AWS_REGION=us-west-2",
@@ -119,7 +119,7 @@ def test_environment_has_the_variables_for_training(node_for: NodeMaker):
 
 
 def test_environment_of_gpus_has_nothing_of_neuron(node_for: NodeMaker):
-    node = node_for(plan_for("p5.4xlarge")).installed()
+    node = node_for(plan_for("p5.4xlarge")).install_copy()
     node.boot()
     assert node.read("etc/trn/environment").splitlines() == [
         "AWS_REGION=us-west-2",
@@ -133,7 +133,7 @@ def test_environment_of_gpus_has_nothing_of_neuron(node_for: NodeMaker):
 
 
 def test_user_variables_are_set_unchanged(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     value = 'it\'s "$HOME" `x` \\ end'
     node.write("etc/trn/environment.base64", f"NOTE={base64.b64encode(value.encode()).decode()}\nEMPTY=\n")
     assert node.boot().exit_code == 0
@@ -164,7 +164,7 @@ def logged_in(node: BootingNode, then: str = "", **variables: str) -> list[str]:
 @pytest.fixture
 def framework_node(node_for: NodeMaker) -> BootingNode:
     """A booted node with a framework and a membership."""
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     for environment in ("framework", "own"):
         node.write(f"{environment}/bin/torchrun")
         (node.root / environment / "bin/torchrun").chmod(0o755)
@@ -180,7 +180,7 @@ def test_login_shell_has_torchrun_user_and_region(framework_node: BootingNode):
 
 
 def test_setup_script_has_user_region_and_home_of_a_login(node_for: NodeMaker):
-    node = node_for(with_setup_script('echo "$USER $AWS_REGION $HOME" >"$ROOT/seen"')).installed()
+    node = node_for(with_setup_script('echo "$USER $AWS_REGION $HOME" >"$ROOT/seen"')).install_copy()
     assert node.boot().exit_code == 0
     assert node.read("seen") == "root us-west-2 /root\n"
 
@@ -194,7 +194,7 @@ def test_setup_script_has_user_region_and_home_of_a_login(node_for: NodeMaker):
     ],
 )
 def test_our_ports_join_the_reserved_ports(before: str, after: str, node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     node.write(PORTS, before + "\n")
     node.boot()
     assert node.read(PORTS) == after + "\n"
@@ -202,7 +202,7 @@ def test_our_ports_join_the_reserved_ports(before: str, after: str, node_for: No
 
 
 def test_ports_reserved_by_others_at_boot_are_kept(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     node.write(
         "etc/sysctl.d/50-other.conf", "# theirs\nnet.ipv4.ip_local_reserved_ports = 7000,7001\nvm.swappiness=1\n"
     )
@@ -233,7 +233,7 @@ def test_running_session_and_container_daemons_get_the_limits(node_for: NodeMake
 
 
 def test_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
-    node = node_for(plan_for("trn2.3xlarge", setup_script="true")).installed()
+    node = node_for(plan_for("trn2.3xlarge", setup_script="true")).install_copy()
     written = ("etc/trn/environment", "etc/sysctl.d/99-trn.conf", PORTS)
     node.boot()
     first = [node.read(path) for path in written]
@@ -243,7 +243,7 @@ def test_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
 
 
 def test_setup_script_runs_between_verification_and_report(node_for: NodeMaker):
-    run = node_for(with_setup_script('echo "setup $TRN_NEURON_CORES" >>"$ROOT/calls"')).installed().boot()
+    run = node_for(with_setup_script('echo "setup $TRN_NEURON_CORES" >>"$ROOT/calls"')).install_copy().boot()
     assert run.exit_code == 0, run.output
     assert [call for call in run.calls if call.startswith(("trn-node", "setup"))][:3] == [
         "trn-node verify --hold",
@@ -253,7 +253,7 @@ def test_setup_script_runs_between_verification_and_report(node_for: NodeMaker):
 
 
 def test_dependents_of_the_node_start_before_its_setup_script(node_for: NodeMaker):
-    node = node_for(with_setup_script('echo "setup ${NOTIFY_SOCKET-}" >>"$ROOT/calls"')).installed()
+    node = node_for(with_setup_script('echo "setup ${NOTIFY_SOCKET-}" >>"$ROOT/calls"')).install_copy()
     node.record_calls("systemd-notify")
     calls = node.boot(NOTIFY_SOCKET="/run/systemd/notify").calls
     assert calls[calls.index("trn-node verify --hold") :][:3] == [
@@ -264,7 +264,7 @@ def test_dependents_of_the_node_start_before_its_setup_script(node_for: NodeMake
 
 
 def test_copied_node_does_not_delay_the_verification(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     node.record_calls("systemd-notify")
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     run = node.boot(NOTIFY_SOCKET="/run/systemd/notify")
@@ -272,7 +272,7 @@ def test_copied_node_does_not_delay_the_verification(node_for: NodeMaker):
 
 
 def test_failed_setup_script_is_reported_with_its_last_line(node_for: NodeMaker):
-    run = node_for(with_setup_script("echo first\necho 'no such wheel' >&2\nexit 7")).installed().boot()
+    run = node_for(with_setup_script("echo first\necho 'no such wheel' >&2\nexit 7")).install_copy().boot()
     assert (run.exit_code, WATCH in run.calls) == (1, False)
     assert reported(run.calls)[-1] == ("trn-node report failed the setup script failed with exit code 7: no such wheel")
 
@@ -292,7 +292,7 @@ def test_failed_setup_script_is_reported_with_its_last_line(node_for: NodeMaker)
     ],
 )
 def test_file_systems_are_mounted_as_aws_documents(settings: dict[str, Any], call: str, node_for: NodeMaker):
-    node = node_for(plan_for("trn1.32xlarge", **settings)).installed()
+    node = node_for(plan_for("trn1.32xlarge", **settings)).install_copy()
     run = node.boot()
     assert run.exit_code == 0, run.output
     assert [found for found in run.calls if found.startswith(call)], run.calls
@@ -306,7 +306,7 @@ def test_file_systems_are_mounted_as_aws_documents(settings: dict[str, Any], cal
     ],
 )
 def test_file_system_that_does_not_mount_is_named_with_a_hint(mount: str, found: str, node_for: NodeMaker):
-    node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
+    node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).install_copy()
     node.record_calls("mount", mount)
     run = node.boot(TRN_MOUNT_SECONDS="0.2" if "sleep" in mount else "30")
     assert run.exit_code == 1
@@ -319,7 +319,7 @@ def test_file_system_that_does_not_mount_is_named_with_a_hint(mount: str, found:
 
 @pytest.mark.parametrize(("trn_node", "says"), [("true", "proven"), ("exit 1", "FAILED: see trn-node status")])
 def test_login_message_describes_the_node(trn_node: str, says: str, node_for: NodeMaker):
-    node = node_for(plan_for("trn1.32xlarge", efs="new")).installed(trn_node)
+    node = node_for(plan_for("trn1.32xlarge", efs="new")).install_copy(trn_node)
     node.boot()
     shown = node.read("etc/motd.d/trn")
     assert shown.startswith("trn-pilot: trn1.32xlarge, 16 Neuron devices, 32 NeuronCores, 8 EFA devices\n")

@@ -49,7 +49,9 @@ def test_driver_replaced_on_disk_is_reloaded_first(node: VerifiedNode):
     assert node.run("verify").exit_code == RELOAD
     outcome = node.run("verify", "--last")
     assert outcome.record
-    assert outcome.record.reason == ("the Neuron driver is 2.28.4.0 loaded, 2.30.2.0 installed: reload it, or reboot")
+    assert outcome.record.reason == (
+        "the Neuron driver 2.28.4.0 is loaded, but 2.30.2.0 is installed: reload it, or reboot"
+    )
 
 
 def test_installed_driver_is_loaded_first(node: VerifiedNode):

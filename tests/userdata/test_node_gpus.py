@@ -46,7 +46,7 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
     ),
     ("gpus", lambda node: node.program("nvidia-smi", "echo lost >&2; exit 15"), "fails with exit code 15: lost"),
     ("device-memory", lambda node: node.gpus(**{"memory.total": {3: "40960"}}), "is 40960 MiB on GPU 3, not 80 GiB"),
-    ("gpu-settings", lambda node: node.gpus(**{"mig.mode.current": {5: "Enabled"}}), "MIG is on on GPU 5"),
+    ("gpu-settings", lambda node: node.gpus(**{"mig.mode.current": {5: "Enabled"}}), "MIG is enabled on GPU 5"),
     ("dcgm", lambda node: node.dcgm([("pcie", "Fail", "replay rate")], exit_code=226), "pcie fails: replay rate"),
     ("collectives", lambda node: node.nccl_tests(wrong=3, exit_code=1), "all-reduce over 8 GPUs: 3 wrong numbers"),
     ("framework", lambda node: (node.root / "opt/pytorch/bin/python").unlink(), "no environment /opt/pytorch exists"),
@@ -66,9 +66,9 @@ def test_fault_fails_its_check(node: VerifiedNode, name: str, breakage: Breakage
 WARNINGS: list[tuple[str, Breakage, str]] = [
     ("dcgm", lambda node: (node.programs / "dcgmi").unlink(), "not test the GPUs: dcgmi is not installed"),
     ("dcgm", lambda node: node.dcgm([("memory", "Skip", "")]), "dcgmi prints no test"),
-    ("gpu-settings", lambda node: node.gpus(persistence_mode={2: "Disabled"}), "persistence mode is off on GPU 2"),
+    ("gpu-settings", lambda node: node.gpus(persistence_mode={2: "Disabled"}), "persistence mode is disabled on GPU 2"),
     ("hardware-errors", lambda node: node.gpus(**{ECC: {1: "4"}}), "GPU 1: 4 uncorrected memory errors, before the"),
-    ("hardware-errors", lambda node: node.gpus(**{ECC: dict.fromkeys(range(8), "[N/A]")}), "driver counts no errors"),
+    ("hardware-errors", lambda node: node.gpus(**{ECC: dict.fromkeys(range(8), "[N/A]")}), "no GPU has a counter"),
     (
         "collectives",
         lambda node: (node.root / "usr/local/cuda-13.0/efa/test-cuda-13.0/all_reduce_perf").unlink(),

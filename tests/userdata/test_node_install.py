@@ -42,13 +42,13 @@ def test_contents_of_the_script_are_installed_and_started(node_for: NodeMaker):
 
 def test_setup_script_with_file_separators_is_installed_unchanged(node_for: NodeMaker):
     script = "cat <<'X'\n@@FILE /etc/other 644\nEND @@FILE\nEND @@FILE_\nX\n"
-    node = node_for(plan_for("trn1.2xlarge", setup_script=script)).installed()
+    node = node_for(plan_for("trn1.2xlarge", setup_script=script)).install_copy()
     assert node.read("var/lib/trn/setup.sh") == script
     assert not (node.root / "etc/other").exists()
 
 
 def test_programs_are_executable(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     # Only root may read the setup script.
     expected = {"opt/trn/boot.sh": 0o755, "var/lib/trn/setup.sh": 0o700, "opt/trn/node_script.sh": 0o600}
     assert {path: (node.root / path).stat().st_mode & 0o777 for path in expected} == expected
@@ -61,7 +61,7 @@ def test_unproven_node_makes_cloud_init_fail(node_for: NodeMaker):
 
 
 def test_copied_node_is_installed_again(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
+    node = node_for(PLAN).install_copy()
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\n")
     assert node.install().exit_code == 0

@@ -18,7 +18,7 @@ DESTRUCTIVE = ("mdadm --create", "mkfs", "vgcreate", "lvcreate")
 
 def with_disks(node: BootingNode, held: str = "") -> BootingNode:
     """A node with its disks, which have this content, and with mdadm and XFS as on the images."""
-    node.installed()
+    node.install_copy()
     for number in range(node.plan.type.nvme_disks):
         node.write(f"dev/nvme{number + 1}n1")
         link = node.root / BY_ID.format(number)

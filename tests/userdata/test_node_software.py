@@ -25,7 +25,7 @@ KEY = f'{OF_NEURON}[[ $* == *fingerprint* ]] && echo "fpr:::::::::{EFA["key_fing
 
 
 def bare(node: BootingNode, manager: str = "apt-get") -> BootingNode:
-    node.installed()
+    node.install_copy()
     for folder in ("etc/apt/sources.list.d", "etc/yum.repos.d", "usr/share/keyrings"):
         (node.root / folder).mkdir(parents=True)
     node.write("etc/os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n")

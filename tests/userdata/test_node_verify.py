@@ -72,7 +72,7 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
     (
         "reserved-ports",
         lambda node: node.write("proc/sys/net/ipv4/ip_local_reserved_ports", "2703,40000-40999\n"),
-        "port 41000, 48620 is not reserved",
+        "the reserved ports lack 41000, 48620",
     ),
     ("nvme", remove_disk, "3 of 4 local NVMe disks"),
     ("framework", remove_framework, "no environment /opt/aws_neuronx_venv_pytorch_* exists"),

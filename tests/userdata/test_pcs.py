@@ -24,7 +24,7 @@ from trainium_userdata.script import TEMPLATES, slurm_script
 PLAN = plan_for("trn1.32xlarge", nodes=2)
 LARGEST = 2 * 2**20
 """Bytes of a script of a lifecycle action (AWS PCS User Guide, node lifecycle actions)."""
-CONCLUSION = "conclusion"
+STAND_IN = "stand-in"
 SlurmRole = Literal["slurm", "login"]
 ROLES: tuple[SlurmRole, ...] = ("slurm", "login")
 
@@ -40,15 +40,16 @@ class PcsNode(BootingNode):
         timeout = shutil.which("timeout")
         self.program(
             "timeout",
-            f'[[ $* != *boot.sh ]] || cp "$ROOT/{CONCLUSION}" "$ROOT/usr/local/bin/trn-node"\n'
-            f'[[ $* != *boot.sh ]] || cp "$ROOT/{CONCLUSION}" "$ROOT/usr/local/bin/trn-slurm"\nexec {timeout} "$@"',
+            f'[[ $* != *boot.sh ]] || cp "$ROOT/{STAND_IN}" "$ROOT/usr/local/bin/trn-node"\n'
+            f'[[ $* != *boot.sh ]] || cp "$ROOT/{STAND_IN}" "$ROOT/usr/local/bin/trn-slurm"\nexec {timeout} "$@"',
         )
-        self.conclude("true")
+        self.replace_programs("true")
 
-    def conclude(self, body: str) -> None:
+    def replace_programs(self, body: str) -> None:
+        """Put stand-ins for trn-node and trn-slurm with this body on the node, once these are installed."""
         call = 'echo "${0##*/} $*" >>"$ROOT/calls"; [[ ! $1 =~ ^(framework|cache-url)$ ]] || exit 0'
-        self.write(CONCLUSION, f"#!/bin/bash\n{call}\n{body}\n")
-        (self.root / CONCLUSION).chmod(0o755)
+        self.write(STAND_IN, f"#!/bin/bash\n{call}\n{body}\n")
+        (self.root / STAND_IN).chmod(0o755)
 
     def run_action(self, script: str) -> Run:
         self.write("action.sh", script)
@@ -116,7 +117,7 @@ def test_second_boot_leaves_the_same_files(node: PcsNode) -> None:
 
 
 def test_unproven_node_fails_the_action_and_reports_once(node: PcsNode) -> None:
-    node.conclude("exit 1")
+    node.replace_programs("exit 1")
     run = node.prove()
     assert (run.exit_code, our_calls(run)) == (1, ["trn-node verify"])
 
@@ -129,7 +130,7 @@ def test_setup_script_that_fails_is_reported(tmp_path: Path, aws: AwsStandIn) ->
 
 
 def test_proof_that_does_not_end_is_ended_and_reported(node: PcsNode) -> None:
-    node.conclude("[[ $1 != verify ]] || exec sleep 100")
+    node.replace_programs("[[ $1 != verify ]] || exec sleep 100")
     script = slurm_script(node_settings(PLAN), "slurm")
     seconds = facts()["pcs"]["proof_seconds"]
     assert seconds <= 20 * 60

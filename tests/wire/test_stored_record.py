@@ -54,7 +54,7 @@ def test_any_stored_content_is_a_record_of_the_instance(text: str | None) -> Non
 
 @pytest.mark.parametrize("state", ["failed", "draining"])
 def test_record_without_a_reason_gets_a_default_reason(state: str) -> None:
-    assert read(proven(state=state)).reason == "it gave no reason"
+    assert read(proven(state=state)).reason == "no reason is given"
 
 
 @given(st.text(), st.integers(1, 50))

@@ -230,7 +230,7 @@ class Cache:
             if free > 0:
                 fitting.append(each)
         if len(fitting) < len(wanted):
-            self.report.warn(f"{len(wanted) - len(fitting)} entries do not fit on the disk")
+            self.report.warn(f"no disk space for {len(wanted) - len(fitting)} of {len(wanted)} entries")
         stop = threading.Event()
         in_time = self._limit()
 

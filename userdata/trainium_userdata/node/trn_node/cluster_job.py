@@ -270,7 +270,7 @@ class ClusterJob:
             return
         silent = unreachable(list(nodes.values())[1:]) if self._attempt else set[str]()
         if silent:
-            self._log_once(f"waits: {', '.join(sorted(silent))} does not answer")
+            self._log_once(f"waits: no answer from {', '.join(sorted(silent))}")
             return
         checkpoint, job = resumption(self._s3, self._wanted, self._attempt, f"{folder()}/{JOBS_PREFIX}")
         if job != self._job and not checkpoint:

@@ -28,7 +28,8 @@ def check_driver(plan: dict[str, Any]) -> Check:
         return failed_check("not installed", "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel")
     if installed and installed != loaded:
         found = f"{loaded} loaded, {installed} installed"
-        return failed_check(found, f"the Neuron driver is {found}: reload it, or reboot", may_heal=True)
+        problem = f"the Neuron driver {loaded} is loaded, but {installed} is installed: reload it, or reboot"
+        return failed_check(found, problem, may_heal=True)
     found = f"driver {loaded}, " + (f"runtime {runtime}" if runtime else "no runtime on the host")
     if not runtime and plan.get("framework"):
         return failed_check(found, f"the Neuron runtime ({RUNTIME}) is not installed")

@@ -89,8 +89,8 @@ def _check_settings(gpus: Gpus) -> Check:
     """MIG divides a GPU, so that jobs see other devices. Without persistence mode each process starts slowly."""
     divided = [gpu["index"] for gpu in gpus if gpu["mig.mode.current"] == "Enabled"]
     slow = [gpu["index"] for gpu in gpus if gpu["persistence_mode"] == "Disabled"]
-    wrong = [f"MIG is on on GPU {', '.join(divided)}"] if divided else []
-    doubts = [f"persistence mode is off on GPU {', '.join(slow)}"] if slow else []
+    wrong = [f"MIG is enabled on GPU {', '.join(divided)}"] if divided else []
+    doubts = [f"persistence mode is disabled on GPU {', '.join(slow)}"] if slow else []
     found = "; ".join(wrong + doubts) or "as expected"
     result = Check("gpu-settings", "no MIG, persistence mode", found, not wrong, "; ".join(wrong))
     return result._replace(warning="; ".join(doubts)) if doubts and not wrong else result
@@ -109,7 +109,7 @@ def check_errors(before: dict[str, int], now: dict[str, int]) -> Check:
     findings += [
         f"GPU {index}: {count} uncorrected memory errors, before the tests" for index, count in before.items() if count
     ]
-    found = "; ".join(findings) or ("none" if now else "the driver counts no errors")
+    found = "; ".join(findings) or ("none" if now else "no GPU has a counter of memory errors")
     result = Check("hardware-errors", "none", found, not findings and bool(now), f"errors of the hardware: {found}")
     return result if new or result.ok else result.warned()
 

@@ -86,5 +86,5 @@ def check_reserved_ports(plan: dict[str, Any]) -> Check:
     missing = [str(port) for port in wanted if not any(low <= port <= high for low, high in ranges)]
     expected = ", ".join(map(str, wanted))
     found = f"{', '.join(missing)} not reserved" if missing else expected
-    problem = f"port {', '.join(missing)} is not reserved (net.ipv4.ip_local_reserved_ports)"
+    problem = f"the reserved ports lack {', '.join(missing)} (net.ipv4.ip_local_reserved_ports)"
     return Check("reserved-ports", expected, found, not missing, problem)

@@ -72,7 +72,7 @@ def _state(job: str) -> tuple[State, str]:
     except OSError as error:
         return "unknown", f"the users of the devices are unknown: {error}"
     if users:
-        more = [f"and {len(users) - NAMED} others"] * (len(users) > NAMED)
+        more = [f"and {len(users) - NAMED} more"] * (len(users) > NAMED)
         return "in-use", ", ".join(users[:NAMED] + more)
     return "idle", ""
 
