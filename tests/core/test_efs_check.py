@@ -65,7 +65,7 @@ def test_second_mount_target_in_a_zone_is_refused() -> None:
 
 def test_mount_target_in_a_second_vpc_is_refused() -> None:
     finding = without_target(EFS)
-    assert (finding.outcome, finding.fix) == ("fail", f"set trn:vpc_id to {VPC.vpc_id}, or delete them")
+    assert (finding.outcome, finding.fix) == ("fail", f"set trn:vpc_id to {VPC.vpc_id}, or delete these mount targets")
 
 
 def test_mount_target_created_by_the_cluster_passes() -> None:

@@ -1,4 +1,4 @@
-"""What preflight checks for stacks other than the cluster: SageMaker's quotas, and nothing about absent nodes."""
+"""Preflight for HyperPod and training jobs: SageMaker's quotas and the number of VPCs, without checks of EC2 nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The jobs in S3: one at a time, with a state derived from the nodes' files."""
+"""The jobs in S3: concurrent submissions, states derived from the nodes' files, checkpoints and logs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -183,7 +183,7 @@ def test_checkpoints_are_fetched_unchanged(jobs: AwsJobs, nodes: NodesOfAJob, tm
 def test_rejected_submission_is_not_a_job(jobs: AwsJobs) -> None:
     winner, loser = replace(JOB, id="winner-20261122-120000"), replace(JOB, id="loser-20261122-120000")
     over = jobs.current()
-    assert [jobs.submit(one, b"", over=over) for one in (winner, loser)] == [True, False]
+    assert [jobs.submit(job, b"", over=over) for job in (winner, loser)] == [True, False]
     assert [state.job.id for state in jobs.newest(9)] == [winner.id]
     assert jobs.state(loser.id) is None
 

@@ -33,9 +33,9 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def problems_of(given: dict[str, Any]) -> list[str]:
+def problems_of(raw: dict[str, Any]) -> list[str]:
     with pytest.raises(JobError) as caught:
-        job_request(given)
+        job_request(raw)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -59,7 +59,7 @@ def test_all_problems_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "fix"),
+    ("raw", "fix"),
     [
         ({}, "give script"),
         ({"command": "true"}, "give name"),
@@ -73,8 +73,8 @@ def test_all_problems_are_reported_at_once() -> None:
         ({"checkpoints": "/tmp"}, "a folder in S3"),
     ],
 )
-def test_invalid_request_is_reported_with_its_fix(given: dict[str, Any], fix: str) -> None:
-    assert any(fix in problem for problem in problems_of(given))
+def test_invalid_request_is_reported_with_its_fix(raw: dict[str, Any], fix: str) -> None:
+    assert any(fix in problem for problem in problems_of(raw))
 
 
 @given(plans())
@@ -151,12 +151,12 @@ def test_folder_with_the_same_prefix_is_another_folder() -> None:
     ],
 )
 def test_secrets_that_nodes_cannot_reach_are_refused_in_the_plan(egress: Egress, arn: str, allowed: str | None) -> None:
-    given = {"network": Network(egress=egress), "jobs": JobAccess(secrets=(arn,))}
+    sections = {"network": Network(egress=egress), "jobs": JobAccess(secrets=(arn,))}
     if allowed is None:
-        Plan(instance_type="trn1.32xlarge", region="us-west-2", **given)
+        Plan(instance_type="trn1.32xlarge", region="us-west-2", **sections)
         return
     with pytest.raises(PlanError, match=allowed):
-        Plan(instance_type="trn1.32xlarge", region="us-west-2", **given)
+        Plan(instance_type="trn1.32xlarge", region="us-west-2", **sections)
 
 
 @pytest.mark.parametrize("text", ["", '{"format": 3}', '{"format": 1, "id": "../x"}'])

@@ -34,7 +34,7 @@ def test_existing_file_system_in_subnet_of_nodes_passes() -> None:
 @pytest.mark.parametrize(
     ("change", "says", "fix"),
     [
-        ({"kind": "ONTAP"}, "is of ONTAP", "set trn:fsx_lustre to another"),
+        ({"kind": "ONTAP"}, "is a file system of the type ONTAP", "set trn:fsx_lustre to another"),
         ({"state": "FAILED"}, "is FAILED", "wait, or check it"),
         ({"vpc_id": "vpc-1"}, f"is in vpc-1, not in {VPC.vpc_id}", "set trn:vpc_id to vpc-1"),
         ({"mount_name": "zyxw"}, "is zyxw, not abcdefgh", "set trn:fsx_lustre_mount_name to zyxw"),

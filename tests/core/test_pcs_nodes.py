@@ -1,4 +1,4 @@
-"""The nodes of a stack of Slurm on AWS PCS: stubs of CloudFormation and PCS, the instances and records in moto."""
+"""The nodes of a stack with AWS PCS: CloudFormation and PCS are stubs, instances and records are in moto."""
 
 import json
 from collections.abc import Iterator
@@ -98,10 +98,10 @@ def describe_stack(stub: Stubber, *made: tuple[str, str]) -> None:
 def test_nodes_are_instances_with_the_tag_of_the_group(account: AwsNodes) -> None:
     ec2 = client("ec2")
     ids = dict[str, str]()
-    for of in ("pcs_nodes", "pcs_login"):
-        tags = [{"ResourceType": "instance", "Tags": [{"Key": "aws:pcs:compute-node-group-id", "Value": of}]}]
+    for group_id in ("pcs_nodes", "pcs_login"):
+        tags = [{"ResourceType": "instance", "Tags": [{"Key": "aws:pcs:compute-node-group-id", "Value": group_id}]}]
         made = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=tags)
-        ids[of] = made["Instances"][0]["InstanceId"]
+        ids[group_id] = made["Instances"][0]["InstanceId"]
     create_bucket(BUCKET)
     record = NodeRecord(instance_id=ids["pcs_nodes"], state="proven", time="2026-11-21T12:00:00Z")
     client("s3").put_object(Bucket=BUCKET, Key=f"nodes/{ids['pcs_nodes']}.json", Body=record.to_json())
@@ -115,7 +115,7 @@ def test_nodes_are_instances_with_the_tag_of_the_group(account: AwsNodes) -> Non
         pcs.add_response("get_compute_node_group", {"computeNodeGroup": {**described, **more}}, named)
         found = account.nodes(STACK)
     assert found is not None
-    assert [(one.instance_id, one.state) for one in found.instances] == [(ids["pcs_nodes"], "running")]
+    assert [(node.instance_id, node.state) for node in found.instances] == [(ids["pcs_nodes"], "running")]
     assert (found.wanted, found.for_jobs) == (1, JobBounds(most=2, planned=4))
     assert list(found.records) == [ids["pcs_nodes"]]
 

@@ -1,4 +1,4 @@
-"""What a host precompiles, when that is skipped, and the host itself in Auto Scaling."""
+"""Jobs of the precompile host, when precompilation is skipped, and the host in Auto Scaling."""
 
 import subprocess
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ def test_host_compiles_for_the_world_size_of_the_job(request_: JobRequest) -> No
     job, compiled = new_job(PLAN, request_, script="train.py", now=NOON), ahead(request_)
     assert (compiled.nodes, compiled.processes_per_node) == (1, 64)
 
-    def place(one: Job) -> str:
-        world = one.nodes * one.processes_per_node
+    def place(of: Job) -> str:
+        world = of.nodes * of.processes_per_node
         return place_of(compiler="2.21", instance_type="trn1.32xlarge", lnc=1, stack="xla", world_size=world).path
 
     assert place(compiled) == place(job)
@@ -64,7 +64,7 @@ def test_precompile_job_has_a_separate_id_and_a_time_limit(request_: JobRequest)
 
 
 def printed(command: str, folder: Path) -> list[str]:
-    """The output with a torchrun that prints its arguments."""
+    """The output of a command whose torchrun prints its arguments."""
     torchrun = folder / "torchrun"
     torchrun.write_text('#!/bin/bash\necho "$TRN_NODE_RANK of $TRN_NODES at $HEAD_NODE: $*"\n')
     torchrun.chmod(0o755)
@@ -104,7 +104,7 @@ def test_scripts_are_refused_on_a_cpu_host(
 
 
 class Earlier:
-    """Jobs by id, with their results."""
+    """Earlier jobs with their results; None for a job that has not ended."""
 
     def __init__(self, *jobs: tuple[Job, str | None]) -> None:
         self._states = {
@@ -162,7 +162,7 @@ def host(made_up_credentials: None) -> Any:  # noqa: ARG001
         yield AwsPrecompileHost("us-west-2", GROUP, "records")
 
 
-def test_host_is_launched_with_a_scheduled_end_and_ends_on_request(host: AwsPrecompileHost) -> None:
+def test_host_has_a_scheduled_end_and_is_terminated_on_request(host: AwsPrecompileHost) -> None:
     assert host.state() == HostState(wanted=False)
     until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
     host.start(until)

@@ -50,8 +50,8 @@ class Run:
 def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> Run:
     job = replace(with_variables(JOB), arguments=(*TINY, "--steps", "20"))
     source = pack_source(Path("train.py"), EXAMPLE)
-    given = {"report-every": "10"}
-    node = container(tmp_path_factory.mktemp("node"), PLAN, job, source, hyperparameters=given)
+    hyperparameters = {"report-every": "10"}
+    node = container(tmp_path_factory.mktemp("node"), PLAN, job, source, hyperparameters=hyperparameters)
     code, printed = node.run(torch_python)
     return Run(node=node, code=code, printed=printed)
 
@@ -97,7 +97,7 @@ def test_two_nodes_connect(tmp_path: Path, torch_python: Path) -> None:
         nodes.append(of_script(tmp_path / name, report, job, hosts=TWO_NODES[::-1], current=name, cores=1))
     with ThreadPoolExecutor(len(nodes)) as pool:
         runs = [pool.submit(node.run, torch_python) for node in nodes]
-    ended = [one.result() for one in runs]
+    ended = [run.result() for run in runs]
     assert [code for code, _ in ended] == [0, 0], ended
     assert [f"rank {rank} of 2 on {name}" in ended[rank][1] for rank, name in enumerate(TWO_NODES)] == [True, True]
 
@@ -123,7 +123,7 @@ def test_stop_of_the_job_reaches_the_script(tmp_path: Path, torch_python: Path) 
     assert child.returncode != 0
 
 
-# The tests below do not reach torch: a Python without it is enough.
+# The tests below do not use torch.
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, "2"), (4, "2")])

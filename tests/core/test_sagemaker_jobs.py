@@ -16,7 +16,7 @@ from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.aws_jobs import PreparedTrainingJob, SageMakerJobs
 from trainium_core.engines.sagemaker.jobs.request import channel_digest
 from trainium_core.engines.sagemaker.jobs.states import (
-    BROKEN_OFF,
+    INTERRUPTIONS,
     PHASES,
     RESULTS,
     TIME_LIMIT_STAGES,
@@ -121,7 +121,7 @@ def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, packa
     assert state is not None
     assert (state.job.nodes, state.job.command) == (2, "train.py")
     assert state.status == "succeeded"  # moto's jobs complete at once.
-    assert [one.job.id for one in jobs.newest(5)] == [NAME] == list(jobs.job_ids())
+    assert [state.job.id for state in jobs.newest(5)] == [NAME] == list(jobs.job_ids())
     assert jobs.claims(NAME)
     source = client("s3").list_objects_v2(Bucket="trn-bucket", Prefix="source/")["Contents"]
     assert [entry["Key"].rpartition("/")[2] for entry in source] == [
@@ -175,7 +175,7 @@ def test_result_is_one_of_the_common_results(stages: tuple[str, ...], status: st
 
 def test_stages_are_those_of_the_api() -> None:
     shapes = client("sagemaker").meta.service_model
-    assert {*PHASES, *BROKEN_OFF, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
+    assert {*PHASES, *INTERRUPTIONS, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
     running = {"InProgress", "Updating", "Deleting", "Stopping"}
     assert {*RESULTS} == {*shapes.shape_for("TrainingJobStatus").enum} - running
 

@@ -1,4 +1,4 @@
-"""SageMaker's quotas: found by name; a known code only saves the list and must have that name."""
+"""SageMaker's quotas are found by name. A known code saves listing them, if the quota with the code has that name."""
 
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.facts import facts

@@ -79,12 +79,12 @@ def test_omitted_files_are_reported(source: Path, tmp_path: Path) -> None:
     assert package.names == ("linked.py", "models/net.py", "train.py")
     assert unpacked(package)["linked.py"] == b"linked"
     assert package.left_out == (
-        ".aws (may hold a secret)",
-        ".env (may hold a secret)",
-        ".env.prod (may hold a secret)",
-        "cert.pem (may hold a secret)",
+        ".aws (may contain a secret)",
+        ".env (may contain a secret)",
+        ".env.prod (may contain a secret)",
+        "cert.pem (may contain a secret)",
         "gone.py (a broken link)",
-        "models/id_rsa (may hold a secret)",
+        "models/id_rsa (may contain a secret)",
         "pipe (not a regular file)",
         "shared (a link to a directory)",
     )
@@ -97,7 +97,7 @@ def test_link_to_a_secret_is_omitted(tmp_path: Path, source: Path) -> None:
         secret.write_text("secret")
         (source / f"my-{secret.name}").symlink_to(secret)
     package = pack_source(source / "train.py", source)
-    left_out = {"my-credentials (may hold a secret)", "my-id_rsa (may hold a secret)"}
+    left_out = {"my-credentials (may contain a secret)", "my-id_rsa (may contain a secret)"}
     assert left_out <= set(package.left_out)
     assert b"secret" not in unpacked(package).values()
 
@@ -164,8 +164,8 @@ def test_entry_is_valid_for_the_pythons_of_older_images() -> None:
 def test_entry_separates_compiled_graphs_by_release(
     monkeypatch: pytest.MonkeyPatch, url: str | None, expected: dict[str, str]
 ) -> None:
-    given = {"url": "s3://b/cache", "instance_type": "trn2.48xlarge", "lnc": 2}
-    monkeypatch.setenv("TRN_COMPILE_CACHE", json.dumps(given))
+    cache = {"url": "s3://b/cache", "instance_type": "trn2.48xlarge", "lnc": 2}
+    monkeypatch.setenv("TRN_COMPILE_CACHE", json.dumps(cache))
     monkeypatch.setitem(sys.modules, "compile_cache_place", cache_place)
     monkeypatch.setattr(container_entry_module.metadata, "version", lambda _name: "2.21.1")
     assert container_entry_module.compile_cache(url, processes=64) == expected

@@ -1,4 +1,4 @@
-"""Jobs of Slurm on AWS PCS by the protocol of all engines, with moto's S3 and stacks and a stand-in login node."""
+"""Jobs of Slurm on AWS PCS, with S3 and CloudFormation in moto and a stand-in for the login node."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -32,7 +32,14 @@ NOW = datetime(2026, 11, 24, 16, tzinfo=UTC)
 
 
 class Login:
-    """What squeue and a submission print, and what was run. fails: the error of all commands."""
+    """A login node whose answers a test defines.
+
+    Attributes:
+        queue: The output of squeue.
+        submitted: The output of a submission.
+        commands: The commands that were run.
+        fails: The error of all commands, if any.
+    """
 
     def __init__(self) -> None:
         self.queue, self.submitted, self.commands = "", "7\n", list[str]()
@@ -58,14 +65,14 @@ def jobs(login: Login) -> Iterator[SlurmJobs]:
     with mock_aws():
         create_bucket(BUCKET)
         made = SlurmJobs(PLAN, STACK, Clients())
-        # cached_property: as if it had been found.
+        # Sets the value of the cached property.
         vars(made)["login"] = login
         yield made
 
 
 @pytest.fixture
 def deployed(jobs: SlurmJobs) -> NodesOfAJob:
-    del jobs  # moto is on while it is there
+    del jobs  # The fixture starts moto.
     create_stack(STACK, {RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "pcs_0login"})
     return NodesOfAJob(client("s3"))
 
@@ -260,7 +267,7 @@ def test_states_of_slurm_have_results_of_jobs() -> None:
 
 
 def run_submission(folder: Path, *, scontrol: str) -> str:
-    """What the command of a submission prints, with programs that record their calls."""
+    """The output of a submission's command, run with programs that record their calls."""
     programs = {
         "runuser": 'echo "$*" >>calls; shift 3; exec "$@"',
         "sbatch": "cat >script; env >environment; echo 7 | tee queue",

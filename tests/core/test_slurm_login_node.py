@@ -90,5 +90,5 @@ def test_refused_command_names_the_permission(stubs: Stubs) -> None:
 
 def test_missing_login_node_is_unavailable(stubs: Stubs) -> None:
     stubs.runs()
-    with pytest.raises(UnavailableError, match="login node does not run"):
+    with pytest.raises(UnavailableError, match="login node is not running"):
         stubs.login.run("sbatch")

@@ -36,7 +36,7 @@ def test_cluster_size_has_room_for_login_node(nodes: int, login: str, size: str)
 
 def test_first_queue_is_default_and_all_have_whole_nodes() -> None:
     of_plan = plan(pcs_queues=("trn", "urgent:10"))
-    first, urgent = (slurm_settings.queue_settings(of_plan, one) for one in slurm_settings.queues(of_plan))
+    first, urgent = (slurm_settings.queue_settings(of_plan, queue) for queue in slurm_settings.queues(of_plan))
     assert first == {"Exclusive": "NODE", "PriorityTier": "1", "Default": "YES"}
     assert urgent == {"Exclusive": "NODE", "PriorityTier": "10"}
 
@@ -69,5 +69,5 @@ def test_ended_slurm_version_is_refused_with_its_end() -> None:
         ("ami", {"ami": "/aws/service/neuron/dlami/pytorch-2.9/amazon-linux-2023/latest/image_id"}),
     ],
 )
-def test_setting_that_pcs_cannot_honour_is_refused(key: str, settings: dict[str, Any]) -> None:
+def test_setting_that_pcs_does_not_support_is_refused(key: str, settings: dict[str, Any]) -> None:
     assert the_problem(stacks="pcs", **settings).key == key

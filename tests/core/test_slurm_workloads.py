@@ -1,4 +1,4 @@
-"""The jobs of Slurm that `trn destroy` ends: instances of moto, and a login node that answers by script."""
+"""The jobs of Slurm that `trn destroy` ends, with instances in moto and a stand-in for the login node."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,12 @@ saves|10|COMPLETING|None
 
 
 class Login(AwsLoginNode):
-    """answer: what each command prints, or raises."""
+    """A login node with the same answer to all commands.
+
+    Attributes:
+        commands: The last line of each command that was run.
+        answer: The output of each command, or its error.
+    """
 
     commands: list[str]
     answer: str | Exception
@@ -93,7 +98,7 @@ def test_queue_that_cannot_be_read_is_unknown(account: AwsTeardown, monkeypatch:
         running(account)
 
 
-def test_job_that_has_ended_meanwhile_is_stopped(account: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_a_job_that_has_ended_succeeds(account: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Workload(kind="Slurm job", work_id="team:7 train")
     monkeypatch.setattr(Login, "answer", CommandFailedError("Invalid job id specified for job 7"))
     account.stop(work)

@@ -1,4 +1,4 @@
-"""Whether volumes are encrypted with a key that Auto Scaling may be denied."""
+"""Whether new volumes are encrypted with a key that Auto Scaling may not be allowed to use."""
 
 from collections.abc import Iterator
 from typing import Any

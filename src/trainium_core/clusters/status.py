@@ -22,7 +22,7 @@ class JobStatus:
 
     Attributes:
         job_id: ID of the job.
-        status: Its status, in one or two words.
+        status: Its status, in a few words.
     """
 
     job_id: str

@@ -1,1 +1,1 @@
-"""Engines run the training. Each is a package here, with one line in the registry."""
+"""Engines run the training. Each engine is a package here, and an entry of the registry."""

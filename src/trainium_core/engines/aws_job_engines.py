@@ -1,4 +1,4 @@
-"""The engines that run jobs, one line for each."""
+"""The engines that run jobs."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,16 +17,24 @@ JOB_ENGINES: Mapping[str, Callable[[Plan, str, Clients], JobEngine]] = {
     SageMakerJobs.key: SageMakerJobs,
     SlurmJobs.key: SlurmJobs,
 }
-"""By their key in trn:stacks. Each takes the plan, the name of its CloudFormation stack, and the clients."""
+"""The engines by key in trn:stacks. Each takes the plan, the name of its CloudFormation stack, and the clients."""
 
 
 def running_engines(plan: Plan) -> tuple[str, ...]:
-    """The engines of the plan that run jobs, the cluster first."""
+    """The keys of the plan's engines that run jobs, the cluster first."""
     return tuple(sorted((key for key in plan.stacks if key in JOB_ENGINES), key=lambda key: key != CLUSTER.key))
 
 
 def chosen_engine(plan: Plan, on: str | None) -> str:
-    """The engine that --on names. Default: the first engine of the plan that runs jobs. Raises JobError."""
+    """The key of the engine that --on names. Default: the plan's first engine that runs jobs.
+
+    Args:
+        plan: The plan.
+        on: The value of --on, if any.
+
+    Raises:
+        JobError: The plan does not have the engine, or the engine runs no jobs.
+    """
     running = running_engines(plan)
     on = SlurmJobs.key if on == SLURM else on
     if on in running or (on is None and running):
@@ -34,5 +42,5 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
     allowed = ", ".join(running) or "no engine of the plan runs jobs"
     fix = f"add {on or CLUSTER.key} to trn:stacks, and run `trn deploy`"
     if on is not None and on not in JOB_ENGINES:
-        fix = f"submit it on the head node of {ENGINES[on].construct_id}: `trn run` does not support {on} yet"
+        fix = f"submit the job on the head node of {ENGINES[on].construct_id}: `trn run` does not support {on} yet"
     raise JobError([JobProblem(key="--on", got=on, allowed=allowed, fix=fix)])

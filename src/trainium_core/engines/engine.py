@@ -39,7 +39,7 @@ class ServiceNodes:
     Attributes:
         resource_type: CloudFormation type of the resource.
         called: Name of the resource in messages.
-        running: Returns the number of billed nodes, given the physical ID of the resource.
+        running: Returns the number of nodes, given the physical ID of the resource.
         fleets: Returns the nodes that a template defines, given the physical IDs of its resources by logical ID.
         group: Reads the group of a fleet, given its physical ID; None if its nodes are not EC2 instances.
     """
@@ -53,12 +53,12 @@ class ServiceNodes:
 
 @dataclass(frozen=True, kw_only=True)
 class Workloads:
-    """What runs on an engine and is stopped before its stack is deleted, such as jobs.
+    """The workloads of an engine, such as jobs. They are stopped before its stack is deleted.
 
     Attributes:
         running: Returns the running workloads of a cluster, given its name and the ARNs of its state machines.
         stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
-        end_with_stack: Whether they end with the stack in any case.
+        end_with_stack: Whether deleting the stack ends workloads that were not stopped.
     """
 
     running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
@@ -68,12 +68,12 @@ class Workloads:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """One engine. Its callables are only called with plans whose trn:stacks includes it.
+    """One engine. Its callables get only plans whose trn:stacks includes it, except `warnings` of the cluster's engine.
 
     Attributes:
         key: Its name in trn:stacks.
         cost_items: The billed items of its stack.
-        cost_notes: Notes on that estimate.
+        cost_notes: Notes on the estimate of these items.
         warnings: Warnings for the author of a plan, by setting.
         needs_vpc: Whether its stack is in a VPC. The VPC is new unless trn:vpc_id is set.
         checks: Its preflight checks by name, in the order of the findings. Names are unique across engines.
@@ -84,7 +84,7 @@ class Engine:
         service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them.
         nodes_are_ec2_instances: Whether its nodes are EC2 instances of the account.
         ends_with_pilot: Whether trn:ends ends its stack.
-        can_sleep: Whether its stack stays without nodes at the end of the pilot, unless trn:ends_action is destroy.
+        can_sleep: Whether its stack can exist without nodes. A stack that cannot is destroyed at the end of the pilot.
     """
 
     key: str

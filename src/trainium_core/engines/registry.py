@@ -14,7 +14,7 @@ CLUSTER = EC2
 """The engine of the cluster stack. Its settings have no separate section in the plan."""
 
 ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, HYPERPOD, PCS)}
-"""By their key in trn:stacks."""
+"""The engines by their key in trn:stacks."""
 
 SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engine.service_logs is not None)
 SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)
@@ -36,6 +36,6 @@ def engines_of(plan: Plan) -> tuple[Engine, ...]:
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings by setting: those of the cluster, which apply to every plan, and those of the other stacks."""
+    """Warnings by setting: the warnings of the cluster's engine, for every plan, and of the plan's other engines."""
     engines = dict.fromkeys((CLUSTER.key, *plan.stacks))
     return merged(warning for key in engines for warning in ENGINES[key].warnings(plan).items())

@@ -1,1 +1,1 @@
-"""Training on a cluster: what a job is, its state, and its cost. Each engine starts jobs in its own way."""
+"""Training jobs: their requests, states and records. Each engine starts jobs in its own way."""

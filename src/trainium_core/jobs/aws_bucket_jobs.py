@@ -27,14 +27,14 @@ _OF_SAGEMAKER = "leave it out, or add --on sagemaker"
 SAGEMAKER_ONLY = {"training_plan": _OF_SAGEMAKER, "spot_wait_minutes": _OF_SAGEMAKER, "input_mode": _OF_SAGEMAKER}
 
 _PROFILE_NOTE = (
-    "slows the profiled ranks, and takes memory and disk space: a device profile about 5 GB of a trn2's device memory. "
-    "Do not take times from this job"
+    "slows the profiled ranks, and takes memory and disk space; a device profile takes about 5 GB of a trn2's device "
+    "memory. Do not take times from this job"
 )
 """Source: Neuron Explorer's guide in SDK 2.33."""
 
 
 class BucketJobs(ABC):
-    """The part of trainium_core.jobs.engine.JobEngine that reads the bucket."""
+    """The part of trainium_core.jobs.engine.JobEngine that uses the bucket."""
 
     bills_jobs = False
     shortest_poll, log_delay = AwsJobs.shortest_poll, AwsJobs.log_delay
@@ -44,7 +44,12 @@ class BucketJobs(ABC):
 
     @cached_property
     def bucket_jobs(self) -> AwsJobs:
-        """The jobs in the bucket of the cluster's node records. Raises UnavailableError and NoStackError."""
+        """The jobs in the bucket of the cluster's node records.
+
+        Raises:
+            UnavailableError: AWS did not answer.
+            NoStackError: The stack is not deployed.
+        """
         return self._find_bucket()
 
     @abstractmethod
@@ -87,7 +92,14 @@ Jobs = TypeVar("Jobs", bound=BucketJobs)
 
 @dataclass
 class PreparedBucketJob(Generic[Jobs]):
-    """The common part of trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
+    """The common part of trainium_core.jobs.engine.PreparedJob.
+
+    Attributes:
+        jobs: The jobs of the engine.
+        job: The job.
+        package: The packed source.
+        uploads: Local inputs by name.
+    """
 
     jobs: Jobs
     job: Job
@@ -99,13 +111,19 @@ class PreparedBucketJob(Generic[Jobs]):
         return self.job.id
 
     def upload(self) -> None:
-        raise NotImplementedError("`upload` is refused by name")
+        raise NotImplementedError("check_keys refuses `upload`")
 
     def find_checkpoint(self) -> Sequence[str]:
-        """Find the checkpoint that the job resumes from. Returns notes for the user.
+        """Find the checkpoint that the job resumes from.
 
-        If the resumed job saved no checkpoint, this is the checkpoint of the job that it continued from. Raises
-        JobError if there is none, and UnavailableError.
+        If the resumed job saved no checkpoint, this is a checkpoint of the job that the resumed job continued from.
+
+        Returns:
+            Notes for the user.
+
+        Raises:
+            JobError: There is no checkpoint, or another number of processes or nodes saved it.
+            UnavailableError: AWS did not answer.
         """
         earlier = self.job.resume_from
         if earlier is None:
@@ -117,13 +135,17 @@ class PreparedBucketJob(Generic[Jobs]):
         return [f"{earlier} saved no checkpoint: {self.job_id} continues from {checkpoint} of {owner}."]
 
     def left_out_notes(self) -> Iterator[str]:
-        """Which files of local inputs are not uploaded. Raises JobError for files that cannot be read."""
+        """Notes on the files of local inputs that are not uploaded.
+
+        Raises:
+            JobError: A file cannot be read.
+        """
         for path in self.uploads.values():
             if path.is_dir() and (left_out := files_below(path).left_out):
                 yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
 
     def rows_with(self, *more: tuple[str, str]) -> Sequence[tuple[str, str]]:
-        """A summary of the job, and the rows of its engine. Rows without a text are left out."""
+        """A summary of the job, with `more` rows of its engine. Rows without a text are omitted."""
         job = self.job
         processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
         rows = [
@@ -141,15 +163,15 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
     owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
     if not checkpoints:
         known = jobs.job_ids()
-        there = "has no complete checkpoint" if earlier in known else "is not a job of this cluster"
+        problem = "has no complete checkpoint" if earlier in known else "is not a job of this cluster"
         where = f" in {job.checkpoints}" if job.checkpoints else ""
-        problem = JobProblem(
+        no_checkpoint = JobProblem(
             key="--resume",
             got=earlier,
             allowed=", ".join(sorted(known)) or "none: the cluster has run no job",
-            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
+            fix=f"{earlier} {problem}{where}: leave --resume out, or name another job",
         )
-        raise JobError([problem])
+        raise JobError([no_checkpoint])
     difference = jobs.checkpoint_difference(owner, checkpoints[-1], job)
     if difference:
         of = f"{job.world_size} processes" if job.world_size and "processes" in difference else f"{job.nodes} nodes"
@@ -157,17 +179,17 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
             key="--resume",
             got=f"{owner}, whose checkpoint {checkpoints[-1]} {difference.partition(',')[0]}",
             allowed=f"a checkpoint of {of}, as many as this job has",
-            fix="run it with as many, or convert the checkpoint",
+            fix=f"run the job with as many {of.partition(' ')[2]}, or convert the checkpoint",
         )
         raise JobError([problem])
     return owner, checkpoints[-1]
 
 
 def _retries_text(job: Job) -> str:
-    """How often a job is started again, and after what."""
-    also = ["the loss of a node"]
+    """The maximum number of restarts of a job, and their causes."""
+    causes = ["the loss of a node"]
     if job.retry_on_hang and job.hang_seconds:
-        also.append("a hang")
+        causes.append("a hang")
     if job.retry_on_exit_codes:
-        also.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
-    return f"{job.retries}, after {' or '.join(also)}" if job.retries else "none"
+        causes.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
+    return f"up to {job.retries}, after {' or '.join(causes)}" if job.retries else "none"

@@ -51,7 +51,12 @@ class UnreadableJobError(UnavailableError):
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentJob:
-    """The job that the nodes run, or ran last. etag: S3's ETag of this version."""
+    """The job that the nodes run, or ran last.
+
+    Attributes:
+        job: The job.
+        etag: S3's ETag of the object with the job.
+    """
 
     job: Job
     etag: str
@@ -60,7 +65,11 @@ class CurrentJob:
 class AwsJobs(AwsService):
     """The jobs in one bucket of node records. Reads raise UnavailableError, writes RequestRefusedError.
 
-    current_key: key of the current job. Default: that of the nodes.
+    Args:
+        region: The region of the bucket.
+        bucket: The name of the bucket.
+        clients: The clients of boto3.
+        current_key: Key of the object with the current job. Default: the key for the nodes' job.
     """
 
     shortest_poll, log_delay = 0.0, 0.0
@@ -77,12 +86,16 @@ class AwsJobs(AwsService):
         self._saved: dict[tuple[str, str], str] = {}
 
     def current(self) -> CurrentJob | None:
-        """None if there has been no job. Raises UnavailableError also for an invalid job."""
-        found = self._get(self._current_key)
-        if found is None:
+        """The current job; None if there has been no job.
+
+        Raises:
+            UnavailableError: S3 did not answer, or the object is not a valid job.
+        """
+        stored = self._get(self._current_key)
+        if stored is None:
             return None
         try:
-            return CurrentJob(job=Job.from_json(found[0]), etag=found[1])
+            return CurrentJob(job=Job.from_json(stored[0]), etag=stored[1])
         except ValueError as error:
             raise UnavailableError(f"s3://{self.bucket}/{self._current_key} is {error}") from error
 
@@ -106,13 +119,13 @@ class AwsJobs(AwsService):
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
         if not self._put(self._current_key, body, **unchanged):
             return False
-        # Written last: a job that was not submitted must not be listed. Until then, `job` reads the current job.
+        # Written last, so that a job that was not submitted has no state. Until then, `job` reads the current job.
         with suppress(RequestRefusedError):
             self._put(job_keys(job.id).job, body)
         return True
 
     def add(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
-        """Store a job that a scheduler starts, beside others. Raises as `submit`."""
+        """Store a job that a scheduler starts. The arguments and errors are those of `submit`."""
         self._store(job, archive, uploads)
         self._put(job_keys(job.id).job, job.to_json().encode())
 
@@ -123,7 +136,7 @@ class AwsJobs(AwsService):
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
-        """Request the nodes to end a job."""
+        """Ask the nodes to end a job."""
         self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
     def close(self, job_id: str, reason: str, result: str = FAILED) -> None:
@@ -132,30 +145,35 @@ class AwsJobs(AwsService):
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
-        """Every job of the bucket. Folders whose names are not job IDs are ignored."""
+        """The IDs of all jobs in the bucket. Folders whose names are not job IDs are ignored."""
         prefix = f"{JOBS_PREFIX}/"
         with read_errors(self._permission("s3:ListBucket")):
             pages = self.client("s3").get_paginator("list_objects_v2")
-            found = pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
-            entries = [entry for page in found for entry in page.get("CommonPrefixes", [])]
+            folders = pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
+            entries = [entry for page in folders for entry in page.get("CommonPrefixes", [])]
         names = (entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries)
         return [name for name in names if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
         """The job as it was submitted; None if it does not exist."""
         if job_id not in self._submitted:
-            found = self._get(job_keys(job_id).job)
-            if found is None:
+            stored = self._get(job_keys(job_id).job)
+            if stored is None:
                 current = self.current()
                 return current.job if current and current.job.id == job_id else None
             try:
-                self._submitted[job_id] = Job.from_json(found[0])
+                self._submitted[job_id] = Job.from_json(stored[0])
             except ValueError as error:
                 raise UnreadableJobError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
         return self._submitted[job_id]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        """The state of a job; None if it does not exist. every_node: read all nodes, not only the first."""
+        """The state of a job; None if it does not exist.
+
+        Args:
+            job_id: ID of the job.
+            every_node: Whether to read the progress of all nodes, or only of the first.
+        """
         job = self.job(job_id)
         if job is None:
             return None
@@ -173,17 +191,17 @@ class AwsJobs(AwsService):
 
     def newest(self, most: int) -> list[JobState]:
         """The most recent jobs, newest first. Jobs of other versions of the package are ignored."""
-        found: list[JobState] = []
+        states: list[JobState] = []
         for job_id in sorted(self.job_ids(), key=_submission_time, reverse=True):
-            if len(found) == most:
+            if len(states) == most:
                 break
             try:
                 state = self.state(job_id)
             except UnreadableJobError:
                 continue
             if state is not None:
-                found.append(state)
-        return found
+                states.append(state)
+        return states
 
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
@@ -191,40 +209,48 @@ class AwsJobs(AwsService):
         return ChunkedLog(job_id, self, rank=rank, node=node, attempt=attempt)
 
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
-        """Log chunks of a node in an attempt, after the chunk with the key `after`. Default: from the start."""
+        """The log chunks of a node in an attempt that follow the chunk with the key `after`. Default: all."""
         prefix = job_keys(job_id).attempt(attempt).logs(node)
         for key in self._keys(prefix, after=after):
-            found = self._get(key, most=_LARGEST_LOG_PART)
-            if found is not None:
-                yield LogChunk(key=key, node=node, text=found[0].decode(errors="replace"))
+            stored = self._get(key, most=_LARGEST_LOG_PART)
+            if stored is not None:
+                yield LogChunk(key=key, node=node, text=stored[0].decode(errors="replace"))
 
     def checkpoints(self, job_id: str, folder_url: str | None = None) -> Sequence[str]:
         """The names of the complete checkpoints, newest last.
 
         Args:
             job_id: The job that saved them.
-            folder_url: S3 URL of the folder with checkpoints of jobs. Default: this bucket's.
+            folder_url: S3 URL of the folder with the checkpoints of all jobs. Default: the folder in this bucket.
         """
         bucket, prefix = self._checkpoint_place(job_id, folder_url)
-        found = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
-        return checkpoint_names(key for entry in found if "/" not in (key := entry["Key"]).removeprefix(prefix))
+        entries = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
+        return checkpoint_names(key for entry in entries if "/" not in (key := entry["Key"]).removeprefix(prefix))
 
     def resumable(self, job_id: str, folder_url: str | None = None) -> tuple[str, Sequence[str]]:
-        """The job from whose checkpoints a job continues if it resumes this one, and the checkpoints, newest last.
+        """Find the checkpoints for a job that resumes this one.
 
-        This is the job itself or, if it saved none, the job that it resumed. The arguments are those of `checkpoints`.
+        Args:
+            job_id: The job to resume. If it saved no checkpoint, the job that it resumed is searched, and so on.
+            folder_url: As for `checkpoints`.
+
+        Returns:
+            The job that saved the checkpoints, and their names, newest last; this job and no names without checkpoints.
         """
         current, seen = job_id, {job_id}
-        while not (found := self.checkpoints(current, folder_url)):
+        while not (names := self.checkpoints(current, folder_url)):
             job = self.job(current)
             if job is None or job.resume_from is None or job.resume_from in seen:
                 return job_id, ()
             current = job.resume_from
             seen.add(current)
-        return current, found
+        return current, names
 
     def checkpoint_difference(self, owner: str, checkpoint: str, job: Job) -> str:
-        """How the processes that saved a checkpoint differ from a job's; empty: they do not, or it is unknown."""
+        """How the number of processes or nodes that saved a checkpoint differs from the job's.
+
+        Empty if equal or unknown.
+        """
         bucket, prefix = self._checkpoint_place(owner, job.checkpoints)
         return saved_otherwise(self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}, job)
 
@@ -233,9 +259,9 @@ class AwsJobs(AwsService):
         return place.netloc, job_keys(job_id, place.path.strip("/")).checkpoints
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        """The files below a folder of a job, or one file: sizes in bytes by path in the job's folder.
+        """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        Checkpoints have the paths that their script used. Incomplete checkpoints are left out.
+        Files of checkpoints have the paths that the script used. Incomplete checkpoints are omitted.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")
@@ -251,7 +277,10 @@ class AwsJobs(AwsService):
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
-        """If several nodes saved a file, the copy of the lowest rank keeps its name."""
+        """Sizes of the files of complete checkpoints, by path.
+
+        If several nodes saved a file, the copy of the lowest rank keeps its path.
+        """
         keys, found = job_keys(job_id), dict[str, int]()
         for name in self.checkpoints(job_id):
             parts = (self._json(keys.checkpoint(name)) or {}).get("parts")
@@ -290,7 +319,8 @@ class AwsJobs(AwsService):
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
         job_id = job.id
-        # Nodes write attempts, so a job could add any number. Slurm may requeue a job more often than its retries.
+        # The number is limited because the job itself can write attempts. Slurm may requeue a job more often than its
+        # retries.
         for number in range(1, job.retries + _REQUEUES + 2):
             attempt = self._ended.get((job_id, number)) or self._attempt(job, number, every_node=every_node)
             if attempt is None:
@@ -323,7 +353,7 @@ class AwsJobs(AwsService):
         )
 
     def _saved_at(self, start: Mapping[str, Any], folder_url: str | None) -> datetime | None:
-        """When the checkpoint was saved that an attempt continues from."""
+        """When the checkpoint that an attempt continues from was saved."""
         name, owner = start.get("resume_from"), start.get("resume_job")
         if not isinstance(name, str) or not isinstance(owner, str):
             return None
@@ -335,12 +365,12 @@ class AwsJobs(AwsService):
         return None if raw is None else node_progress(node, raw)
 
     def _json(self, key: str, *, bucket: str | None = None) -> Mapping[str, Any] | None:
-        """An object that a node wrote. Invalid JSON counts as empty."""
-        found = self._get(key, bucket=bucket)
-        if found is None:
+        """The content of a JSON object in S3; empty if invalid, None if the key does not exist."""
+        stored = self._get(key, bucket=bucket)
+        if stored is None:
             return None
         try:
-            raw: Any = json_value(found[0])
+            raw: Any = json_value(stored[0])
         except ValueError:
             return {}
         return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
@@ -352,7 +382,7 @@ class AwsJobs(AwsService):
         return None
 
     def _put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
-        """False if the condition of the request failed."""
+        """Write an object. Returns False if the condition of the request failed."""
         with write_errors(self._permission("s3:PutObject"), absent=_TAKEN):
             self.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition)
             return True

@@ -8,7 +8,13 @@ from trainium_core.jobs.progress import JobState
 
 @dataclass(frozen=True, kw_only=True)
 class CacheHits:
-    """Hits of several jobs. jobs: the number of jobs that reported them."""
+    """Cache hits of several jobs.
+
+    Attributes:
+        jobs: Number of jobs that reported hits.
+        hits: Number of hits.
+        misses: Number of misses.
+    """
 
     jobs: int
     hits: int
@@ -17,12 +23,12 @@ class CacheHits:
     @property
     def rate(self) -> float | None:
         """Hits divided by lookups; None without lookups."""
-        wanted = self.hits + self.misses
-        return self.hits / wanted if wanted else None
+        lookups = self.hits + self.misses
+        return self.hits / lookups if lookups else None
 
 
 def cache_hits(states: Iterable[JobState]) -> CacheHits:
-    """Sum over the first node of every attempt. A node that could not determine its hits does not count."""
+    """The sum over the first node of every attempt. Nodes that could not determine their hits do not count."""
     jobs = hits = misses = 0
     for state in states:
         first = [attempt.nodes[0] for attempt in state.attempts if attempt.nodes]

@@ -17,7 +17,12 @@ _INSTANCE_ID = re.compile(r"i-[0-9a-f]{8,17}")
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """A remote path. where: `all` nodes, a rank, an instance ID, or a job ID."""
+    """A remote path.
+
+    Attributes:
+        where: `all` for all nodes, a rank, an instance ID, or a job ID.
+        path: The path there.
+    """
 
     where: str
     path: str
@@ -45,8 +50,8 @@ class Remote:
 
 def remote(text: str) -> Remote | None:
     """Parse a remote path, such as 0:/tmp/core; None for a local path."""
-    found = _REMOTE.fullmatch(text)
-    return Remote(where=found["where"], path=found["path"]) if found else None
+    match = _REMOTE.fullmatch(text)
+    return Remote(where=match["where"], path=match["path"]) if match else None
 
 
 def copy_to(file: Path, path: str, rank: int | None) -> JobRequest:
@@ -63,7 +68,7 @@ def copy_from(path: str, rank: int | None) -> JobRequest:
 
 
 def output_folder(path: str, rank: int | None) -> str:
-    """The output of copy_from, in the folder of the job."""
+    """The path of copy_from's output in the folder of the job."""
     if rank is None:
         return "outputs"
     name = PurePosixPath(path).name

@@ -49,9 +49,16 @@ class PreparedJob(Protocol):
         ...
 
     def check(self) -> Sequence[str]:
-        """Check with AWS that the job can start now. Returns notes for the user.
+        """Check with AWS that the job can start now.
 
-        Raises NotStartedError, JobError, NoStackError and UnavailableError.
+        Returns:
+            Notes for the user.
+
+        Raises:
+            NotStartedError: The job cannot start now.
+            JobError: The job cannot start as requested.
+            NoStackError: The stack is not deployed.
+            UnavailableError: AWS did not answer.
         """
         ...
 
@@ -60,13 +67,25 @@ class PreparedJob(Protocol):
         ...
 
     def upload(self) -> None:
-        """Upload the job's files without starting it. Raises JobError and RequestRefusedError."""
+        """Upload the job's files without starting it.
+
+        Raises:
+            JobError: A file cannot be read.
+            RequestRefusedError: AWS refused the upload.
+        """
         ...
 
     def submit(self) -> Sequence[str]:
-        """Upload and start. Returns notes for the user on what a started job lacks.
+        """Upload the job's files and start the job. Call `check` first.
 
-        Raises NotStartedError, StartUnknownError, JobError and RequestRefusedError.
+        Returns:
+            Notes for the user.
+
+        Raises:
+            NotStartedError: The job cannot start now.
+            StartUnknownError: The job may have started.
+            JobError: A file cannot be read.
+            RequestRefusedError: AWS refused a request.
         """
         ...
 
@@ -75,6 +94,7 @@ class JobEngine(FollowedJobs, Protocol):
     """The jobs of an engine. Reads raise UnavailableError, changes RequestRefusedError, and both NoStackError.
 
     Attributes:
+        key: The engine's key in `--on`.
         instead: Unsupported options and keys of a job file, each with an alternative.
         bills_jobs: Whether the job is billed, not its machines. If so, `trn run` asks for confirmation.
     """
@@ -84,7 +104,18 @@ class JobEngine(FollowedJobs, Protocol):
     bills_jobs: bool
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> PreparedJob:
-        """Raises JobError, and the errors of reads."""
+        """Prepare a job.
+
+        Args:
+            request: The request.
+            package: The packed source.
+            now: The time of the submission.
+
+        Raises:
+            JobError: The job cannot start as requested.
+            UnavailableError: AWS did not answer.
+            NoStackError: The stack is not deployed.
+        """
         ...
 
     def claims(self, job_id: str) -> bool:
@@ -92,7 +123,7 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def job_ids(self) -> Sequence[str]:
-        """Every job, in no order."""
+        """The IDs of all jobs, in any order."""
         ...
 
     def newest(self, most: int) -> Sequence[JobState]:
@@ -100,7 +131,7 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def last(self) -> JobState | None:
-        """The job that was started last."""
+        """The job that was started last; None if there is none."""
         ...
 
     def stop(self, job_id: str) -> None:
@@ -108,17 +139,19 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        """The files below a folder of a job, such as outputs or checkpoints: sizes in bytes by path."""
+        """Sizes in bytes of the files below a folder of a job, such as outputs or checkpoints, by path."""
         ...
 
-    def download(self, job_id: str, name: str, path: str) -> None: ...
+    def download(self, job_id: str, name: str, path: str) -> None:
+        """Download a file of a job, by its path in `files`, to a local path."""
+        ...
 
     def node_records(self) -> Mapping[str, StoredRecord]:
-        """The verification of nodes, by instance ID. Empty if the engine verifies none."""
+        """The records of nodes, by instance ID. Empty if the engine verifies no nodes."""
         ...
 
     def hourly(self, state: JobState) -> Total:
-        """The hourly cost of a job's machines."""
+        """The hourly cost of the machines that run the job."""
         ...
 
 

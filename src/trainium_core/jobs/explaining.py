@@ -1,4 +1,4 @@
-"""Explains a failed job with a known error, from its outcome, else from the log of the failed node."""
+"""Explains a failed job by a known error in its outcome or its log."""
 
 from trainium_core.explanations.known_errors import CAUSE, WARNING, Explanation, explain_log
 from trainium_core.jobs.engine import JobEngine
@@ -10,7 +10,11 @@ from trainium_wire.job import FAILED, HUNG
 def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
     """The known error of a failed or hung job; None for other jobs, and without a match.
 
-    Reads the whole log: the output of a compiler or the runtime is not part of a traceback.
+    Reads the whole log of the failed node, or of all nodes if the engine cannot select one: the output of a compiler or
+    the runtime is not part of the outcome.
+
+    Raises:
+        UnavailableError: The log cannot be opened.
     """
     outcome = state.outcome
     if outcome is None or outcome.result not in (FAILED, HUNG):

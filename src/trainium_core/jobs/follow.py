@@ -13,7 +13,7 @@ from trainium_runtime.errors import UnavailableError
 POLL_SECONDS, RETRY_SECONDS = 1, 3
 """Seconds between polls, and after a failed poll."""
 UNANSWERED = 20
-"""The number of consecutive failed polls after which following ends."""
+"""Number of consecutive failed polls after which the follower gives up."""
 
 _RANK = re.compile(r"^\[rank (\d+)\] ?")
 _TRACEBACK = "Traceback (most recent call last):"
@@ -21,9 +21,13 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """A line of a job. rank: of the process that printed it; None if it belongs to no single process.
+    """A line of a job's output.
 
-    node: the service's name of the node, if ranks are unknown.
+    Attributes:
+        attempt: Number of the attempt.
+        rank: Rank of the process that printed it; None if it belongs to no single process.
+        text: The line.
+        node: The service's name of the node, if ranks are unknown.
     """
 
     attempt: int
@@ -45,7 +49,7 @@ class JobLog(Protocol):
 
 
 class FollowedJobs(Protocol):
-    """The requests of following a job. Raises UnavailableError.
+    """The requests that a follower sends. Methods raise UnavailableError if AWS does not answer.
 
     Attributes:
         shortest_poll: Minimum seconds between two polls.
@@ -56,20 +60,38 @@ class FollowedJobs(Protocol):
     log_delay: float
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        """None if the job does not exist. every_node: read all nodes, not only the first."""
+        """The state of a job; None if it does not exist.
+
+        Args:
+            job_id: ID of the job.
+            every_node: Whether to read the progress of all nodes, or only of the first.
+        """
         ...
 
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
     ) -> JobLog:
-        """rank: the process whose lines to read. Default: rank 0, with tracebacks of other processes on its node."""
+        """Open the log of a job.
+
+        Args:
+            job_id: ID of the job.
+            rank: The process whose lines to read. Default: rank 0, with tracebacks of other processes on its node.
+            node: The node to read, with the lines of all its processes. Default: the node of the rank.
+            attempt: The only attempt to read. Default: all.
+        """
         ...
 
 
 class JobFollower:
-    """Follows one job. Can be interrupted: `events` then continues from where it stopped.
+    """Follows one job. After an interruption, `events` continues where it stopped.
 
-    rank, attempt: see `open_log`.
+    Args:
+        job_id: ID of the job.
+        jobs: The jobs of the engine.
+        rank: As for `FollowedJobs.open_log`.
+        node: As for `FollowedJobs.open_log`.
+        attempt: As for `FollowedJobs.open_log`.
+        pause: Waits for a number of seconds. Default: time.sleep.
     """
 
     def __init__(
@@ -89,10 +111,10 @@ class JobFollower:
         self._log = jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
-        """Each line, and the job's state when it changes. The last state is that of the ended job.
+        """Each line, and the job's state when it changes. The last event is a state.
 
         Args:
-            to_the_end: If false, stop at the current end of the log.
+            to_the_end: Whether to continue until the job ends. If false, stop at the current end of the log.
 
         Raises:
             UnavailableError: AWS did not answer UNANSWERED times in a row, or the job does not exist; if to_the_end is
@@ -104,7 +126,7 @@ class JobFollower:
             try:
                 yield from self._log.new_lines(state)
             except UnavailableError:
-                # The next poll reads it. The end of the job does not depend on its log.
+                # The next poll reads the lines. The end of a job is reported even if its log cannot be read.
                 if not to_the_end:
                     raise
             if state.is_over or not to_the_end:

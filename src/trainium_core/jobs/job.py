@@ -39,7 +39,7 @@ def new_job(
     nodes = plan.nodes if request.nodes is None else request.nodes
     problems = list(access_problems(plan.jobs, request))
     if nodes > plan.nodes:
-        fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
+        fix = f"request up to {plan.nodes}, or deploy with trn:nodes={nodes}"
         problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
     usable = [plan.framework] if plan.framework else frameworks().values()
     stacks = [framework.stack for framework in usable if framework.runs_on(plan.type)]
@@ -53,7 +53,7 @@ def new_job(
             JobProblem(
                 key="script",
                 got=str(request.script),
-                allowed="a command: torchrun starts PyTorch's processes, and JAX needs one for each node",
+                allowed="a command: torchrun starts PyTorch's processes, and JAX needs one process for each node",
                 fix='write command = "python ..." into a job file, and read TRN_NODES, TRN_NODE_RANK and HEAD_NODE',
             )
         )
@@ -102,11 +102,11 @@ def _profile_problems(plan: Plan, request: JobRequest, nodes: int) -> Iterator[J
     absent = [rank for rank in request.profile if rank >= most]
     if absent:
         allowed = f"0 to {most - 1}: the job has {most} {what}"
-        yield JobProblem(key="profile", got=absent, allowed=allowed, fix="name one of them, such as 0")
+        yield JobProblem(key="profile", got=absent, allowed=allowed, fix="name ranks in this range, such as 0")
 
 
 def access_problems(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:
-    """Problems of S3 folders and secrets that the nodes' role could not access."""
+    """Problems with S3 folders and secrets that the nodes' role cannot access."""
     for name, url in request.inputs.items():
         if name not in request.uploads and not _is_below(url, access.inputs):
             yield JobProblem(
@@ -123,12 +123,12 @@ def access_problems(access: JobAccess, request: JobRequest) -> Iterator[JobProbl
                 allowed=f"an ARN in trn:job_secrets: {', '.join(access.secrets) or 'it has none'}",
                 fix=f"add it to trn:job_secrets {_DEPLOY}",
             )
-    kept = [access.checkpoints] if access.checkpoints else []
-    if request.checkpoints is not None and not _is_below(request.checkpoints, kept):
+    folders = [access.checkpoints] if access.checkpoints else []
+    if request.checkpoints is not None and not _is_below(request.checkpoints, folders):
         yield JobProblem(
             key="checkpoints",
             got=request.checkpoints,
-            allowed=_folders("trn:job_checkpoints", kept),
+            allowed=_folders("trn:job_checkpoints", folders),
             fix="set trn:job_checkpoints to it, and deploy, which lets the nodes' role write there",
         )
 
@@ -138,16 +138,16 @@ def _is_below(url: str, folders: Sequence[str]) -> bool:
 
 
 def _folders(key: str, folders: Sequence[str]) -> str:
-    return f"a folder of {key}, or below it: {', '.join(folders) or 'it has none'}"
+    return f"a folder of {key}, or a folder below one: {', '.join(folders) or 'it has none'}"
 
 
 def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
     """The command of each node: torchrun with one process per logical NeuronCore or GPU, or the user's command.
 
-    It is one bash line, the same on every node. Each node sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE before it.
+    The command is one bash line, the same on every node. Each node sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE first.
 
-    Ranks are static, by the membership (see trainium_core.nodes.next_steps). A dead rank ends the attempt on all nodes,
-    so torchrun itself restarts nothing. With `--tee`, it prints each line with the rank that wrote it.
+    Ranks are static and follow the membership (see trainium_core.nodes.next_steps). If a process dies, the attempt ends
+    on all nodes, so torchrun itself restarts nothing. With `--tee`, torchrun prints the rank before each line.
     """
     if request.command is not None:
         return request.command

@@ -15,7 +15,10 @@ _ON_EVERY_NODE = {
 
 
 def node_script(job: Job) -> str:
-    """Values that only a node knows are described in comments. The job's variables come last, and override others."""
+    """The script of a job. Comments describe the values that only a node knows.
+
+    The job's variables are set last, and override others.
+    """
     return "\n".join([*_comments(job), *_exports({**_ON_EVERY_NODE, **job.environment}), *_commands(job)])
 
 
@@ -24,9 +27,9 @@ def _comments(job: Job) -> Iterator[str]:
     count = "the node" if job.nodes == 1 else f"each of {job.nodes} nodes"
     yield f"# On {count}, as the user trn-job, by bash -l."
     yield f"# The profile {stack}, and sets the variables of Neuron, EFA and rank 0."
-    yield "# The source is unpacked before, and is the working directory."
+    yield "# The working directory contains the unpacked source."
     if job.compile_cache:
-        yield "# The compile cache is filled before, and stored while the job runs and at its end."
+        yield "# The compile cache is downloaded first, and new entries are stored while the job runs and at its end."
     if job.observe:
         yield "# PYTHONPATH begins with the observer, and TRN_OBSERVE_DIR, TORCH_LOGS and PT_XLA_DEBUG_LEVEL are set."
     if job.profile:
@@ -34,7 +37,7 @@ def _comments(job: Job) -> Iterator[str]:
         ranks = ", ".join(map(str, job.profile))
         yield f"# NEURON_RT_INSPECT_* is set on {what} {ranks}: a profile goes to $TRN_OUTPUT_DIR/profile."
     if job.setup:
-        yield "# Setup and command are started one after the other, each with these variables."
+        yield "# The setup runs first, then the command, each with these variables."
     for name, text in _known_by_the_node(job).items():
         yield f"# {name}: {text}"
     for name, arn in job.secrets.items():
@@ -42,7 +45,7 @@ def _comments(job: Job) -> Iterator[str]:
     for name, url in job.inputs.items():
         yield f"# $TRN_INPUT_DIR/{name} is {url if '://' in url else f'{url} of the job'}."
     if job.checkpoints:
-        yield f"# Checkpoints are kept in {job.checkpoints}/{job.id}."
+        yield f"# Checkpoints are stored in {job.checkpoints}/{job.id}."
 
 
 def _known_by_the_node(job: Job) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from trainium_wire.job import Job
 
 _NAME = "precompile"
 _LONGEST_NAME = 29
-"""The length that is left in an ID."""
+"""The maximum length of a job's name in the name of its precompile job."""
 
 _LOOPBACK = "127.0.0.1"
 _SAME = ("source_sha256", "setup", "stack")
@@ -25,7 +25,7 @@ _MAX_JOBS = 20
 
 
 class EarlierJobs(Protocol):
-    """The requests about jobs in S3."""
+    """The jobs in S3. Methods raise UnavailableError."""
 
     def job_ids(self) -> Sequence[str]: ...
 
@@ -40,21 +40,29 @@ def is_precompilation(job: Job) -> bool:
 def precompile_job(
     plan: Plan, request: JobRequest, *, script: str | None, now: datetime, source_sha256: str | None = None
 ) -> Job:
-    """The job of a host that compiles what a job of this request would compile on the plan's cluster.
+    """The job of the precompile host that compiles what a job of this request would compile on the plan's cluster.
 
-    All parts of that job run on the one host, so that the graphs have the same number of processes. The command runs
+    The parts of all nodes run on the one host, so that the graphs have the same number of processes. The command runs
     unchanged, and must compile without a device. Scripts are refused.
 
-    Raises JobError for a job that cannot be precompiled, and for a plan without a host.
+    Args:
+        plan: The plan of the cluster.
+        request: The request.
+        script: Path of the script in the packed source; None for a command.
+        now: The time of the submission.
+        source_sha256: SHA-256 of the packed source.
+
+    Raises:
+        JobError: The job cannot be precompiled, or the plan has no precompile host.
     """
     job = new_job(plan, request, script=script, now=now, source_sha256=source_sha256)
     problems = [*_gpu_problems(plan)] or [*_script_problems(plan, request), *_host_problems(plan)]
     if problems:
         raise JobError(problems)
-    known = facts()["precompile"]
+    precompile = facts()["precompile"]
     generation = re.match(r"(trn|inf)[0-9]+", plan.instance_type)
-    assert generation is not None, "the catalogue has no other types"
-    limit = job.time_limit_seconds or known["default_minutes"] * 60
+    assert generation is not None, "every type with Neuron devices is trn or inf"
+    limit = job.time_limit_seconds or precompile["default_minutes"] * 60
     name = f"{_NAME}-{job.name[:_LONGEST_NAME].rstrip('-')}"
     return replace(
         job,
@@ -64,7 +72,7 @@ def precompile_job(
         processes_per_node=job.nodes * job.processes_per_node,
         stack=_stack(plan),
         command=_command(job),
-        environment={known["target"]: generation[0], **job.environment},
+        environment={precompile["target"]: generation[0], **job.environment},
         checkpoints=None,
         resume_from=None,
         retries=0,
@@ -72,15 +80,23 @@ def precompile_job(
         profile=(),
         profile_device=False,
         retry_on_hang=False,
-        time_limit_seconds=min(limit, known["largest_minutes"] * 60),
+        time_limit_seconds=min(limit, precompile["largest_minutes"] * 60),
     )
 
 
 def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
     """The ID of an earlier job that probably compiled the same graphs; None if there is none.
 
-    It is one of the last _MAX_JOBS, reached its end or its first step, and had the same source, setup, command, number
-    of processes and environment. Raises UnavailableError.
+    Such a job is one of the last _MAX_JOBS, succeeded or reached its first step, and has the same source, setup, stack,
+    command, number of processes and environment.
+
+    Args:
+        job: The job.
+        precompiled: Its precompile job.
+        earlier: The earlier jobs.
+
+    Raises:
+        UnavailableError: AWS did not answer.
     """
     ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MAX_JOBS]
     for job_id in ids:
@@ -90,11 +106,11 @@ def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | No
     return None
 
 
-def _is_same(found: Job, job: Job, precompiled: Job) -> bool:
-    wanted = precompiled if found.name == precompiled.name else job
-    processes = found.nodes * found.processes_per_node == wanted.nodes * wanted.processes_per_node
-    same = all(getattr(found, name) == getattr(wanted, name) for name in _SAME)
-    return processes and same and (found.command, found.environment) == (wanted.command, wanted.environment)
+def _is_same(earlier: Job, job: Job, precompiled: Job) -> bool:
+    own = precompiled if earlier.name == precompiled.name else job
+    processes = earlier.nodes * earlier.processes_per_node == own.nodes * own.processes_per_node
+    same = all(getattr(earlier, name) == getattr(own, name) for name in _SAME)
+    return processes and same and (earlier.command, earlier.environment) == (own.command, own.environment)
 
 
 def _has_compiled(state: JobState) -> bool:
@@ -109,7 +125,7 @@ def _time_of(job_id: str) -> tuple[str, ...]:
 
 
 def _stack(plan: Plan) -> str:
-    """The software stack of the plan's image, else the one that its nodes would select."""
+    """The software stack of the plan's image; if the image names none, the stack that the nodes select."""
     if plan.framework:
         return plan.framework.stack
     return next(framework.stack for framework in frameworks().values() if framework.runs_on(plan.type))
@@ -135,12 +151,12 @@ def _host_problems(plan: Plan) -> list[JobProblem]:
     if plan.cache.precompile_instance_type is not None:
         return []
     hosts = ", ".join(facts()["precompile"]["hosts"])
-    fix = "set it, and deploy: the host is billed only while it compiles"
+    fix = "set it, and deploy: the host is billed only while it runs"
     return [JobProblem(key="trn:precompile_instance_type", got=None, allowed=hosts, fix=fix)]
 
 
 def _command(job: Job) -> str:
-    """One bash line. With several nodes, the parts of all nodes run in parallel."""
+    """The command of the host, one bash line. For several nodes, the parts of all nodes run in parallel."""
     text = job.command
     if job.nodes > 1:
         ranks = " ".join(map(str, range(job.nodes)))

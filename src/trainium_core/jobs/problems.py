@@ -1,4 +1,4 @@
-"""Problems of a training job, in the form of a plan's problems, with an option in place of a setting."""
+"""Problems of a training job, in the same form as problems of a plan."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,10 @@ from trainium_core.problems import PlanError, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class JobProblem(Problem):
-    """A reason why a job cannot start. `key`: an option, or a key of the request, as it was written.
+    """A reason why a job cannot start. Problems of the plan's settings are of the class Problem.
 
-    A problem of a plan's setting stays a Problem.
+    Attributes:
+        key: The option or the key of the job file, as the user wrote it.
     """
 
     @property
@@ -18,7 +19,11 @@ class JobProblem(Problem):
 
 
 class JobError(PlanError):
-    """A training job that cannot start. `problems`: all problems of job and plan."""
+    """A training job that cannot start.
+
+    Attributes:
+        problems: All problems of the job and of the plan.
+    """
 
     def __str__(self) -> str:
         count = len(self.problems)

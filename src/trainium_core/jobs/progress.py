@@ -12,13 +12,15 @@ class JobState:
     """A job with its attempts.
 
     Attributes:
+        job: The job.
+        attempts: Its attempts so far.
         outcome: None until the job has ended.
-        stopping: Whether `trn stop` requested its end.
+        stopping: Whether its end was requested.
         stage: State in the words of the service that runs it; empty if the nodes report it.
         detail: The service's message about that stage.
         is_billed: Whether the job is billed, not its machines.
         billed_seconds: Billed time; None until it is known.
-        places: S3 URLs of its results, by name.
+        places: S3 URLs of its results, by name, and the state of its warm pool.
     """
 
     job: Job
@@ -37,7 +39,7 @@ class JobState:
 
     @property
     def status(self) -> str:
-        """One or two words: the outcome, else what the job waits for."""
+        """The outcome; before the end, a few words on what the job does or waits for."""
         if self.outcome is not None:
             return self.outcome.result
         if self.stopping:

@@ -26,8 +26,10 @@ class Restart:
     """The cost of restarting after a failed attempt. Durations are in seconds; None if unknown.
 
     Attributes:
-        lost: Work since the checkpoint that the next attempt continues from, or since the start of the command.
-        waited: Time until all nodes were available.
+        attempt: Number of the attempt after the restart.
+        checkpoint: The checkpoint that this attempt continues from, if any.
+        lost: Work since that checkpoint, or since the start of the command without one.
+        waited: Time until the attempt started.
         begun: Time from then to the first step, or to the start of the command if the script does not print steps.
     """
 
@@ -45,13 +47,13 @@ class Restart:
 
 
 def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
-    """The lines in chronological order.
+    """The lines of the record, attempt by attempt.
 
-    Every line has `event`. For a job that is billed itself, only the end has dollars, for the billed seconds.
+    Every line has `event`. If the job itself is billed, only its end has a cost, for the billed seconds.
 
     Args:
-        state: With every node of every attempt.
-        usd_per_hour: Cost of the cluster; None if unknown, which leaves out every `usd`.
+        state: The state with every node of every attempt.
+        usd_per_hour: Cost of the job's machines per hour. None if unknown: every `usd` is then None.
     """
     of_phases = None if state.is_billed else usd_per_hour
 
@@ -129,11 +131,11 @@ def _usd(seconds: float | None, usd_per_hour: Decimal | None) -> float | None:
 
 
 def graphs_of(node: NodeProgress) -> Mapping[str, float]:
-    """The number of compiled and of cached graphs, from its compile cache, else from the output of its tools."""
-    known = next((use for use in node.caches if use.hits is not None and use.hits + use.misses), None)
-    if known is None:
+    """The number of compiled and of cached graphs: from the node's compile cache or, if unknown, from its output."""
+    counted = next((use for use in node.caches if use.hits is not None and use.hits + use.misses), None)
+    if counted is None:
         return node.graphs
-    return {"compiled": known.misses, "cached": known.hits or 0, "compile_seconds": known.compile_seconds}
+    return {"compiled": counted.misses, "cached": counted.hits or 0, "compile_seconds": counted.compile_seconds}
 
 
 def restarts_of(state: JobState) -> Iterator[Restart]:
@@ -171,7 +173,7 @@ def _slowest(attempt: Attempt) -> Mapping[str, NodeProgress]:
 
 
 def _phase_seconds(attempt: Attempt, node: NodeProgress, name: str) -> float:
-    """Seconds of a phase. A node without access to S3 sees the end of an attempt late, and runs until then."""
+    """Seconds of a phase in an attempt. A node that cannot reach S3 keeps running after the end of the attempt."""
     seconds = node.phases[name]
     lasted = seconds_between(attempt.started, attempt.outcome.at if attempt.outcome else None)
     return seconds if lasted is None or name != "running" else min(seconds, lasted)

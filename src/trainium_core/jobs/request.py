@@ -30,8 +30,8 @@ class JobRequest:
     script: Path | None = setting(
         "script",
         FilePath("the path of a Python script that exists"),
-        meaning="The training script, a path from here or in the source directory; torchrun starts it with one process "
-        "for each NeuronCore of each node.",
+        meaning="Path of the training script, relative to the source directory, the working directory or the job file; "
+        "torchrun starts it with one process for each logical NeuronCore or GPU of each node.",
         default=None,
     )
     command: str | None = setting(
@@ -84,13 +84,13 @@ class JobRequest:
     priority: int = setting(
         "priority",
         WholeNumber(0, 100_000),
-        meaning="Priority among the jobs of its queue: higher numbers start first. Slurm only.",
+        meaning="In a queue, jobs with a higher priority start first. Slurm only.",
         default=0,
     )
     setup: str | None = setting(
         "setup",
         Text("a bash command, such as 'pip install --no-index wheels/*.whl'"),
-        meaning="Run once on each node before the command, in the source directory.",
+        meaning="Bash command that each node runs at every start before the script or command, in the source folder.",
         default=None,
     )
     environment: Mapping[str, str] = setting(
@@ -104,29 +104,30 @@ class JobRequest:
         "secrets",
         SecretArns(),
         meaning="Environment variables whose values the nodes read from Secrets Manager or Parameter Store, by ARN; "
-        "trn:job_secrets allows them to.",
+        "trn:job_secrets lists the allowed ARNs.",
         default_factory=dict[str, str],
         default_text="none",
     )
     inputs: Mapping[str, str] = setting(
         "inputs",
         Inputs(),
-        meaning="Data that every node fetches into TRN_INPUT_DIR before it starts, by name: S3 URLs in a folder of "
-        "trn:job_inputs, or paths, which are uploaded.",
+        meaning="Data that every node downloads into TRN_INPUT_DIR before the job starts, by name: S3 URLs in a folder "
+        "of trn:job_inputs, or local paths, which are uploaded.",
         default_factory=dict[str, str],
         default_text="none",
     )
     checkpoints: str | None = setting(
         "checkpoints",
         Pattern(S3_FOLDER, "a folder in S3, such as s3://my-models/checkpoints"),
-        meaning="Folder in S3 with the checkpoints of each job in a subfolder: trn:job_checkpoints, or below it.",
+        meaning="Folder in S3 for checkpoints, in a subfolder for each job: trn:job_checkpoints, or a folder below it.",
         default=None,
         default_text="trn:job_checkpoints, else the cluster's bucket",
     )
     retries: int = setting(
         "retries",
         WholeNumber(0, 100),
-        meaning="Number of restarts from the last checkpoint after the loss of a node.",
+        meaning="Maximum number of restarts from the last checkpoint, after the loss of a node, a hang or an exit code "
+        "of retry_on_exit_codes.",
         default=2,
     )
     retry_on_exit_codes: tuple[int, ...] = setting(
@@ -173,28 +174,28 @@ class JobRequest:
         default_text="that of trn:framework, else the image's first",
     )
     compile_cache: bool = setting(
-        "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, default_text="true"
+        "compile_cache", YesNo(), meaning="Whether the job uses the compile cache.", default=True, default_text="true"
     )
     observe: bool = setting(
         "observe",
         YesNo(),
-        meaning="Whether it reports counters of the frameworks: operators on the CPU, compilations and their reasons, "
-        "compiler errors. Not for timing.",
+        meaning="Whether the job reports counters of the frameworks: operators on the CPU, compilations and their "
+        "reasons, compiler errors. Not for timing.",
         default=False,
         default_text="false",
     )
     profile: tuple[int, ...] = setting(
         "profile",
         ListOf(WholeNumber(0), "a list of ranks, such as [0, 32]"),
-        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, the nodes. Not for "
-        "timing.",
+        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, numbers of nodes. "
+        "Not for timing.",
         default=(),
         default_text="none",
     )
     profile_device: bool = setting(
         "profile_device",
         YesNo(),
-        meaning="Whether the profile has traces of the devices too, which take device memory and disk space.",
+        meaning="Whether profiles include traces of the devices, which take device memory and disk space.",
         default=False,
         default_text="false",
     )
@@ -207,7 +208,7 @@ class JobRequest:
     spot_wait_minutes: int | None = setting(
         "spot_wait_minutes",
         WholeNumber(0, _MAX_MINUTES),
-        meaning="Minutes that it may wait for spot capacity, in addition to its time limit. SageMaker only.",
+        meaning="Minutes that the job may wait for spot capacity, in addition to its time limit. SageMaker only.",
         default=None,
         default_text="as long as the time limit",
     )
@@ -244,14 +245,18 @@ class JobRequest:
 
 
 def job_settings() -> tuple[Setting, ...]:
-    """Every key of a job file, in the order of problems in messages."""
+    """Every key of a job file. Messages list problems in this order."""
     return tuple(declared.metadata[METADATA_KEY] for declared in fields(JobRequest))
 
 
 def read_job_file(path: Path) -> dict[str, Any]:
-    """The keys and unparsed values of a job file. Raises JobError.
+    """The keys and unparsed values of a job file.
 
-    Paths are relative to the file. The script may also be relative to the source directory.
+    Paths in the file are relative to its folder, and become absolute. The script may also be relative to the source
+    directory.
+
+    Raises:
+        JobError: The file cannot be read, or is not TOML.
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -304,7 +309,7 @@ def job_request(raw: Mapping[str, Any], *, shown: Mapping[str, str] | None = Non
 
 
 def _script_in_source(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The script's path may be relative to the source directory."""
+    """The values, with the path of a script that exists below the source directory."""
     script, source = raw.get("script"), raw.get("source")
     if isinstance(script, str) and isinstance(source, str):
         inside = Path(source) / script

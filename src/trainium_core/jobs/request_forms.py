@@ -17,7 +17,7 @@ _INPUT_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
 
 @dataclass(frozen=True)
 class Texts:
-    """A list of texts."""
+    """A list of strings."""
 
     allowed: str
     choices: tuple[str, ...] = ()
@@ -42,15 +42,15 @@ class Variables:
     choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
-        given = _table(raw, self.allowed)
-        for name, value in given.items():
+        variables = _table(raw, self.allowed)
+        for name, value in variables.items():
             if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
                 raise UnreadableError(f"{name!r} is not a valid name of an environment variable")
             if not isinstance(value, str) or "\0" in value:
                 raise UnreadableError(f"give {name} a string, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
                 raise UnreadableError(f"leave {name} out: each node sets it")
-        return dict(cast(Mapping[str, str], given))
+        return dict(cast(Mapping[str, str], variables))
 
 
 class SecretArns:
@@ -63,26 +63,26 @@ class SecretArns:
     choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
-        given = Variables().read(raw)
-        for name, arn in given.items():
+        arns = Variables().read(raw)
+        for name, arn in arns.items():
             if not re.fullmatch(SECRET_ARN, arn):
                 # If a value is given in place of an ARN, it must not appear in a log.
                 raise UnreadableError(f"give {name} the ARN of a secret or parameter, and never its value")
-        return given
+        return arns
 
 
 class Inputs:
     """Inputs by name: each an S3 URL, or a local file or directory."""
 
     allowed = (
-        'a table such as { tokens = "s3://my-data/tokens/", words = "words.json" }: S3 URLs (that of a folder ends '
-        "with /), files and directories"
+        'a table such as { tokens = "s3://my-data/tokens/", words = "words.json" }: S3 URLs (the URL of a folder '
+        "ends with /), files and directories"
     )
     choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
-        given = _table(raw, self.allowed)
-        for name, place in given.items():
+        inputs = _table(raw, self.allowed)
+        for name, place in inputs.items():
             if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
                 raise UnreadableError(f"{name!r} is not a valid name of an input: use letters, digits, - and _")
             if not isinstance(place, str) or not place:
@@ -92,7 +92,7 @@ class Inputs:
                     raise UnreadableError(f"{place} is not an S3 URL of a file or folder in a bucket")
             elif not os.path.exists(place):  # noqa: PTH110 - Path.exists fails for too long names
                 raise UnreadableError(f"there is no file or directory {place}")
-        return dict(cast(Mapping[str, str], given))
+        return dict(cast(Mapping[str, str], inputs))
 
 
 class YesNo:
@@ -109,7 +109,7 @@ class YesNo:
 
 @dataclass(frozen=True)
 class Text:
-    """Any text that a shell can hold."""
+    """Any text that is not blank and contains no null character."""
 
     allowed: str
     choices: tuple[str, ...] = ()

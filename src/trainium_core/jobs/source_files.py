@@ -1,4 +1,4 @@
-"""Selects the files of a source directory for a job, and reports those that are left out."""
+"""Selects the files of a directory for a job, and reports the files that are left out."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from typing import NoReturn
 from trainium_core.jobs.problems import JobError, JobProblem
 
 LARGEST_SOURCE_MIB = 256
-"""The archive is built in memory, and copied to every instance at every start. Data belongs in a channel."""
+"""The archive is built in memory, and copied to every instance at every start. Data belongs in the job's inputs."""
 
 IGNORED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", "cdk.out"})
 IGNORED_FOLDERS_LIKE = (".venv-", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".ipynb_checkpoints")
@@ -22,18 +22,20 @@ SECRET_FILES = (
     *(".env", ".env.*", ".envrc", ".git-credentials", ".netrc", ".npmrc", ".pypirc", "id_dsa", "id_ecdsa"),
     *("id_ed25519", "id_rsa", "*.p12", "*.pem", "*.pfx"),
 )
-"""Names of files with keys and passwords, which everyone with access to the bucket could read."""
+"""Names of files that may contain keys or passwords. Everyone with access to the bucket can read an uploaded file."""
 
-_SECRET = "may hold a secret"
+_SECRET = "may contain a secret"
 _MIB = 2**20
 _SHOWN_FILES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFiles:
-    """The files by their path in the directory. `left_out`: the other files, with the reason.
+    """The files of a directory. Files that training never needs, such as `.git` and `__pycache__`, are not listed.
 
-    Files that training never needs, such as `.git` and `__pycache__`, are ignored and not listed.
+    Attributes:
+        files: The selected files, by path in the directory.
+        left_out: The reasons why other files and directories are left out, by path in the directory.
     """
 
     files: Mapping[str, Path]
@@ -41,16 +43,21 @@ class SourceFiles:
 
 
 def source_files(folder: Path) -> SourceFiles:
-    """The files of a source directory, as `files_below`. Raises JobError also above LARGEST_SOURCE_MIB."""
-    found = files_below(folder)
-    _check_size(folder, found.files)
-    return found
+    """The files of a source directory.
+
+    Raises:
+        JobError: A file cannot be read, or the files are larger than LARGEST_SOURCE_MIB.
+    """
+    source = files_below(folder)
+    _check_size(folder, source.files)
+    return source
 
 
 def files_below(folder: Path) -> SourceFiles:
     """Every file below a directory. Links to files are followed, links to directories are not.
 
-    Raises JobError for files that cannot be read.
+    Raises:
+        JobError: A file cannot be read.
     """
     files: dict[str, Path] = {}
     left_out: dict[str, str] = {}
@@ -64,7 +71,11 @@ def files_below(folder: Path) -> SourceFiles:
 
 
 def read_file(path: Path) -> bytes:
-    """Raises JobError."""
+    """The content of a file.
+
+    Raises:
+        JobError: The file cannot be read.
+    """
     try:
         return path.read_bytes()
     except OSError as error:
@@ -99,7 +110,7 @@ def _is_secret(file: str) -> bool:
 
 
 def _leads_to_secret(path: Path) -> bool:
-    """Whether it is a link to a file whose name is left out."""
+    """Whether the path is a link to a file that may contain a secret."""
     if not path.is_symlink():
         return False
     target = path.resolve()

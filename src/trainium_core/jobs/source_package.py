@@ -1,4 +1,4 @@
-"""Packs the source directory of a job into one archive, with the same bytes for the same source."""
+"""Packs the source directory of a job into one archive. Equal sources have equal archives."""
 
 import hashlib
 import os
@@ -16,9 +16,11 @@ class SourcePackage:
     """A packed source directory.
 
     Attributes:
-        script: Path of the script in it; "" without a script.
-        names: Its files, sorted.
-        left_out: Files that are not packed although training may need them, with the reason.
+        script: Path of the script in the directory; empty without a script.
+        names: Paths of the packed files, sorted.
+        archive: The packed files.
+        unpacked_bytes: Size of the packed files.
+        left_out: Files that are not packed although training may need them, each with the reason.
     """
 
     script: str
@@ -39,7 +41,7 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
     Times, owners, the order of files, and folders that training never needs do not affect the archive.
 
     Args:
-        script: Its path, relative to the source directory as in SageMaker's SDK, or to the working directory.
+        script: Path of the script, relative to the source directory as in SageMaker's SDK, or to the working directory.
         source: The source directory.
 
     Raises:
@@ -51,14 +53,18 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
     if not script.is_file():
         raise JobError([_no_script(script)])
     if source is None:
-        name, found = script.name, SourceFiles(files={script.name: script}, left_out={})
+        name, files = script.name, SourceFiles(files={script.name: script}, left_out={})
     else:
-        name, found = _script_and_files(script, source)
-    return _packed(name, found)
+        name, files = _script_and_files(script, source)
+    return _packed(name, files)
 
 
 def pack_directory(source: Path | None) -> SourcePackage:
-    """Pack a source directory for a command that is not a script in it; None: pack nothing. Raises JobError."""
+    """Pack the source directory of a command. Without a directory, the archive is empty.
+
+    Raises:
+        JobError: The directory does not exist, or its files cannot be read or are too large.
+    """
     if source is None:
         return SourcePackage(script="", names=(), archive=_archive({}, {}), unpacked_bytes=0)
     if not source.is_dir():
@@ -66,14 +72,14 @@ def pack_directory(source: Path | None) -> SourcePackage:
     return _packed("", source_files(source))
 
 
-def _packed(script: str, found: SourceFiles) -> SourcePackage:
-    contents = {each: read_file(path) for each, path in found.files.items()}
+def _packed(script: str, source: SourceFiles) -> SourcePackage:
+    contents = {each: read_file(path) for each, path in source.files.items()}
     return SourcePackage(
         script=script,
         names=tuple(sorted(contents)),
-        archive=_archive(contents, found.files),
+        archive=_archive(contents, source.files),
         unpacked_bytes=sum(len(content) for content in contents.values()),
-        left_out=tuple(f"{each} ({why})" for each, why in sorted(found.left_out.items())),
+        left_out=tuple(f"{each} ({why})" for each, why in sorted(source.left_out.items())),
     )
 
 
@@ -84,16 +90,16 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
         name = script.resolve().relative_to(folder.resolve()).as_posix()
     except ValueError:
         fix = f"move the script below {folder}, or give another --source"
-        raise JobError([source_problem(folder, f"a directory that holds {script}", fix)]) from None
-    found = source_files(folder)
-    if name not in found.files:
-        fix = f"move it: {name} is not packed ({found.left_out.get(name, 'in a folder that is never packed')})"
+        raise JobError([source_problem(folder, f"a directory that contains {script}", fix)]) from None
+    source = source_files(folder)
+    if name not in source.files:
+        fix = f"move it: {name} is not packed ({source.left_out.get(name, 'in a folder that is never packed')})"
         raise JobError([JobProblem(key="--script", got=str(script), allowed="a file that is packed", fix=fix)])
-    return name, found
+    return name, source
 
 
 def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
-    # late: every plan imports this module, and few pack anything
+    # Imported late: every plan imports this module, and few commands pack a source.
     import gzip
     import io
     import tarfile
@@ -109,7 +115,7 @@ def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
 
 
 def _no_script(script: Path) -> JobProblem:
-    beside = [path.name for path in script.parent.glob("*.py")] if script.parent.is_dir() else []
-    close = nearest(script.name, beside)
+    scripts = [path.name for path in script.parent.glob("*.py")] if script.parent.is_dir() else []
+    close = nearest(script.name, scripts)
     fix = f"write {script.parent / close}" if close else "give the path of the training script"
     return JobProblem(key="--script", got=str(script), allowed="a file that exists", nearest=close, fix=fix)

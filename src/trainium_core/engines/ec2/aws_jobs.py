@@ -59,8 +59,9 @@ class Ec2Jobs(BucketJobs):
         """The cluster, if all its nodes are proven and no job runs on it.
 
         Raises:
-            NotStartedError: A node is not proven, the cluster is asleep, or a job runs.
-            UnavailableError, NoStackError: Reading failed.
+            NotStartedError: A node is not proven, the cluster is asleep, or a job is running.
+            UnavailableError: AWS did not answer.
+            NoStackError: The stack is not deployed.
         """
         account = AwsNodes(self.plan.region, clients=self.clients)
         jobs = self.bucket_jobs
@@ -81,7 +82,7 @@ class Ec2Jobs(BucketJobs):
             job_id = state.job.id
             raise NotStartedError(
                 f"{job_id} runs on this cluster ({state.status}), and one job runs at a time. "
-                f"`trn logs {job_id} --follow` follows it, `trn stop {job_id}` ends it."
+                f"`trn logs {job_id} --follow` follows the job, `trn stop {job_id}` ends the job."
             )
         return ReadyCluster(current=current, members=[member.instance_id for member in report.membership.members])
 
@@ -91,8 +92,8 @@ class ReadyCluster:
     """A cluster that can start a job.
 
     Attributes:
-        members: Instance IDs of the nodes, ordered by rank.
         current: The previous job; None if there was none.
+        members: Instance IDs of the nodes, ordered by rank.
     """
 
     current: CurrentJob | None
@@ -100,7 +101,12 @@ class ReadyCluster:
 
 
 def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
-    """The jobs in the bucket of a stack's node records. Raises UnavailableError and NoStackError."""
+    """The jobs in the bucket of a stack's node records.
+
+    Raises:
+        UnavailableError: AWS did not answer, or the bucket does not exist.
+        NoStackError: The stack is not deployed.
+    """
     account = AwsFleets(plan.region, clients=clients)
     deployed = account.deployed_stack(stack)
     if deployed is None:

@@ -31,7 +31,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.setup_script is not None and egress in ("vpc-endpoints", "none"):
         yield (
             "setup_script",
-            f"with trn:egress={egress} the setup script has no internet: fetch what it needs from S3, "
+            f"with trn:egress={egress} the setup script has no internet access: fetch what it needs from S3, "
             "or choose trn:egress=nat-gateway",
         )
     if plan.file_systems.fsx_lustre is not None:

@@ -5,8 +5,12 @@ from trainium_runtime.aws_service import AwsService
 
 
 def running_nodes(account: AwsService, cluster_arn: str) -> int:
-    """The number of instances in the cluster; 0 if it does not exist. Raises UnavailableError."""
+    """The number of instances in the cluster; 0 if the cluster does not exist.
+
+    Raises:
+        UnavailableError: AWS did not answer.
+    """
     with read_errors("sagemaker:DescribeCluster", absent=("ResourceNotFound",)):
-        found = account.client("sagemaker").describe_cluster(ClusterName=cluster_arn)
-        return sum(group.get("CurrentCount", 0) for group in found.get("InstanceGroups", []))
+        cluster = account.client("sagemaker").describe_cluster(ClusterName=cluster_arn)
+        return sum(group.get("CurrentCount", 0) for group in cluster.get("InstanceGroups", []))
     return 0

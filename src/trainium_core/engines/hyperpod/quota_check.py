@@ -13,10 +13,10 @@ _USAGE = "cluster"
 
 
 def check_hyperpod(plan: Plan, account: Quotas) -> CheckResult:
-    return worst_of(_answers(plan, account))
+    return worst_of(_results(plan, account))
 
 
-def _answers(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
+def _results(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
     hyperpod = plan.hyperpod
     if hyperpod.training_plan is None:
         yield check_instance_quota(plan, plan.instance_type, _USAGE, plan.nodes, account)
@@ -37,5 +37,5 @@ def _all_instances(count: int, name: str, code: str, account: Quotas) -> CheckRe
     found = f"{quota.limit:g} by {quota.code}, {name}"
     if count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
+    fix = f"request {count} of {quota.code} (service sagemaker) from Service Quotas"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)

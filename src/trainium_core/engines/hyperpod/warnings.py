@@ -16,7 +16,7 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
         )
     elif plan.pilot.ends_action is None:
         warnings["ends_action"] = (
-            "HyperPodStack is destroyed at the end of the pilot, with what its nodes' disks hold: a HyperPod cluster "
+            "HyperPodStack is destroyed at the end of the pilot, with the data on its nodes' disks: a HyperPod cluster "
             "cannot sleep; set trn:ends_action=destroy to confirm that"
         )
     hyperpod = plan.hyperpod

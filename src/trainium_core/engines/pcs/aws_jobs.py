@@ -43,8 +43,9 @@ from trainium_wire.job import STOPPED
 _ASK_SECONDS = 15
 """Time between requests to Slurm."""
 _SILENT_SECONDS = 180
-"""Nodes report every 15 seconds. After this time Slurm is asked whether the job still runs."""
+"""Nodes report every 15 seconds. After this time without a report, Slurm is asked whether the job is still running."""
 _NEW_SECONDS = 300
+"""For this time after the submission, Slurm may not have the job yet."""
 
 
 class SlurmJobs(BucketJobs):
@@ -109,11 +110,11 @@ class SlurmJobs(BucketJobs):
         return [self._with_slurm(state) for state in self.bucket_jobs.newest(most)]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        found = self.bucket_jobs.state(job_id, every_node=every_node)
-        return None if found is None else self._with_slurm(found)
+        state = self.bucket_jobs.state(job_id, every_node=every_node)
+        return None if state is None else self._with_slurm(state)
 
     def stop(self, job_id: str) -> None:
-        """The nodes end a running job; Slurm cancels a waiting one."""
+        """Ask the nodes to end the job. A job that has not started is cancelled in Slurm."""
         super().stop(job_id)
         self._asked_at = None
         job = self._ask().get(job_id)
@@ -127,7 +128,7 @@ class SlurmJobs(BucketJobs):
         return estimate(self.plan, aws=prices, items=lambda plan: job_items(plan, nodes)).running_hour
 
     def _with_slurm(self, state: JobState) -> JobState:
-        """The state of a job, by Slurm if its nodes report nothing."""
+        """The state of a job, from Slurm if its nodes do not report. Records the end of a job that Slurm has ended."""
         if state.is_over or not _is_silent(state):
             return state
         job_id = state.job.id
@@ -152,13 +153,13 @@ class SlurmJobs(BucketJobs):
 
 
 def _is_new(state: JobState) -> bool:
-    """Whether Slurm may not have received the job yet: it is stored in S3 first."""
+    """Whether Slurm may not have the job yet. Jobs are stored in S3 first."""
     at = moment(state.job.submitted_at)
     return at is not None and (datetime.now(UTC) - at).total_seconds() < _NEW_SECONDS
 
 
 def _is_silent(state: JobState) -> bool:
-    """Whether no node works on a job, or none has reported for minutes."""
+    """Whether no attempt is running, or no node has reported for _SILENT_SECONDS."""
     if not state.attempts or state.attempts[-1].outcome is not None:
         return True
     times = [node.at for node in state.attempts[-1].nodes if node.at is not None]

@@ -14,7 +14,7 @@ GROUP_TAG = "aws:pcs:compute-node-group-id"
 _SECONDS, _POLL_SECONDS = 60, 0.5
 _UNFINISHED = ("Pending", "InProgress", "Delayed", "Cancelling")
 _NOT_YET = "InvocationDoesNotExist"
-"""For a moment after the command was sent."""
+"""The error for a moment after a command was sent."""
 
 
 class NoAnswerError(UnavailableError):
@@ -22,11 +22,17 @@ class NoAnswerError(UnavailableError):
 
 
 class CommandFailedError(RequestRefusedError):
-    """A command ended with another exit code than 0. The message is its standard error."""
+    """A command ended with an exit code other than 0. The message is its error output, or its output."""
 
 
 class AwsLoginNode:
-    """The running instance that has all of these tags."""
+    """The login node of a cluster.
+
+    Args:
+        account: The account.
+        tags: The tags by which the instance is found.
+        pause: Waits for a number of seconds.
+    """
 
     def __init__(
         self, account: AwsService, tags: Mapping[str, str], *, pause: Callable[[float], None] = time.sleep
@@ -37,10 +43,10 @@ class AwsLoginNode:
         """The standard output of a bash command, which runs as root.
 
         Raises:
-            CommandFailedError: It failed.
-            NoAnswerError: It was sent, and its result is unknown, for example after a timeout.
-            RequestRefusedError: Systems Manager does not send it.
-            UnavailableError: There is no running login node.
+            CommandFailedError: The command failed.
+            NoAnswerError: The command may have been sent, and its result is unknown, for example after a timeout.
+            RequestRefusedError: Systems Manager refused to send the command.
+            UnavailableError: There is no running login node, or AWS did not answer.
         """
         instance = self.find()
         try:
@@ -63,14 +69,14 @@ class AwsLoginNode:
             self._pause(_POLL_SECONDS)
             try:
                 with read_errors("ssm:GetCommandInvocation", absent=(_NOT_YET,)):
-                    found = client.get_command_invocation(CommandId=command_id, InstanceId=instance)
-                    if found["Status"] in _UNFINISHED:
+                    answer = client.get_command_invocation(CommandId=command_id, InstanceId=instance)
+                    if answer["Status"] in _UNFINISHED:
                         continue
-                    if found["Status"] == "Success":
-                        return found["StandardOutputContent"]
-                    text = found["StandardErrorContent"].strip() or found["StandardOutputContent"].strip()
-                    if found["Status"] != "Failed":  # ended from outside, at any point
-                        ended = f"the command on the login node {instance} ended with {found['Status']}"
+                    if answer["Status"] == "Success":
+                        return answer["StandardOutputContent"]
+                    text = answer["StandardErrorContent"].strip() or answer["StandardOutputContent"].strip()
+                    if answer["Status"] != "Failed":  # such as TimedOut or Cancelled, at any point of the command
+                        ended = f"the command on the login node {instance} ended with {answer['Status']}"
                         raise NoAnswerError(f"{ended}: {text}" if text else ended)
                     raise CommandFailedError(text or "the command on the login node failed without a message")
             except UnavailableError as error:
@@ -78,16 +84,20 @@ class AwsLoginNode:
         raise NoAnswerError(f"the login node {instance} did not answer within {2 * _SECONDS} seconds")
 
     def find(self) -> str:
-        """Its instance ID. Raises UnavailableError if it does not run."""
-        found = self.running()
-        if found is None:
+        """The instance ID of the login node.
+
+        Raises:
+            UnavailableError: The login node is not running, or AWS did not answer.
+        """
+        instance = self.running()
+        if instance is None:
             raise UnavailableError(
-                "the login node does not run: AWS PCS starts it within minutes, unless its set-up fails"
+                "the login node is not running: AWS PCS starts it within minutes, unless its set-up fails"
             )
-        return found
+        return instance
 
     def running(self) -> str | None:
-        """Its instance ID; None if it does not run."""
+        """The instance ID of the login node; None if it is not running."""
         filters = [
             *({"Name": f"tag:{key}", "Values": [value]} for key, value in self._tags.items()),
             {"Name": "instance-state-name", "Values": ["running"]},

@@ -9,16 +9,24 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 
 _GROUP_TAG = "tag:aws:pcs:compute-node-group-id"
-_BILLED = ("pending", "running", "stopping", "stopped", "shutting-down")
+_EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
 
 
 def running_nodes(account: AwsService, group_arn: str) -> int:
-    """The number of instances in the group. Raises UnavailableError."""
+    """The number of instances in the group that are not terminated.
+
+    Raises:
+        UnavailableError: AWS did not answer.
+    """
     return len([*_instances(account, group_arn)])
 
 
 def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
-    """The group. Its minimum is what runs without jobs. Raises UnavailableError."""
+    """The bounds and instances of the group. The lower bound is the number of nodes that run without jobs.
+
+    Raises:
+        UnavailableError: AWS did not answer.
+    """
     cluster, _, group = group_arn.split("/")[-3:]
     with read_errors("pcs:GetComputeNodeGroup"):
         named = {"clusterIdentifier": cluster, "computeNodeGroupIdentifier": group}
@@ -38,7 +46,7 @@ def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any
     """EC2's descriptions of the instances of the group, whose ID AWS PCS stores in a tag."""
     filters = [
         {"Name": _GROUP_TAG, "Values": [group_arn.rpartition("/")[2]]},
-        {"Name": "instance-state-name", "Values": [*_BILLED]},
+        {"Name": "instance-state-name", "Values": [*_EXISTING]},
     ]
     with read_errors("ec2:DescribeInstances"):
         pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)

@@ -1,4 +1,4 @@
-"""Finds and ends the jobs of a cluster of Slurm, before its stack is deleted."""
+"""Finds and ends the jobs of a Slurm cluster before its stack is deleted."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING, _STARTING, _WAITING = "Slurm job", "starting Slurm job", "waiting Slurm job"
 _OVER = ("Invalid job id", "has already finished", "Job is not running")
-"""Messages of Slurm 26.05.5 if the job ended, or waits again, before it was stopped."""
+"""Messages of Slurm 26.05.5 about a job that ended, or was requeued, before it was stopped."""
 
 
 def _login(account: AwsService, cluster: str) -> AwsLoginNode:
@@ -28,7 +28,7 @@ def _login(account: AwsService, cluster: str) -> AwsLoginNode:
 
 
 def _running(account: AwsService, cluster: str, _state_machines: Sequence[str]) -> Iterator[Workload]:
-    """The jobs of all users. None without a login node: the jobs end with their nodes."""
+    """The jobs of all users; no jobs without a login node, because they end with their nodes."""
     login = _login(account, cluster)
     if login.running() is None:
         return

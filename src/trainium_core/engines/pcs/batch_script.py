@@ -8,20 +8,20 @@ from trainium_core.plan import Plan
 from trainium_wire.job import Job
 
 OUTPUT_FOLDER = "/var/tmp"
-"""On the first node. The log of the job itself is in S3."""
+"""The folder on the first node for the output of the batch script. The log of the job is in S3."""
 
 _NOTICE_SECONDS = 120
-"""How long before its time limit Slurm signals the batch script, as in trn_slurm.follower."""
+"""Seconds before its time limit at which Slurm signals the batch script, as in trn_slurm.follower."""
 _RESULT_MINUTES = 20
-"""Time for storing the results after the time limit of the job, which its first node enforces."""
+"""Time for storing results after the job's time limit, which the first node enforces."""
 _WAIT_SECONDS = 60 * _RESULT_MINUTES
 
 
 def batch_script(plan: Plan, job: Job, *, queue: str) -> str:
     """The script that runs a job of the plan's cluster, on whole nodes.
 
-    Slurm restarts it after the loss of a node, and it requeues itself for the exit codes in the job file. The programs
-    of the nodes do the rest, from the same job in S3 as on a plain cluster.
+    Slurm requeues the script after the loss of a node, and the script requeues itself for the exit codes in the job
+    file. The programs on the nodes run the job from S3, as on a cluster without Slurm.
     """
     options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue))
     task = "\n".join(f"#     {line}" for line in _node_lines(job))
@@ -31,16 +31,16 @@ def batch_script(plan: Plan, job: Job, *, queue: str) -> str:
 # The job, its source, log, checkpoints and outputs are in S3. trn-slurm is on every node.
 job={job.id}
 
-# The nodes of the allocation, and the number of the attempt: 1, and one more each time that Slurm starts this again.
+# The nodes of the allocation, and the number of the attempt: 1, and one more each time Slurm restarts the script.
 TRN_ATTEMPT=$(srun --cpu-bind=none trn-slurm address | trn-slurm begin "$job") || exit
 export TRN_ATTEMPT
 
-# One task for each node. It fetches source, checkpoint and compiled graphs, sets TRN_NODES, TRN_NODE_RANK, HEAD_NODE
-# and the folders, tells a hang from a failure, and runs in the source:
+# One task for each node. It downloads source, checkpoint and compiled graphs, sets TRN_NODES, TRN_NODE_RANK, HEAD_NODE
+# and the folders, distinguishes a hang from a failure, and runs in the source:
 {task}
 srun --cpu-bind=none --kill-on-bad-exit=1 --wait={_WAIT_SECONDS} trn-slurm task "$job" &
 
-# Waits for the tasks. Then it requeues the job, or ends with the exit code of the script.
+# Waits for the tasks. Then requeues the job, or ends with the exit code of the script.
 exec trn-slurm follow "$job" "$!"
 """
 
@@ -52,12 +52,12 @@ def _options(plan: Plan, job: Job, queue: str) -> Iterator[str]:
     yield "ntasks-per-node=1"
     yield "exclusive"
     yield f"gres={GRES_NAME}:{plan.type.neuron_devices}"
-    # Not --requeue=expedite: Slurm would hold a job that fails, until its user releases it.
+    # Not --requeue=expedite: Slurm would hold a failed job until its user releases it.
     yield "requeue" if job.retries else "no-requeue"
     if job.time_limit_seconds is not None:
         yield f"time={ceil(job.time_limit_seconds / 60) + _RESULT_MINUTES}"
     yield f"signal=B:USR1@{_NOTICE_SECONDS}"
-    # Limits of processes are those of the nodes, not of the login node.
+    # The nodes' process limits apply, not those of the login node.
     yield "propagate=NONE"
     yield f"chdir={OUTPUT_FOLDER}"
     yield f"output={OUTPUT_FOLDER}/%x.out"

@@ -11,7 +11,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_pcs(plan: Plan, account: Account) -> CheckResult:
-    """The list of clusters also shows whether the region has AWS PCS: without it, AWS does not answer."""
+    """The result. In a region without AWS PCS, listing the clusters fails."""
     return worst_of([_clusters(plan, account), *_image(plan, account)])
 
 
@@ -20,7 +20,7 @@ def _clusters(plan: Plan, account: Account) -> CheckResult:
     found = f"{len(names)} AWS PCS clusters in {plan.region}"
     if plan.cluster_name in names or len(names) < most:
         return CheckResult(outcome="pass", found=found)
-    fix = "if Service Quotas has raised the quota for clusters of AWS PCS, suppress this check; else ask for more"
+    fix = "if the quota for clusters of AWS PCS has been raised, suppress this check; otherwise request an increase"
     return CheckResult(outcome="unknown", found=found, needed=f"fewer than {most}, the default quota", fix=fix)
 
 

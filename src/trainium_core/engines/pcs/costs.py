@@ -1,4 +1,4 @@
-"""The billed items of PcsStack. This package has no source of the prices of AWS PCS itself."""
+"""The billed items of PcsStack. This package has no prices of AWS PCS itself."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ _GUARD_ALARMS = 1
 
 
 def cost_items(plan: Plan) -> Iterator[CostItem]:
-    """Static nodes are always billed; nodes that jobs start, while the cluster runs jobs on all of them."""
+    """All billed items. Static nodes are always billed; the other nodes count as billed while jobs use all of them."""
     pcs = plan.pcs
     for nodes, billed in _nodes(plan):
         yield _instances(plan, nodes, billed)
@@ -63,7 +63,7 @@ def cost_notes(plan: Plan) -> Iterator[str]:
 
 
 def _nodes(plan: Plan) -> Iterator[tuple[int, Billed]]:
-    """The number of nodes by when they are billed."""
+    """Numbers of nodes, each with when these nodes are billed."""
     if plan.capacity == CAPACITY_BLOCK:
         yield plan.nodes, "prepaid"
     elif plan.capacity == "reservation":

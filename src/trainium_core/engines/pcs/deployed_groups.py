@@ -13,7 +13,12 @@ _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> Iterator[DeployedFleet]:
-    """The groups of nodes, without those of login nodes. physical_ids: by logical ID, of existing resources."""
+    """The groups of nodes in a template, without groups of login nodes.
+
+    Args:
+        resources: The resources of the template.
+        physical_ids: Physical IDs of existing resources, by logical ID.
+    """
     for name, made in resources.items():
         group = made.get("Properties", {})
         clusters = clusters_in({name: made}) if made["Type"] == RESOURCE_TYPE else ()

@@ -6,7 +6,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress
 
 ENDPOINT_SERVICES = ("pcs",)
-"""Services that nodes call besides S3 and those of sessions."""
+"""Services that nodes call, besides S3 and the services of Session Manager."""
 
 
 def new_egress(plan: Plan) -> Egress:

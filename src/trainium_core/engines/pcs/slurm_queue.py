@@ -1,4 +1,4 @@
-"""The state of jobs in Slurm, for jobs whose nodes report nothing."""
+"""Commands that submit, list and end jobs in Slurm, and the jobs that Slurm prints."""
 
 import base64
 import shlex
@@ -15,17 +15,23 @@ COMPLETING = "COMPLETING"
 PENDING, STARTING = "PENDING", "CONFIGURING"
 _RESULTS = {"CANCELLED": STOPPED, "TIMEOUT": TIME_LIMIT, "DEADLINE": TIME_LIMIT}
 _QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-"""The last two wait until `scontrol release`."""
+"""Jobs in the last two states wait for `scontrol release`."""
 _ALIVE = (*_QUEUED, STARTING, "RUNNING", COMPLETING, "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
 _FORMAT = "%j|%i|%T|%r"
 _UNANSWERED = ("Socket timed out", "Zero Bytes were transmitted", "Message receive failure")
-"""Messages of Slurm (slurm_errno.c) after which slurmctld may have received a request; not a refused connection."""
+"""Messages of Slurm (slurm_errno.c) after which slurmctld may have received a request."""
 _LONGEST_REFUSAL = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmJob:
-    """A job in Slurm's words. number: Slurm's ID. reason: why it waits, such as Resources or Priority."""
+    """A job as Slurm prints it.
+
+    Attributes:
+        number: Slurm's ID.
+        state: Slurm's state, such as RUNNING.
+        reason: Why the job waits, such as Resources or Priority.
+    """
 
     number: str
     state: str
@@ -62,17 +68,17 @@ def end_of(job: SlurmJob | None) -> tuple[str, str]:
 
 
 def list_command() -> str:
-    """Prints the jobs of `trn run`, including those that ended recently."""
+    """The command that prints the jobs of `trn run`, including jobs that ended recently."""
     return _with_slurm(f"squeue --user={JOB_USER} --states=all --noheader --format={shlex.quote(_FORMAT)}")
 
 
 def parse_jobs(text: str) -> Mapping[str, SlurmJob]:
-    """The output of `list_command`, by name. Of jobs with one name, that with the highest number."""
-    found: dict[str, SlurmJob] = {}
+    """The jobs in the output of `list_command`, by name. If names are equal, the job with the highest number counts."""
+    jobs: dict[str, SlurmJob] = {}
     for name, job in read_jobs(text):
-        if name not in found or int(found[name].number) < int(job.number):
-            found[name] = job
-    return found
+        if name not in jobs or int(jobs[name].number) < int(job.number):
+            jobs[name] = job
+    return jobs
 
 
 def read_jobs(text: str) -> Iterator[tuple[str, SlurmJob]]:
@@ -85,13 +91,13 @@ def read_jobs(text: str) -> Iterator[tuple[str, SlurmJob]]:
 
 
 def submit_command(script: str, *, name: str, priority: int) -> str:
-    """Submits a batch script as the user of jobs, and prints Slurm's ID. Only root can give a priority.
+    """The command that submits a batch script as the user of jobs, and prints Slurm's ID.
 
-    A job of that name is not submitted twice: botocore repeats SendCommand after a timeout. A job whose priority Slurm
-    refuses stays in the queue: the command succeeds and also prints the refusal.
+    botocore may send the command twice, so a job with the same name is not submitted again. Only root can raise a
+    priority. If Slurm refuses the priority, the job stays in the queue, and the command also prints the refusal.
     """
     packed = base64.b64encode(script.encode()).decode()
-    # The job inherits nothing of root's environment. Its user has no home: each attempt creates one.
+    # The job does not inherit root's environment. Its user has no home directory: each attempt creates one.
     environment = f'env -i PATH="$PATH" HOME=/nonexistent USER={JOB_USER} LOGNAME={JOB_USER}'
     same_name = f"squeue --user={JOB_USER} --name={shlex.quote(name)} --states=all --noheader --format=%i"
     sbatch = f"base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable"
@@ -128,20 +134,20 @@ def cancel_command(number: str) -> str:
 
 
 def list_all_command() -> str:
-    """Prints the jobs of all users that have not ended, also elements of arrays by their number."""
+    """The command that prints the current jobs of all users, with each array element under its own number."""
     return _with_slurm(f"squeue --noheader --format={shlex.quote(_FORMAT.replace('%i', '%A'))}")
 
 
 def cancel_waiting_command(number: str) -> str:
-    """Without elements of an array that run."""
+    """The command that cancels a waiting job, but not the elements of its array that are running."""
     return _with_slurm(f"scancel --state=PENDING {shlex.quote(number)}")
 
 
 def end_command(number: str) -> str:
-    """Ends a job in two minutes, after the signal that its --signal asks for, and keeps it from being requeued."""
+    """The command that ends a job in two minutes, after the signal of its --signal option, without requeueing it."""
     return _with_slurm(f"scontrol update JobId={shlex.quote(number)} Requeue=0 EndTime=now+2minutes")
 
 
 def _with_slurm(command: str) -> str:
-    """The profile of the login node finds Slurm: AWS PCS installs each version in a separate folder."""
+    """The command with Slurm's programs in its PATH. AWS PCS installs each version in a separate folder."""
     return f"cd / || exit\n. /etc/profile.d/trn-slurm.sh\n{command}\n"

@@ -1,6 +1,6 @@
-"""The Slurm configuration of a plan: cluster, node group, GRES and queues, by Slurm's own parameter names.
+"""The Slurm configuration of a plan: cluster, node group, GRES and queues, by Slurm's parameter names.
 
-PcsStack passes it to AWS PCS, and the node lab renders slurm.conf and gres.conf from it.
+PcsStack passes the configuration to AWS PCS, and the node lab renders slurm.conf and gres.conf from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 
 GRES_NAME = "neuron"
-"""The generic resource: one for each Neuron device. Jobs request it with --gres=neuron:N."""
+"""The generic resource (GRES). A node has one for each Neuron device. Jobs request N with --gres=neuron:N."""
 
 NODE_GROUP = "nodes"
 LOGIN_GROUP = "login"

@@ -59,10 +59,10 @@ class SageMakerJobs(AwsService):
     shortest_poll, log_delay = 10.0, 10.0
     bills_jobs = True
     instead: Mapping[str, str] = {
-        "command": "put it into a script, and give that",
+        "command": "put the command into a script, and give the script",
         "nodes": "leave it out: a training job has all instances of the plan, trn:nodes",
         "setup": "leave it out, and list packages in the source's requirements.txt, which the container installs",
-        "stack": "leave it out: it is that of the training image",
+        "stack": "leave it out: the training image determines the stack",
         "secrets": "leave it out, and let the script read the secret as the job's role",
         "retries": _NO_RESTART,
         "retry_on_exit_codes": _NO_RESTART,
@@ -74,7 +74,7 @@ class SageMakerJobs(AwsService):
         "node": "leave it out: each line has the name of its node",
         "attempt": "leave it out: the log does not show which attempt printed a line",
         "observe": "leave it out, or run the job on a cluster: its nodes read the counters of the frameworks",
-        "profile": "leave it out, and set NEURON_RT_INSPECT_ENABLE in the environment: it profiles every rank",
+        "profile": "leave it out, and set NEURON_RT_INSPECT_ENABLE in the environment, which profiles every rank",
         "profile_device": "leave it out, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
         "queue": "leave it out: SageMaker starts each training job on separate instances",
         "priority": "leave it out: SageMaker starts each training job on separate instances",
@@ -148,17 +148,19 @@ class SageMakerJobs(AwsService):
             self.client("sagemaker").stop_training_job(TrainingJobName=job_id)
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        found = {path: size for _, _, path, size in self._objects(job_id)}
+        sizes = {path: size for _, _, path, size in self._objects(job_id)}
         wanted = folder.strip("/")
-        return {path: size for path, size in found.items() if not wanted or f"{path}/".startswith(f"{wanted}/")}
+        return {path: size for path, size in sizes.items() if not wanted or f"{path}/".startswith(f"{wanted}/")}
 
     def download(self, job_id: str, name: str, path: str) -> None:
-        bucket, key = next((bucket, key) for bucket, key, found, _ in self._objects(job_id) if found == name)
+        bucket, key = next(
+            (bucket, key) for bucket, key, path_of_job, _ in self._objects(job_id) if path_of_job == name
+        )
         with read_errors(f"s3:GetObject on the bucket {bucket}"):
             import_module("boto3.s3.inject").download_file(self.client("s3"), bucket, key, path)
 
     def _objects(self, job_id: str) -> Iterator[tuple[str, str, str, int]]:
-        """The files that a job has left, each with its bucket, key, path (such as outputs/model.tar.gz) and size."""
+        """Bucket, key, path (such as outputs/model.tar.gz) and size of each checkpoint and output file of a job."""
         described = self._described(job_id) or {}
         folders: dict[str, str | None] = {"checkpoints": described.get("CheckpointConfig", {}).get("S3Uri")}
         output = described.get("OutputDataConfig", {}).get("S3OutputPath")
@@ -182,9 +184,9 @@ class SageMakerJobs(AwsService):
         resources = described.get("ResourceConfig", {})
         if "TrainingPlanArn" in resources:
             return Total(usd=Decimal(0), unknown=0)  # Already paid.
-        kind = resources.get("InstanceType", "").removeprefix(sagemaker_type(""))
+        instance_type = resources.get("InstanceType", "").removeprefix(sagemaker_type(""))
         return self.price(
-            kind, resources.get("InstanceCount", 0), spot=described.get("EnableManagedSpotTraining", False)
+            instance_type, resources.get("InstanceCount", 0), spot=described.get("EnableManagedSpotTraining", False)
         )
 
     def price(self, instance_type: str, count: int, *, spot: bool) -> Total:
@@ -198,7 +200,7 @@ class SageMakerJobs(AwsService):
         return Total(usd=price.usd * count, unknown=0)
 
     def put(self, folder_url: str, files: Mapping[str, bytes]) -> None:
-        """Upload files below an S3 URL, except those that already exist."""
+        """Upload files below an S3 URL, except files that exist with the same size."""
         place = urlsplit(folder_url)
         for name, content in files.items():
             key = f"{place.path.strip('/')}/{name}".lstrip("/")
@@ -213,18 +215,23 @@ class SageMakerJobs(AwsService):
         return False
 
     def create(self, request: Mapping[str, Any]) -> None:
-        """Create the job. Raises RequestRefusedError, and StartUnknownError if AWS did not confirm the start."""
+        """Create the job.
+
+        Raises:
+            RequestRefusedError: AWS refused the request.
+            StartUnknownError: AWS did not confirm the start.
+        """
         # Job names are unique, so a request that boto3 retries cannot start a second job.
         try:
             with write_errors("sagemaker:CreateTrainingJob"):
                 self.client("sagemaker").create_training_job(**request)
         except RequestRefusedError as error:
-            if _may_have_reached_aws(error.__cause__):
+            if _may_have_started(error.__cause__):
                 raise StartUnknownError(str(error)) from error
             raise
 
     def log_streams(self, job_id: str) -> Sequence[str]:
-        """One stream per node and attempt: `<job>/<node>-<time>`. A region's first job creates the log group."""
+        """The names of the log streams, `<job>/<node>-<time>`. A region's first job creates the log group."""
         with read_errors("logs:DescribeLogStreams", absent=("ResourceNotFoundException",)):
             pages = self.client("logs").get_paginator("describe_log_streams")
             return [
@@ -235,7 +242,7 @@ class SageMakerJobs(AwsService):
         return []
 
     def log_events(self, stream: str, token: str | None) -> tuple[list[Mapping[str, Any]], str]:
-        """The events after a token, and the next token. At the end, CloudWatch returns the same token."""
+        """A limited number of events after a token, and the next token. At the end, both tokens are equal."""
         events: list[Mapping[str, Any]] = []
         for _ in range(_PAGES_AT_ONCE):
             arguments: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
@@ -257,18 +264,22 @@ class TrainingLog:
         self._tokens: dict[str, str] = {}
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
-        """New lines, ordered by time: all of them if the job has ended, else a limited number per call."""
+        """New lines, ordered by time: all of them if the job has ended; otherwise a limited number.
+
+        Raises:
+            UnavailableError: A log stream cannot be read. The lines of the others have been returned.
+        """
         while True:
             before, unread = dict(self._tokens), None
             events: list[tuple[int, str, str]] = []
             for stream in self._jobs.log_streams(self._job_id):
                 try:
-                    found, self._tokens[stream] = self._jobs.log_events(stream, self._tokens.get(stream))
+                    new, self._tokens[stream] = self._jobs.log_events(stream, self._tokens.get(stream))
                 except UnavailableError as error:  # such as one throttled stream: the other streams are not read again
                     unread = error
                     continue
                 node = stream.partition("/")[2].rpartition("-")[0]
-                events += [(event["timestamp"], node, event["message"]) for event in found]
+                events += [(event["timestamp"], node, event["message"]) for event in new]
             for _, node, text in sorted(events, key=lambda event: event[0]):
                 yield LogLine(attempt=1, rank=None, text=text, node=node if state.job.nodes > 1 else None)
             if unread is not None:
@@ -302,7 +313,7 @@ class PreparedTrainingJob:
         return json.dumps(self.request, indent=2)
 
     def check(self) -> Sequence[str]:
-        """Does nothing: SageMaker itself validates quota, role and network at once."""
+        """Checks nothing: SageMaker validates quota, role and network when the job is created."""
         return ()
 
     def rows(self) -> Sequence[tuple[str, str]]:
@@ -311,9 +322,9 @@ class PreparedTrainingJob:
         bought = f"in {job.training_plan_arn}" if job.training_plan_arn else "spot" if spot else "on demand"
         time = f"stopped after {job.max_minutes:,} min"
         if spot:
-            time += f", after {job.effective_wait_minutes:,} min more with waiting"
+            time += f", or after {job.max_minutes + job.effective_wait_minutes:,} min with waits for spot capacity"
         if job.warm_pool_minutes:
-            time += f"; the instances stay {job.warm_pool_minutes} min for a next job"
+            time += f"; the instances stay {job.warm_pool_minutes} min for the next job"
         return [
             ("instances", f"{plan.nodes} x {sagemaker_type(plan.instance_type)} in {plan.region}, {bought}"),
             ("image", job.image),
@@ -330,7 +341,7 @@ class PreparedTrainingJob:
         plan = self.jobs.plan
         hour = self.jobs.price(plan.instance_type, plan.nodes, spot=spot)
         if hour.unknown:
-            return f"per hour: {hour}; give your price in a file: trn:prices"
+            return f"per hour: {hour}; set trn:prices to a file with your price"
         minutes = self.job.max_minutes + self.job.warm_pool_minutes
         return f"per hour: {hour}; at most, in {minutes / 60:g} h: {dollars(hour.usd * minutes / 60)}"
 
@@ -347,8 +358,8 @@ def _group() -> str:
     return training_facts()["container"]["log_group"]
 
 
-def _may_have_reached_aws(cause: BaseException | None) -> bool:
-    """Whether the request may have reached AWS. A name in use may come from a first attempt."""
+def _may_have_started(cause: BaseException | None) -> bool:
+    """Whether the job may have started. If its name is in use, a request that boto3 repeated may have started it."""
     if isinstance(cause, ClientError):
         status = cast(Any, cause).response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or error_code(cause) == "ResourceInUse"

@@ -1,4 +1,4 @@
-"""Finds and stops the cluster's running jobs in SageMaker and executions in Step Functions."""
+"""Finds and stops a cluster's jobs and warm pools in SageMaker, and its executions in Step Functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,16 +12,16 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
 _EXECUTION, _JOB, _WARM_POOL = "execution", "training job", "warm pool"
-"""An execution belongs to a state machine. A warm pool: instances that an ended job keeps, with its name."""
+"""Kinds of workloads. An execution belongs to a state machine. A warm pool has the name of the job that it ran."""
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"
 _OVER = ("is in status", "ExecutionDoesNotExist")
-"""Errors of the services if the workload ended before it was stopped."""
+"""Parts of the services' errors about a workload that ended before it was stopped."""
 
 
 def _running(account: AwsService, cluster: str, state_machines: Sequence[str]) -> Iterator[Workload]:
-    """Executions of the state machines, and jobs with the cluster's name and tag."""
+    """Executions of the state machines, and jobs and warm pools with the cluster's name and tag."""
     for machine in state_machines:
         yield from _executions(account, machine)
     for status in _RUNNING:
@@ -45,13 +45,13 @@ def _jobs(account: AwsService, cluster: str, **condition: str) -> Iterator[Mappi
     prefix = training_job_prefix(cluster)
     with read_errors("sagemaker:ListTrainingJobs"):
         pages = account.client("sagemaker").get_paginator("list_training_jobs")
-        found = [
+        named = [
             entry
             for page in pages.paginate(NameContains=prefix, **condition)
             for entry in page["TrainingJobSummaries"]
             if entry["TrainingJobName"].startswith(prefix)
         ]
-    yield from (entry for entry in found if _cluster_of(account, entry["TrainingJobArn"]) == cluster)
+    yield from (entry for entry in named if _cluster_of(account, entry["TrainingJobArn"]) == cluster)
 
 
 def _cluster_of(account: AwsService, job_arn: str) -> str | None:

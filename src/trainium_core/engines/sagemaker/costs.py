@@ -21,4 +21,4 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
 
 
 def cost_notes(_: Plan) -> Iterator[str]:
-    yield f"{CONSTRUCT_IDS['sagemaker']}: jobs are billed while they run; `trn run` shows the most that one costs"
+    yield f"{CONSTRUCT_IDS['sagemaker']}: jobs are billed while they run; `trn run` shows the maximum cost of a job"

@@ -1,4 +1,4 @@
-"""SageMaker training: runs the plan as training jobs, without nodes that stay."""
+"""SageMaker training: runs the plan as training jobs, without permanent nodes."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
@@ -27,7 +27,7 @@ def _needs_vpc(plan: Plan) -> bool:
     more_arguments=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
 )
 def _jobs(entry: Entry, _location: Location) -> Resource | None:
-    """None for a job that has ended and keeps no instances: it is history, and not billed."""
+    """A running job, or a job with a warm pool; None for others, which are not billed."""
     state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
     if state not in _RUNNING and not warm:
         return None

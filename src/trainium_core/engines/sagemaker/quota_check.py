@@ -27,8 +27,8 @@ def _run_time(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {facts['longest_run']}")
     elif hours > (longest := quota.limit / _SECONDS_PER_HOUR):
         fix = (
-            f"set trn:sagemaker_budget_hours to {longest:g} or less, or ask Service Quotas for more of {quota.code}, "
-            "in seconds"
+            f"set trn:sagemaker_budget_hours to {longest:g} or less, or request an increase of {quota.code}, which is "
+            "in seconds, from Service Quotas"
         )
         yield CheckResult(outcome="fail", found=f"a job may run {longest:g} h", needed=f"{hours:g} h", fix=fix)
 

@@ -10,6 +10,6 @@ def training_warnings(plan: Plan) -> Mapping[str, str]:
     if plan.pilot.ends is None:
         return {}
     return {
-        "ends": "trn:ends does not end SageMakerTrainingStack, nor a training job: each job ends at its own longest "
+        "ends": "trn:ends does not end SageMakerTrainingStack, or training jobs: each job ends at its own maximum "
         "run time, and `trn destroy` deletes the stack"
     }

@@ -27,55 +27,58 @@ def check_efs(plan: Plan, account: Account) -> CheckResult | None:
 
 
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
-    found = account.efs_file_system(file_system_id)
-    if found is None:
+    file_system = account.efs_file_system(file_system_id)
+    if file_system is None:
         text = f"no {file_system_id} in {plan.region} that this account can access"
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs to another, or to {NEW_EFS}")
         return
-    text = f"{file_system_id} is {found.state}"
-    if found.state != _USABLE:
+    text = f"{file_system_id} is {file_system.state}"
+    if file_system.state != _USABLE:
         yield CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait, or check it in the EFS console")
         return
     yield CheckResult(outcome="pass", found=text)
     zone = node_zone_id(plan, account)
-    own = [target for target in found.mount_targets if plan.cluster_name not in target.clusters]
+    others = [target for target in file_system.mount_targets if plan.cluster_name not in target.clusters]
     if plan.file_systems.efs_security_group is None:
-        yield from _can_create_mount_target(plan, found, own, zone)
+        yield from _new_mount_target(plan, file_system, others, zone)
     else:
-        yield _mount_target_to_use(plan, found, zone)
+        yield _existing_mount_target(plan, file_system, zone)
 
 
-def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckResult:
-    here = [target for target in found.mount_targets if (target.zone_id, target.vpc_id) == (zone, plan.network.vpc_id)]
+def _existing_mount_target(plan: Plan, file_system: EfsFileSystem, zone: str) -> CheckResult:
+    here = [
+        target for target in file_system.mount_targets if (target.zone_id, target.vpc_id) == (zone, plan.network.vpc_id)
+    ]
     if not here:
-        text = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
+        text = f"{file_system.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
         text += "does not resolve there"
         return CheckResult(outcome="fail", found=text, fix="leave out trn:efs_security_group, so that one is created")
     (target,) = here
     if target.state != _USABLE:
-        text = f"the mount target of {found.file_system_id} in {zone} is {target.state}"
+        text = f"the mount target of {file_system.file_system_id} in {zone} is {target.state}"
         return CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait until it is available")
     if plan.file_systems.efs_security_group not in target.security_group_ids:
         groups = " or ".join(sorted(target.security_group_ids))
-        text = f"the mount target of {found.file_system_id} in {zone} is not in {plan.file_systems.efs_security_group}"
+        wanted = plan.file_systems.efs_security_group
+        text = f"the mount target of {file_system.file_system_id} in {zone} is not in {wanted}"
         return CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")
     return CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
 
 
-def _can_create_mount_target(
-    plan: Plan, found: EfsFileSystem, own: list[MountTarget], zone: str
+def _new_mount_target(
+    plan: Plan, file_system: EfsFileSystem, others: list[MountTarget], zone: str
 ) -> Iterator[CheckResult]:
-    """Whether a mount target can be created. `own`: mount targets that the cluster did not create."""
-    if found.only_zone_id not in (None, zone):
-        text = f"{found.file_system_id} is only in {found.only_zone_id}, the nodes in {zone}"
-        yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use a zone that has both")
-    elsewhere = {target.vpc_id for target in own if target.vpc_id != plan.network.vpc_id}
+    """Problems of creating a mount target beside `others`, which the cluster did not create."""
+    if file_system.only_zone_id not in (None, zone):
+        text = f"{file_system.file_system_id} is only in {file_system.only_zone_id}, the nodes in {zone}"
+        yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use the zone of the file system")
+    elsewhere = {target.vpc_id for target in others if target.vpc_id != plan.network.vpc_id}
     if elsewhere:
         vpc = " and ".join(sorted(elsewhere))
-        text = f"{found.file_system_id} has mount targets in {vpc}, and EFS allows them in only one VPC"
-        yield CheckResult(outcome="fail", found=text, fix=f"set trn:vpc_id to {vpc}, or delete them")
-    for target in own:
+        text = f"{file_system.file_system_id} has mount targets in {vpc}, and EFS allows them in only one VPC"
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:vpc_id to {vpc}, or delete these mount targets")
+    for target in others:
         if target.zone_id == zone and target.vpc_id == plan.network.vpc_id:
             groups = " or ".join(sorted(target.security_group_ids))
-            text = f"{found.file_system_id} already has a mount target in {zone}, and cannot have a second"
+            text = f"{file_system.file_system_id} already has a mount target in {zone}, and cannot have a second"
             yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")

@@ -37,13 +37,13 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     result = worst_of(results)
     if result.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
         return result
-    suggestion = "for the first deployment of an image, set trn:verification to observe: node checks that may be "
-    suggestion += "wrong about it then only warn"
+    suggestion = "for the first deployment of an image, set trn:verification to observe: node checks that may not "
+    suggestion += "fit the image then only warn"
     return replace(result, fix="; ".join(part for part in (result.fix, suggestion) if part))
 
 
 def _is_known(plan: Plan, image: Image) -> bool:
-    """Whether nodes of this type have been proven with this release before."""
+    """Whether the facts list the type with this release as proven on an account."""
     return [plan.instance_type, str(neuron_release(image))] in facts()["verification"]["known"]
 
 
@@ -82,7 +82,7 @@ def _framework_for_gpus(plan: Plan, image: Image) -> CheckResult:
         return CheckResult(outcome="fail", found=f"{image.image_id} is an image for Neuron devices", fix=fix)
     if not (framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)):
         found = f"unknown whether {image.image_id} includes the NVIDIA driver and PyTorch in /opt/pytorch"
-        fix = f"make sure that it does, or set trn:ami to {known['ssm_parameter']}"
+        fix = f"make sure that the image does, or set trn:ami to {known['ssm_parameter']}"
         return CheckResult(outcome="warn", found=found, fix=fix)
     family = plan.instance_type.split(".")[0]
     if types and family not in types:
@@ -98,12 +98,12 @@ def supported_types(image: Image) -> tuple[str, ...]:
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the plan requires PyTorch and the image lacks it; for other plans, reports what the image contains."""
+    """Fails if the image is too old, or lacks the PyTorch that its parameter or name states."""
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
     if wanted and not wanted.runs_on(plan.type):
-        found = f"{image.image_id} holds {wanted.title}, which does not run on {plan.type.accelerator}"
+        found = f"{image.image_id} contains {wanted.title}, which does not run on {plan.type.accelerator}"
         return CheckResult(
             outcome="fail", found=found, fix=f"set trn:ami to an image with {pytorch_for(plan.type).title}"
         )
@@ -125,7 +125,7 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
         return CheckResult(outcome="warn", found=found, fix=fix)
     content = other_content(plan.image_parameter)
     if content is not None:
-        return CheckResult(outcome="warn", found=f"images of {plan.image_parameter} hold {content}")
+        return CheckResult(outcome="warn", found=f"images of {plan.image_parameter} contain {content}")
     return CheckResult(outcome="pass", found=f"{described(image)} is available", needed=needed)
 
 
@@ -138,10 +138,10 @@ def _doubts(plan: Plan, image: Image) -> Iterator[CheckResult]:
     known = image_facts(gpus=plan.type.is_gpu)
     if image.owner != known["owner"]:
         found = f"{image.image_id} belongs to account {image.owner}, not to Amazon"
-        yield CheckResult(outcome="warn", found=found, fix="make sure that you trust it")
+        yield CheckResult(outcome="warn", found=found, fix="make sure that you trust the image")
     if not image.name.startswith(known["name_prefix"]):
         found = f"{image.image_id} is called {image.name or 'nothing'}, not {known['name_prefix']}..."
-        fix = "make sure that it contains the driver, EFA and the framework"
+        fix = "make sure that the image contains the driver, EFA and the framework"
         yield CheckResult(outcome="warn", found=found, fix=fix)
     if image.deprecated is not None and image.deprecated <= datetime.now(UTC):
         found = f"{image.image_id} is deprecated since {image.deprecated:%Y-%m-%d}, and may be withdrawn"

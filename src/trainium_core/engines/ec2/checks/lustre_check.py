@@ -28,52 +28,55 @@ def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
 
 
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
-    found = account.fsx_file_system(file_system_id)
-    if found is None:
+    file_system = account.fsx_file_system(file_system_id)
+    if file_system is None:
         text = f"no {file_system_id} in {plan.region} that this account can access"
         yield CheckResult(outcome="fail", found=text, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
         return
-    if found.kind != _LUSTRE:
-        yield CheckResult(
-            outcome="fail", found=f"{file_system_id} is of {found.kind}", fix="set trn:fsx_lustre to another"
-        )
+    if file_system.kind != _LUSTRE:
+        text = f"{file_system_id} is a file system of the type {file_system.kind}"
+        yield CheckResult(outcome="fail", found=text, fix="set trn:fsx_lustre to another")
         return
-    yield from _state(found)
-    yield from _place(plan, found, account)
-    yield from _settings(plan, found)
+    yield from _state(file_system)
+    yield from _place(plan, file_system, account)
+    yield from _settings(plan, file_system)
 
 
-def _state(found: FsxFileSystem) -> Iterator[CheckResult]:
-    text = f"{found.file_system_id} is {found.state}"
-    if found.state in _USABLE:
+def _state(file_system: FsxFileSystem) -> Iterator[CheckResult]:
+    text = f"{file_system.file_system_id} is {file_system.state}"
+    if file_system.state in _USABLE:
         yield CheckResult(outcome="pass", found=text)
     else:
         yield CheckResult(outcome="fail", found=text, needed=_USABLE[0], fix="wait, or check it in the FSx console")
 
 
-def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[CheckResult]:
-    if found.vpc_id != plan.network.vpc_id:
-        text = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.network.vpc_id}"
+def _place(plan: Plan, file_system: FsxFileSystem, account: Account) -> Iterator[CheckResult]:
+    if file_system.vpc_id != plan.network.vpc_id:
+        text = f"{file_system.file_system_id} is in {file_system.vpc_id}, not in {plan.network.vpc_id}"
         yield CheckResult(
-            outcome="fail", found=text, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it"
+            outcome="fail", found=text, fix=f"set trn:vpc_id to {file_system.vpc_id}, and trn:subnet_id with it"
         )
         return
-    if found.subnet_id == plan.network.subnet_id:
+    if file_system.subnet_id == plan.network.subnet_id:
         return
-    nodes, subnet = node_zone_id(plan, account), account.subnet(found.subnet_id)
+    nodes, subnet = node_zone_id(plan, account), account.subnet(file_system.subnet_id)
     if subnet is None:
-        yield CheckResult(outcome="unknown", found=f"the zone of {found.subnet_id}, of the file system, is unknown")
+        yield CheckResult(
+            outcome="unknown", found=f"the zone of {file_system.subnet_id}, of the file system, is unknown"
+        )
     elif subnet.zone_id != nodes:
-        text = f"{found.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: slower, and billed by the GB"
+        text = f"{file_system.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: "
+        text += "traffic is slower, and billed by the GB"
         yield CheckResult(outcome="warn", found=text, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
 
 
-def _settings(plan: Plan, found: FsxFileSystem) -> Iterator[CheckResult]:
-    given = plan.file_systems
-    if found.mount_name != given.fsx_lustre_mount_name:
-        text = f"the mount name of {found.file_system_id} is {found.mount_name}, not {given.fsx_lustre_mount_name}"
-        yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
-    if given.fsx_lustre_security_group not in found.security_group_ids:
-        groups = " or ".join(sorted(found.security_group_ids)) or "a group that you add"
-        text = f"{found.file_system_id} is not in {given.fsx_lustre_security_group}"
+def _settings(plan: Plan, file_system: FsxFileSystem) -> Iterator[CheckResult]:
+    settings = plan.file_systems
+    if file_system.mount_name != settings.fsx_lustre_mount_name:
+        name = file_system.mount_name
+        text = f"the mount name of {file_system.file_system_id} is {name}, not {settings.fsx_lustre_mount_name}"
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_mount_name to {name}")
+    if settings.fsx_lustre_security_group not in file_system.security_group_ids:
+        groups = " or ".join(sorted(file_system.security_group_ids)) or "a group that you add"
+        text = f"{file_system.file_system_id} is not in {settings.fsx_lustre_security_group}"
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_security_group to {groups}")

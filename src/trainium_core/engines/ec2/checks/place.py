@@ -1,4 +1,4 @@
-"""The zone of the nodes, and what file systems need there: the service in the region, and DNS."""
+"""The zone of the nodes, and requirements of file systems: the service in the region, and DNS in the VPC."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,11 @@ from trainium_runtime.errors import UnavailableError
 
 
 def node_zone_id(plan: Plan, account: Network) -> str:
-    """Availability Zone ID of the nodes. Raises UnavailableError if the existing subnet is not found."""
+    """The Availability Zone ID of the nodes.
+
+    Raises:
+        UnavailableError: The existing subnet is not found, or AWS did not answer.
+    """
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
         subnet = account.subnet(plan.network.subnet_id)
@@ -37,7 +41,7 @@ def check_region_service(name: str, service: str, plan: Plan, account: Images, *
 def check_file_system_dns(plan: Plan, account: Network) -> Iterator[CheckResult]:
     """Whether nodes can resolve the DNS names of file systems.
 
-    Amazon's resolver needs both DNS settings of the VPC. A new VPC has them.
+    Amazon's resolver requires both DNS settings of the VPC. A new VPC has them.
     """
     if plan.network.vpc_id is None:
         return

@@ -28,7 +28,7 @@ def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
         reservation = account.reservation(plan.reservation_id)
     if reservation is None:
         found = f"no {plan.reservation_id} in {plan.region} that this account can access"
-        fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists what there is"
+        fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists the reservations"
         return CheckResult(outcome="fail", found=found, fix=fix)
     return judge_reservation(plan, reservation, zone_id=zone.result(), own_nodes=own.result(), now=datetime.now(UTC))
 
@@ -36,7 +36,15 @@ def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
 def judge_reservation(
     plan: Plan, reservation: Reservation, *, zone_id: str, own_nodes: int, now: datetime
 ) -> CheckResult:
-    """The result for an existing reservation. `own_nodes`: instances of this cluster that already run in it."""
+    """The result for an existing reservation.
+
+    Args:
+        plan: The plan.
+        reservation: The reservation.
+        zone_id: Availability Zone ID of the nodes.
+        own_nodes: Number of the cluster's instances that already run in the reservation.
+        now: The current time.
+    """
     results = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
     if reservation.state in USABLE:
         results.append(_room(plan, reservation, own_nodes))
@@ -45,7 +53,7 @@ def judge_reservation(
 
 
 def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[CheckResult]:
-    """The immutable properties of a reservation that differ from the plan."""
+    """The properties of a reservation that differ from the plan."""
     for what, got, wanted, fix in (
         ("kind", reservation.capacity, plan.capacity, _setting("capacity", reservation.capacity)),
         ("type", reservation.instance_type, plan.instance_type, _setting("instance_type", reservation.instance_type)),
@@ -89,8 +97,8 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
     until = "" if last is None else f"; nodes can run until {_time(last)}"
     if reservation.state == "scheduled":
         found = f"scheduled: no node can launch before {_time(start)}{until}"
-        by_itself = plan.capacity == "capacity-block"
-        fix = "deploy at any time: the nodes launch when it begins" if by_itself else "deploy after that"
+        is_block = plan.capacity == "capacity-block"
+        fix = "deploy at any time: the nodes launch when it begins" if is_block else "deploy after that"
         return CheckResult(outcome="warn", found=found, fix=fix)
     return CheckResult(outcome="pass", found=f"active{until}")
 

@@ -10,8 +10,8 @@ _ROLE = "AWSServiceRoleForAutoScaling"
 def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
     """None if volumes are encrypted with the AWS managed key, which all principals of the account may use.
 
-    With a customer managed key whose policy omits Auto Scaling's role, instances end as they start, and EC2 reports
-    only "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted volumes).
+    With a customer managed key whose policy omits Auto Scaling's role, instances are terminated as they start, and EC2
+    reports only "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted volumes).
     """
     key = account.default_volume_key()
     if key is None:

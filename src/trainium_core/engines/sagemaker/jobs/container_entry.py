@@ -1,8 +1,8 @@
 """Entry point of a SageMaker training container: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
 
-Unpacks the source next to this file, determines the node's rank and the number of nodes, counts the NeuronCores, and
-starts torchrun with one process for each. Uses only the standard library (Python 3.9 and later), no SageMaker toolkit.
-On failure it writes the reason to the file that SageMaker reads.
+Unpacks the source archive next to this file, determines the node's rank and the number of nodes, counts the
+NeuronCores, and starts torchrun with one process for each. Uses only the standard library (Python 3.9 and later), no
+SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
 """
 
 import json
@@ -34,7 +34,7 @@ class EntryError(Exception):
 
 
 def main(script: str, arguments: "list[str]") -> int:
-    """Run the script on this node. Returns torchrun's exit code."""
+    """Run the script on this node. Returns torchrun's exit code, or 1 if training cannot start."""
     try:
         nodes, rank = place(read_json("input/config/resourceconfig.json"))
         folder = unpack()
@@ -95,12 +95,13 @@ def install_requirements(folder: Path) -> None:
 def process_count() -> int:
     """One process for each logical NeuronCore that neuron-ls shows; the plan's number if neuron-ls is missing.
 
-    Raises EntryError if the numbers differ: the other nodes would wait for the missing processes.
+    Raises:
+        EntryError: neuron-ls fails, or shows another number than the plan's: other nodes would wait for processes.
     """
     expected = int(os.environ["TRN_EXPECTED_PROCESSES"])
     try:
         shown = subprocess.run(["neuron-ls", "-j"], check=True, capture_output=True).stdout
-        found = logical_cores(json.loads(shown))
+        cores = logical_cores(json.loads(shown))
     except FileNotFoundError:
         print(f"trn: no neuron-ls in this image; {expected} processes, as the plan expects", flush=True)
         return expected
@@ -108,13 +109,13 @@ def process_count() -> int:
         raise EntryError(f"neuron-ls finds no device: {error.stderr.decode(errors='replace').strip()}") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise EntryError(f"neuron-ls printed an unknown format: {error!r}") from error
-    if found != expected:
-        raise EntryError(f"neuron-ls shows {found} logical NeuronCores, the plan expects {expected}")
-    return found
+    if cores != expected:
+        raise EntryError(f"neuron-ls shows {cores} logical NeuronCores, the plan expects {expected}")
+    return cores
 
 
 def logical_cores(devices: "list[dict[str, Any]]") -> int:
-    """The logical NeuronCores of the devices. neuron-ls counts with the host's LNC; the job's LNC may differ."""
+    """Number of logical NeuronCores of the devices. neuron-ls counts with the host's LNC; the job's LNC may differ."""
     wanted = os.environ.get("NEURON_LOGICAL_NC_CONFIG")
     total = 0
     for device in devices:
@@ -139,8 +140,8 @@ def wait_for_names(nodes: "list[str]") -> None:
 
 
 def hyperparameters() -> "list[str]":
-    given = read_json("input/config/hyperparameters.json")
-    return [part for name in sorted(given) for part in (f"--{name}", str(given[name]))]
+    values = read_json("input/config/hyperparameters.json")
+    return [part for name in sorted(values) for part in (f"--{name}", str(values[name]))]
 
 
 def torchrun(script: str, arguments: "list[str]", *, nodes: "list[str]", rank: int, processes: int) -> "list[str]":
@@ -159,14 +160,14 @@ def torchrun(script: str, arguments: "list[str]", *, nodes: "list[str]", rank: i
 
 
 def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
-    """The variables that scripts for SageMaker expect, and the network interface that SageMaker names."""
+    """The variables of the script: those of the container, of SageMaker's toolkit and of a cluster's nodes."""
     config = read_json("input/config/resourceconfig.json")
     named = {
         "SM_MODEL_DIR": str(ROOT / "model"),
         "SM_OUTPUT_DATA_DIR": str(ROOT / "output" / "data"),
         "SM_HOSTS": json.dumps(nodes),
         "SM_CURRENT_HOST": nodes[rank],
-        # The same names as on a cluster, so that a script works on both.
+        # The same names as on a cluster, so that a script can run on both.
         "TRN_INPUT_DIR": str(ROOT / "input" / "data"),
         "TRN_OUTPUT_DIR": str(ROOT / "model"),
         "TRN_NODES": str(len(nodes)),
@@ -185,29 +186,32 @@ def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
 
 def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
     """The variables that separate PyTorch/XLA's compiled graphs by release; {} if the job sets another cache URL."""
-    given = json.loads(os.environ.get("TRN_COMPILE_CACHE", "{}"))
-    if not given or url != f"{given['url']}/direct":
+    cache = json.loads(os.environ.get("TRN_COMPILE_CACHE", "{}"))
+    if not cache or url != f"{cache['url']}/direct":
         return {}
     try:
-        # Next to this file: a module of the cluster's node program.
+        # Next to this file: a copy of trainium_wire.cache_place.
         import compile_cache_place  # pyright: ignore
 
         module: Any = compile_cache_place
-        found = module.direct_url(
-            given["url"],
+        direct_url = module.direct_url(
+            cache["url"],
             compiler=metadata.version("neuronx-cc"),
-            instance_type=given["instance_type"],
-            lnc=given["lnc"],
+            instance_type=cache["instance_type"],
+            lnc=cache["lnc"],
             world_size=processes,
         )
     except (ImportError, ValueError) as error:
         print(f"trn: the compile cache is not separated by release: {error}", flush=True)
         return {}
-    return {"NEURON_COMPILE_CACHE_URL": found}
+    return {"NEURON_COMPILE_CACHE_URL": direct_url}
 
 
 def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tuple[int, deque[str]]":
-    """Run to the end, forwarding the output, and the signal with which SageMaker stops a job."""
+    """Run the command to its end. Returns its exit code and its last lines.
+
+    Forwards its output, and the signal with which SageMaker stops a job.
+    """
     child = subprocess.Popen(
         command,
         cwd=folder,
@@ -231,7 +235,7 @@ def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tup
 
 
 def reason(lines: "deque[str]", code: int) -> str:
-    """The last error of the script. torchrun's summary after it has less detail."""
+    """The last error of the script, which has more detail than torchrun's summary after it."""
     errors = [line for line in lines if re.search(r"^(\[rank\d+\]:\s*)?[\w.]*(Error|Exception|Interrupt)\b", line)]
     own = [line for line in errors if "ChildFailedError" not in line]
     last = own or errors or [line for line in lines if line.strip()]

@@ -37,7 +37,11 @@ def parsed_image(uri: str) -> ContainerImage | None:
 
 
 def training_image(region: str) -> str:
-    """The URI of AWS's newest PyTorch training image for Neuron. Raises JobError for a region without one."""
+    """The URI of the newest PyTorch training image for Neuron in the data file.
+
+    Raises:
+        JobError: The data file has no image for the region.
+    """
     known = _images()
     account = known["accounts"].get(region)
     if account is None:

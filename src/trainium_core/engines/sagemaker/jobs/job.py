@@ -1,4 +1,4 @@
-"""What a training job needs in addition to the plan. Everything else is derived from the two."""
+"""The parameters of a training job that the plan does not have."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
 
 LONGEST_NAME = 63
-"""Characters of the name of a training job (botocore, TrainingJobName)."""
+"""Maximum number of characters in the name of a training job (botocore, TrainingJobName)."""
 
 _MINUTES_PER_HOUR = 60
 
@@ -23,16 +23,25 @@ class TrainingJob:
     """One training job. Type, number of instances, capacity, region and tags come from the plan.
 
     Attributes:
-        script: Path of the script in its source directory, which is packed below `source_url`.
+        name: Name of the job.
+        script: Path of the script in its source directory.
+        image: URI of the container image.
+        role_arn: Role of the job.
+        source_url: S3 URL of the folder with the packed source.
+        output_url: S3 URL of the folder for outputs.
+        cache_url: S3 URL of the compile cache; None without a cache.
+        checkpoint_url: S3 URL of the folder for checkpoints; None without checkpoints.
         arguments: Arguments of the script.
+        environment: Environment variables.
         inputs: S3 URLs by the name of their channel, the folder below /opt/ml/input/data.
         input_mode: File or FastFile.
         max_minutes: Maximum run time.
-        spot_wait_minutes: Additional time to wait for spot capacity.
-        warm_pool_minutes: How long the instances are kept, and billed, after the job.
-        cache_url: Compile cache; None for none.
-        checkpoint_url: Checkpoints; None for none.
-        kms_key: Encrypts what the job writes.
+        spot_wait_minutes: Additional time to wait for spot capacity. Default: the maximum run time.
+        warm_pool_minutes: Minutes that the instances are kept, and billed, after the job.
+        training_plan_arn: Training plan to run in, if any.
+        subnet_ids: Subnets of the instances; empty for SageMaker's network.
+        security_group_ids: Security groups of the instances.
+        kms_key: Key that encrypts outputs, and volumes of instances without local disks.
     """
 
     name: str
@@ -76,10 +85,13 @@ def new_training_job(
         script: Path of the script in the packed source.
         source_folder: Folder of the packed source below the stack's folder.
         now: Time in the job's name.
+
+    Raises:
+        JobError: AWS has no training image in the region.
     """
     settings = plan.sagemaker
     name = job_name(plan, request.name or script, now)
-    kept = request.checkpoints or outputs["CheckpointUrl"]
+    checkpoints = request.checkpoints or outputs["CheckpointUrl"]
     budget = settings.budget_hours * _MINUTES_PER_HOUR
     return TrainingJob(
         name=name,
@@ -89,7 +101,7 @@ def new_training_job(
         source_url=f"{outputs['SourceUrl'].rstrip('/')}/{source_folder}/",
         output_url=outputs["OutputUrl"].rstrip("/"),
         cache_url=outputs["CacheUrl"].rstrip("/") if request.compile_cache else None,
-        checkpoint_url=f"{kept.rstrip('/')}/{request.resume or name}",
+        checkpoint_url=f"{checkpoints.rstrip('/')}/{request.resume or name}",
         arguments=request.arguments,
         environment=request.environment,
         inputs=request.inputs,
@@ -111,7 +123,7 @@ def on_spot(plan: Plan, training_plan_arn: str | None = None) -> bool:
 
 
 def job_name(plan: Plan, script: str, now: datetime) -> str:
-    """A unique name, such as `trn-pilot--train-20261121-133000`: the cluster, the script and the time in UTC."""
+    """The name of a job, such as `trn-pilot--train-20261121-133000`: the cluster, the script and the time."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
     begin = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")

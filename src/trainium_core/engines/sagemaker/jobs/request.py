@@ -29,14 +29,14 @@ _DIGEST_CHARACTERS = 16
 
 
 def channel_files(package: SourcePackage) -> Mapping[str, bytes]:
-    """The files of a job's source channel by name: the archive, our container entry, and what it imports."""
+    """The files of a job's source channel by name: the archive, the container entry, and the module that it imports."""
     entry = Path(__file__).with_name(ENTRY_FILE).read_bytes()
     place = (files(trainium_wire) / "cache_place.py").read_bytes()
     return {SOURCE_FILE: package.archive, ENTRY_FILE: entry, PLACE_FILE: place}
 
 
 def channel_digest(package: SourcePackage) -> str:
-    """Start of the SHA-256 digest of all files. It names the folder, so that equal sources are uploaded once."""
+    """First characters of the SHA-256 digest of all files. It names their folder: equal sources are uploaded once."""
     digest = hashlib.sha256()
     for name, content in channel_files(package).items():
         digest.update(f"{name} {len(content)}\n".encode() + content)
@@ -44,10 +44,17 @@ def channel_digest(package: SourcePackage) -> str:
 
 
 def training_job_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
-    """The request for boto3. Raises JobError with every violated rule.
+    """The request for boto3.
 
-    The container starts our own entry from the source channel, which starts torchrun. So the image needs only Python
-    and torch. SageMaker's debugger and profiler do not support Trainium; both are off.
+    The container starts the container entry from the source channel, which starts torchrun. So the image needs only
+    Python and torch. SageMaker's debugger and profiler do not support Trainium; both are off.
+
+    Args:
+        plan: The plan.
+        job: The job.
+
+    Raises:
+        JobError: All violated rules.
     """
     check_job(plan, job)
     request: dict[str, Any] = {
@@ -122,15 +129,15 @@ def _stopping(plan: Plan, job: TrainingJob) -> dict[str, int]:
 
 
 def launch_environment(plan: Plan, job: TrainingJob) -> dict[str, str]:
-    """All variables of the container, as on the plan's nodes. Variables of the job override them.
+    """The variables of the request. Variables of the job override the others.
 
-    EFA is enabled for every type that has it: SageMaker's own launcher supports only ml.trn1.32xlarge.
+    EFA is enabled for every type that has EFA: SageMaker's launcher enables it only for ml.trn1.32xlarge.
     """
-    ours = {
+    defaults = {
         EXPECTED_PROCESSES: str(plan.neuron_cores_per_node),
         "TRN_RENDEZVOUS_PORT": str(facts()["rendezvous"]["port"]),
     }
-    return ours | _network(plan) | _neuron(plan, job) | dict(job.environment)
+    return defaults | _network(plan) | _neuron(plan, job) | dict(job.environment)
 
 
 def _network(plan: Plan) -> dict[str, str]:
@@ -145,9 +152,9 @@ def _neuron(plan: Plan, job: TrainingJob) -> dict[str, str]:
     if plan.type.logical_neuroncore_configs:
         chosen["NEURON_LOGICAL_NC_CONFIG"] = str(plan.lnc)
     if job.cache_url is not None:
-        # The key of a release's entries, except the compiler version, which is known only in the container.
-        known = {"url": job.cache_url, "instance_type": plan.instance_type, "lnc": plan.lnc or 1}
-        chosen["TRN_COMPILE_CACHE"] = json.dumps(known)
+        # The inputs of an entry's place, except the compiler version, which only the container can read.
+        cache = {"url": job.cache_url, "instance_type": plan.instance_type, "lnc": plan.lnc or 1}
+        chosen["TRN_COMPILE_CACHE"] = json.dumps(cache)
         chosen["NEURON_COMPILE_CACHE_URL"] = f"{job.cache_url}/{DIRECT}"
     if job.checkpoint_url is not None:
         chosen["TRN_CHECKPOINT_DIR"] = CHECKPOINT_FOLDER

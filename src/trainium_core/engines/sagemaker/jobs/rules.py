@@ -1,4 +1,4 @@
-"""Rules between a plan and a training job: what SageMaker would refuse, or bill for without effect."""
+"""Rules for a plan and a training job. They refuse requests that SageMaker would refuse, or bill without effect."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,17 +10,21 @@ from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
 
 SOURCE_CHANNEL = "code"
-"""Channel of the packed source and the container entry; SageMaker puts it below /opt/ml/input/data."""
+"""Channel of the packed source and the container entry. Its folder is below /opt/ml/input/data."""
 
 
 def check_job(plan: Plan, job: TrainingJob) -> None:
-    """Raises JobError with every violated rule."""
+    """Check all rules.
+
+    Raises:
+        JobError: All violated rules.
+    """
     problems = [problem for rule in _RULES for problem in rule(plan, job)]
     if problems:
         raise JobError(problems)
 
 
-def _capacity_is_one_of_sagemakers(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
+def _capacity_is_supported(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     if plan.capacity in ("capacity-block", "reservation") and job.training_plan_arn is None:
         yield Problem(
             key="capacity",
@@ -57,7 +61,7 @@ def _wait_is_for_spot(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
 def _warm_pool_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     longest, minutes = training_facts()["time"]["longest_warm_pool_minutes"], job.warm_pool_minutes
     if minutes > longest:
-        fix = f"choose {longest} or fewer"
+        fix = f"choose {longest} or less"
         yield JobProblem(key="--warm-pool-minutes", got=minutes, allowed=f"from 0 to {longest}", fix=fix)
     elif minutes and on_spot(plan, job.training_plan_arn):
         fix = "remove it, or give -c trn:capacity=on-demand: SageMaker keeps no spot instances"
@@ -74,7 +78,7 @@ def _arguments_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
 def _inputs_are_folders(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     for name, place in job.inputs.items():
         if not place.startswith("s3://") or not place.endswith("/"):
-            fix = "copy it to a folder in S3 that the job's role reads, and give that with a / at its end"
+            fix = "copy it to a folder in S3 that the job's role can read, and give its URL with a / at its end"
             allowed = "folders in S3 on sagemaker, such as s3://my-data/tokens/"
             yield JobProblem(key="--input", got=f"{name} = {place}", allowed=allowed, fix=fix)
         if name == SOURCE_CHANNEL:
@@ -83,7 +87,7 @@ def _inputs_are_folders(_: Plan, job: TrainingJob) -> Iterator[Problem]:
 
 
 _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
-    _capacity_is_one_of_sagemakers,
+    _capacity_is_supported,
     _training_plan_fits,
     _wait_is_for_spot,
     _warm_pool_is_allowed,

@@ -11,7 +11,7 @@ from trainium_wire.formats import time_text
 from trainium_wire.job import FAILED, INTERRUPTED, STOPPED, SUCCEEDED, TIME_LIMIT, Job, Outcome
 from trainium_wire.job_progress import Attempt, NodeProgress
 
-BROKEN_OFF = ("Interrupted", "Restarting")
+INTERRUPTIONS = ("Interrupted", "Restarting")
 PHASES = {
     "Downloading": "source",
     "DownloadingTrainingImage": "source",
@@ -68,33 +68,33 @@ def _job(entry: Mapping[str, Any]) -> Job:
 
 
 def _attempts(stages: Sequence[Mapping[str, Any]], outcome: Outcome | None) -> Iterator[Attempt]:
-    """An attempt begins with the first stage that is not waiting, and again after spot instances were reclaimed."""
-    found: list[list[Mapping[str, Any]]] = []
-    broken: list[Mapping[str, Any]] = []
+    """The attempts. An attempt begins with the first stage of PHASES, and another one after each interruption."""
+    attempts: list[list[Mapping[str, Any]]] = []
+    interruptions: list[Mapping[str, Any]] = []
     begins = True
     for stage in stages:
-        if stage["Status"] in BROKEN_OFF:
-            broken.append(stage)
+        if stage["Status"] in INTERRUPTIONS:
+            interruptions.append(stage)
             begins = True
         elif stage["Status"] in PHASES:
             if begins:
-                found.append([])
-            found[-1].append(stage)
+                attempts.append([])
+            attempts[-1].append(stage)
             begins = False
-    for number, of_one in enumerate(found, 1):
-        ended = outcome if number == len(found) else _broken_off(broken[number - 1 : number])
+    for number, of_attempt in enumerate(attempts, 1):
+        ended = outcome if number == len(attempts) else _interrupted(interruptions[number - 1 : number])
         yield Attempt(
             number=number,
-            started=of_one[0]["StartTime"].astimezone(UTC),
+            started=of_attempt[0]["StartTime"].astimezone(UTC),
             instance_ids=(),
             resume_from=None,
-            nodes=(NodeProgress(node=0, instance_id="", state="", at=None, phases=_phases(of_one)),),
+            nodes=(NodeProgress(node=0, instance_id="", state="", at=None, phases=_phases(of_attempt)),),
             outcome=ended,
         )
 
 
 def _phases(stages: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
-    """The phases of the stages that have ended."""
+    """Seconds by phase, of the stages that have ended."""
     seconds: dict[str, float] = {}
     for stage in stages:
         if (ended := stage.get("EndTime")) is not None:
@@ -103,7 +103,7 @@ def _phases(stages: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
     return seconds
 
 
-def _broken_off(stages: Sequence[Mapping[str, Any]]) -> Outcome:
+def _interrupted(stages: Sequence[Mapping[str, Any]]) -> Outcome:
     reason = stages[0].get("StatusMessage", "") if stages else ""
     at = stages[0]["StartTime"].astimezone(UTC) if stages else None
     return Outcome(result=INTERRUPTED, reason=reason, at=at)
