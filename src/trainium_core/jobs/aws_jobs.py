@@ -168,12 +168,7 @@ class AwsJobs(AwsService):
         return self._submitted[job_id]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        """The state of a job; None if it does not exist.
-
-        Args:
-            job_id: ID of the job.
-            every_node: Whether to read the progress of all nodes, or only of the first.
-        """
+        """The state of a job, as trainium_core.jobs.follow.FollowedJobs describes."""
         job = self.job(job_id)
         if job is None:
             return None
@@ -247,10 +242,7 @@ class AwsJobs(AwsService):
         return current, names
 
     def checkpoint_difference(self, owner: str, checkpoint: str, job: Job) -> str:
-        """How the number of processes or nodes that saved a checkpoint differs from the job's.
-
-        Empty if equal or unknown.
-        """
+        """How the number of processes or nodes of a checkpoint differs from the job's; empty if equal or unknown."""
         bucket, prefix = self._checkpoint_place(owner, job.checkpoints)
         return saved_otherwise(self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}, job)
 
