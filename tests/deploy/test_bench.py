@@ -14,7 +14,7 @@ from trainium_local.server import Settings
 PLAN: Mapping[str, Any] = {"instance_type": "trn1.2xlarge", "region": "us-west-2", "nodes": 1}
 OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 BENCH = """name = "steps"
-steps = 30
+steps = 20
 seeds = [1, 2, 3]
 
 [workload]
@@ -24,7 +24,7 @@ model = "none"
 job = "job.toml"
 recovery = true
 """
-JOB = """name = "steps"\ncommand = "for n in $(seq 40); do echo TRN step=$n tokens=8 seconds=0.1; sleep 0.3; done"\n"""
+JOB = """name = "steps"\ncommand = "for n in $(seq 44); do echo TRN step=$n tokens=8 seconds=0.1; sleep 0.15; done"\n"""
 
 
 def test_recovery_from_a_terminated_node_is_measured(start_account: Callable[..., Account], tmp_path: Path) -> None:
