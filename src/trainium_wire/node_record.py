@@ -106,7 +106,7 @@ class NodeRecord:
 
 
 LARGEST_RECORD = 65_536
-"""Bytes. A record with long failures of every check has a tenth of this size."""
+"""Bytes. Records are much smaller, even with long failures of every check."""
 
 _LONGEST_REASON = 600
 

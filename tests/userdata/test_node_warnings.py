@@ -59,7 +59,7 @@ def test_all_reduce_that_crashes_is_retried_once(node: VerifiedNode):
     assert node.run("verify").check("collectives").ok
 
 
-def test_wrong_sum_is_not_retried(node: VerifiedNode):
+def test_failure_that_may_be_a_wrong_sum_is_not_retried(node: VerifiedNode):
     runs = f"{node.root}/runs"
     node.collectives(then=f"echo run >>{runs}; echo 1 errors found - test failed; exit 1")
     assert not node.run("verify").check("collectives").ok

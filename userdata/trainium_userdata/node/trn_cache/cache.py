@@ -32,7 +32,7 @@ COMPLETE = ".whole"
 LEAST_FREE = 0.05
 """Part of the disk that the cache leaves free."""
 LONGEST_SECONDS = 900.0
-"""Time limit of one fill and of one write-back: compiling again rarely takes longer."""
+"""Time limit of one fill and of one write-back, so that a slow S3 does not delay a job for longer."""
 NOT_STORED = "not written to S3"
 
 

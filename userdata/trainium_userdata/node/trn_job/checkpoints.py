@@ -24,7 +24,7 @@ from .store import Store
 
 READERS = 8
 CLOCK_MARGIN_SECONDS = 2
-"""The maximum difference between the clocks of two nodes."""
+"""The assumed maximum difference between the synchronised clocks of two nodes."""
 MAX_PARTS_REPORTED = 100
 """Maximum number of parts in a node's record, which has the last ones."""
 

@@ -14,7 +14,7 @@ from .limits import JOB_USER, make_job_user_folder
 from .programs import Run, run
 
 SECONDS = 300
-"""A minute is normal; a hang never ends."""
+"""Time limit of one run, because a hang never ends."""
 BYTES = 1048576
 LARGE_BYTES = 256 * BYTES
 """From about this size on, the bandwidth of a link dominates, and not the latency."""
@@ -22,8 +22,9 @@ COUNTS = ("-d", "fp32", "-n", "5", "-w", "1")
 OPTIONS = ("-b", str(BYTES), "-e", str(BYTES), *COUNTS, "-c", "--non-interactive")
 """Another option has to follow -c: before release 2.28 it takes no value, and since then an optional one."""
 WRONG = re.compile(r".*\b(?:mismatch|incorrect|corrupt|[1-9][0-9]* errors found).*", re.IGNORECASE)
-"""nccom-test.rst shows `1 errors found - test failed` for a result that fails the check. Other releases may use other
-words. In the output of a run with exit code 0, these words may be about something else."""
+"""Words that may mean a wrong result. nccom-test.rst does not document the output for a result that fails the check.
+Its only failed run, whose benchmark did not run, ends with `1 errors found - test failed`; this counts as a wrong
+result, because it may be one. In the output of a run with exit code 0, the words may be about something else."""
 
 
 def check_collectives(plan: dict[str, Any], cores: int) -> Check:
@@ -32,7 +33,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         return Check("collectives", expected, "one core has no other core to reduce with", True)
     ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     if bandwidth is None and not WRONG.search(ran.out + ran.error):
-        # A time-out or crash is retried once, as in the self-test; a wrong number is not.
+        # A time-out or crash is retried once, as in the self-test. What may be a wrong number is not retried.
         ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     odd = WRONG.search(ran.out)
     if not ran.error and bandwidth is not None:

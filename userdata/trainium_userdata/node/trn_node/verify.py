@@ -31,7 +31,7 @@ from .imds import Imds
 _LOGGER = logger_of("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
-"""How often, and after how many seconds, checks of services that start at boot are repeated."""
+"""How often checks of services that start at boot are made before they fail, and the seconds in between."""
 PROVEN, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
 """Exit codes. After BUSY, RELOAD and ABORTED there was no report."""
 RETRIED_AT_BOOT = {
