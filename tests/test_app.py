@@ -20,7 +20,7 @@ GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:no
 
 @pytest.fixture
 def run_app(tmp_path: Path) -> Any:
-    """Run app.py with a context where `import aws_cdk` ends the process with 99. Returns the finished process."""
+    """Runs app.py with a context, in a process where `import aws_cdk` exits with 99, and returns the process."""
     (tmp_path / "aws_cdk.py").write_text("import os\nos._exit(99)\n")
 
     def run(context: dict[str, Any] | None, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -88,11 +88,11 @@ def test_bare_synth_makes_the_default_stack(tmp_path: Path) -> None:
 
 
 def test_setting_stacks_selects_the_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process, where the CDK has started already. The demo runs the app with the CDK CLI."""
-    made = new_app()
-    monkeypatch.setattr(aws_cdk, "App", lambda: made)
+    """Runs in the process of the test, where the CDK has already started. The demo runs the app with the CDK CLI."""
+    cdk_app = new_app()
+    monkeypatch.setattr(aws_cdk, "App", lambda: cdk_app)
     app.define(a_plan(stacks=("sagemaker", "hyperpod")))
-    assert [one.node.id for one in made.node.children if isinstance(one, aws_cdk.Stack)] == [
+    assert [child.node.id for child in cdk_app.node.children if isinstance(child, aws_cdk.Stack)] == [
         "SageMakerTrainingStack",
         "HyperPodStack",
     ]

@@ -1,4 +1,4 @@
-"""Every kind of plan that the catalogue allows, with every other setting."""
+"""Plans of every instance type, region and purchase option of the catalogue, with many other settings."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def reserved(capacity: str) -> dict[str, str]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Plans of any size that fits into a Capacity Block and the smallest subnet, with every setting."""
+    """Plans of up to 64 nodes, the largest Capacity Block, with other settings drawn independently."""
     instance_type, region, capacity = draw(st.sampled_from(OFFERED))
     entry = builtin_catalog()[instance_type]
     return Plan.of(

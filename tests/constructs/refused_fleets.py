@@ -1,4 +1,4 @@
-"""Fleets that AWS would refuse, each with the parameter that the error names and a part of the fix."""
+"""Fleets that are refused at synthesis, each with the parameter that the error names and a part of the message."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _numbers = count()
 
 @dataclass(frozen=True)
 class Place:
-    """Shared by all cases, because making a VPC for each would take seconds."""
+    """A stack with two VPCs. All cases share it, because creating a VPC for each would take seconds."""
 
     stack: Stack
     vpc: ec2.Vpc
@@ -56,17 +56,17 @@ def unique(name: str) -> str:
     return f"{name}{next(_numbers)}"
 
 
-def made(kind: Callable[..., Any], **props: Any) -> Any:
+def create(kind: Callable[..., Any], **props: Any) -> Any:
     return kind(props.pop("scope", place().stack), unique(kind.__name__), **props)
 
 
 def in_vpc(kind: Callable[..., Any], vpc: ec2.Vpc | None = None, **props: Any) -> Any:
     vpc = vpc or place().vpc
-    return made(kind, vpc=vpc, subnet=vpc.private_subnets[0], **props)
+    return create(kind, vpc=vpc, subnet=vpc.private_subnets[0], **props)
 
 
 def fleet(**props: Any) -> NeuronFleet:
-    return made(NeuronFleet, **{"instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE, **props})
+    return create(NeuronFleet, **{"instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE, **props})
 
 
 @cache
@@ -81,7 +81,7 @@ def stack_in(region: str, *, account: str | None = None, **props: Any) -> Stack:
 
 def role_of(service: str) -> iam.Role:
     principal: Any = iam.ServicePrincipal(service)
-    return made(iam.Role, assumed_by=principal)
+    return create(iam.Role, assumed_by=principal)
 
 
 def volume(gib: int, *, name: str = "/dev/sdf", **options: Any) -> Mapping[str, Any]:
@@ -111,14 +111,14 @@ def some_group() -> ec2.ISecurityGroup:
 
 def a_launch_template(**props: Any) -> NeuronLaunchTemplate:
     profile = iam.InstanceProfile.from_instance_profile_name(place().stack, unique("Profile"), "nodes")
-    return made(
+    return create(
         NeuronLaunchTemplate,
         **{"instance_type": TRN1, "instance_profile": profile, "security_groups": [some_group()], **props},
     )
 
 
 def target_group(**props: Any) -> elbv2.NetworkTargetGroup:
-    return made(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
+    return create(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
 
 
 IO1, GP3 = ec2.EbsDeviceVolumeType.IO1, ec2.EbsDeviceVolumeType.GP3
@@ -136,7 +136,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         lambda: {
             "nodes": 4,
             "vpc_subnets": None,
-            "vpc": made(
+            "vpc": create(
                 ec2.Vpc,
                 availability_zones=["us-west-2b"],
                 nat_gateways=1,
@@ -151,22 +151,22 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "nodes",
         "ask for 64 nodes or fewer",
     ),
-    "name of a cluster": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
+    "invalid cluster name": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
     "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "give its ID"),
     "placement group of a block": (
         lambda: {
             "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
-            "placement_group": made(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.CLUSTER),
+            "placement_group": create(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.CLUSTER),
         },
         "placement_group",
         "close together",
     ),
     "placement group that spreads": (
-        lambda: {"placement_group": made(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.SPREAD)},
+        lambda: {"placement_group": create(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.SPREAD)},
         "placement_group",
         "strategy=ec2.PlacementGroupStrategy.CLUSTER",
     ),
-    "zone that the VPC has not": (
+    "zone without a subnet of the VPC": (
         lambda: {"vpc_subnets": ec2.SubnetSelection(availability_zones=["us-west-2d"])},
         "vpc_subnets",
         "us-west-2a, us-west-2b",
@@ -177,23 +177,23 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "give a subnet of that VPC",
     ),
     "network in a zone without the type": (
-        lambda: {"vpc": made(ClusterNetwork, zone_id="usw2-az3").vpc, "vpc_subnets": None},
+        lambda: {"vpc": create(ClusterNetwork, zone_id="usw2-az3").vpc, "vpc_subnets": None},
         "vpc_subnets",
         "give the network one of these as zone_id",
     ),
     "VPC of another region": (lambda: {"scope": stack_in("us-east-1")}, "vpc", "a VPC of us-east-1, the region"),
     "VPC without DNS": (
-        lambda: {"vpc": made(ec2.Vpc, availability_zones=["us-west-2b"], enable_dns_support=False)},
+        lambda: {"vpc": create(ec2.Vpc, availability_zones=["us-west-2b"], enable_dns_support=False)},
         "vpc",
         "its enable_dns_support=False",
     ),
     "group of another VPC": (
-        lambda: {"security_groups": [made(ec2.SecurityGroup, vpc=place().other_vpc)]},
+        lambda: {"security_groups": [create(ec2.SecurityGroup, vpc=place().other_vpc)]},
         "security_groups",
         "create it with that vpc",
     ),
-    "resolver by its name": (lambda: {"dns_servers": ["resolver.example"]}, "dns_servers", "IPv4 addresses"),
-    "interface type of one card": (
+    "DNS server given by its name": (lambda: {"dns_servers": ["resolver.example"]}, "dns_servers", "IPv4 addresses"),
+    "interface type with one network card": (
         lambda: {"instance_type": SMALL, "secondary_interface_type": "efa-only"},
         "secondary_interface_type",
         "nothing on trn1.2xlarge",
@@ -210,7 +210,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn)",
     ),
     "cache of another region": (
-        lambda: {"cache": made(CompileCache, scope=stack_in("us-east-1"), bucket_name="east-cache")},
+        lambda: {"cache": create(CompileCache, scope=stack_in("us-east-1"), bucket_name="east-cache")},
         "cache",
         "a cache in us-west-2",
     ),
@@ -254,8 +254,8 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "give at least 32 GiB",
     ),
     "key of another region": (lambda: {"volume_key": key_in("us-east-1")}, "volume_key", "a key of us-west-2"),
-    "key that signs": (
-        lambda: {"volume_key": made(kms.Key, key_spec=kms.KeySpec.RSA_2048)},
+    "asymmetric key": (
+        lambda: {"volume_key": create(kms.Key, key_spec=kms.KeySpec.RSA_2048)},
         "volume_key",
         "SYMMETRIC_DEFAULT",
     ),
@@ -266,11 +266,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "read it in the job",
     ),
     "cache of another account": (
-        lambda: {"cache": made(CompileCache, scope=stack_in(REGION, account="444455556666"))},
+        lambda: {"cache": create(CompileCache, scope=stack_in(REGION, account="444455556666"))},
         "cache",
         "give a cache of that account",
     ),
-    "variable of the node": (lambda: environment(PATH="/x"), "environment", "rename"),
+    "variable that the node sets": (lambda: environment(PATH="/x"), "environment", "rename"),
     "variable too long": (lambda: environment(N="x" * 20_000), "environment", "into S3"),
     "timeout of a day": (lambda: {"timeout": Duration.days(1)}, "timeout", "1 to 55 minutes"),
     "unknown check": (lambda: {"suppress_checks": ["efa-device"]}, "suppress_checks", "write efa-devices"),
@@ -282,13 +282,13 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "address without end": (lambda: {"notify_email": "a@example.com"}, "notify_email", "max_lifetime or end_time"),
     "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "set budget_usd too"),
-    "end of a nested stack": (
-        lambda: {"scope": made(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},
+    "deletion of a nested stack": (
+        lambda: {"scope": create(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},
         "ends_action",
         "a separate stack",
     ),
     "switch of another stack": (
-        lambda: {"sleep": made(SleepSwitch, scope=stack_in(REGION))},
+        lambda: {"sleep": create(SleepSwitch, scope=stack_in(REGION))},
         "sleep",
         "the SleepSwitch of Web",
     ),

@@ -29,7 +29,7 @@ _assemblies = tempfile.TemporaryDirectory(prefix="trn-synth-")
 
 
 class Template:
-    """A synthesised template. `file` is its path, beside its assets."""
+    """A synthesised template. `file` is its path, in the folder of the cloud assembly with its assets."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -54,12 +54,12 @@ class Template:
         """Logical ids of everything that CloudFormation creates before a resource, and deletes after it."""
         resources = self.resources()
         earlier: set[str] = set()
-        ahead = [logical_id]
-        while ahead:
-            resource = resources[ahead.pop()]
+        pending = [logical_id]
+        while pending:
+            resource = resources[pending.pop()]
             new = ({*as_list(resource.get("DependsOn", [])), *references(resource)} & resources.keys()) - earlier
             earlier |= new
-            ahead += new
+            pending += new
         return earlier
 
 
@@ -82,7 +82,11 @@ def new_app(folder: Path | None = None, *, validated: bool = False) -> App:
 
 
 def new_stack(*, validated: bool = False) -> Stack:
-    """An empty stack for a construct. `validated` is as for `new_app`."""
+    """An empty stack for a construct.
+
+    Args:
+        validated: As for `new_app`.
+    """
     return Stack(new_app(validated=validated), "Stack", env=Environment(region=REGION))
 
 
@@ -94,7 +98,7 @@ def synthesize(stack: Stack) -> Template:
 
 
 def a_plan(**settings: Any) -> Plan:
-    """A plan of two trn1.32xlarge with these other settings."""
+    """A plan, by default of two trn1.32xlarge in us-west-2, with these settings."""
     return Plan.of(**{**PLAN, **settings})
 
 
@@ -147,7 +151,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_text(value: Any) -> str:
-    """Text with `${LogicalId}` and `${LogicalId.Attribute}` for values that CloudFormation fills in."""
+    """A value as text, with `${LogicalId}` and `${LogicalId.Attribute}` for what CloudFormation fills in."""
     match value:
         case str():
             return value
@@ -160,7 +164,7 @@ def as_text(value: Any) -> str:
         case {"Fn::Base64": text} | {"Fn::Sub": text}:
             return as_text(text)
         case _:
-            raise ValueError(f"no text: {value!r}")
+            raise ValueError(f"not a text: {value!r}")
 
 
 def references(value: Any) -> set[str]:

@@ -21,7 +21,7 @@ def new_cache(**arguments: Any) -> Template:
     return synthesize(stack)
 
 
-def used(*, own_bucket: bool) -> tuple[str, Template]:
+def cache_with_role(*, own_bucket: bool) -> tuple[str, Template]:
     """The URL of a cache, and the template with a role that may use it."""
     stack = new_stack()
     bucket = s3.Bucket.from_bucket_name(stack, "Own", "my-cache") if own_bucket else None
@@ -47,7 +47,7 @@ def test_packed_graphs_expire_after_90_days_and_uploads_after_one() -> None:
 
 
 def test_existing_bucket_is_used_and_none_created() -> None:
-    url, template = used(own_bucket=True)
+    url, template = cache_with_role(own_bucket=True)
     assert url == "s3://my-cache/neuron-compile-cache"
     assert not template.resources("AWS::S3::Bucket")
     assert {as_text(statement["Resource"]) for statement in statements(template)} == {
@@ -67,7 +67,7 @@ def granted(template: Template) -> set[tuple[str, str]]:
 
 
 def test_nodes_access_graphs_and_delete_only_files_of_pytorch_xla() -> None:
-    template = used(own_bucket=False)[1]
+    template = cache_with_role(own_bucket=False)[1]
     assert granted(template) == {
         ("s3:GetObject", "/neuron-compile-cache/*"),
         ("s3:PutObject", "/neuron-compile-cache/*"),
@@ -78,7 +78,7 @@ def test_nodes_access_graphs_and_delete_only_files_of_pytorch_xla() -> None:
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}
 
 
-def test_nodes_with_read_only_cache_may_write_nothing() -> None:
+def test_nodes_with_read_only_cache_may_only_read() -> None:
     stack = new_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     cache = CompileCache.from_compile_cache_attributes(stack, "Cache", bucket_name="shared", read_only=True)
@@ -91,7 +91,7 @@ def test_new_cache_cannot_be_read_only() -> None:
         CompileCache(new_stack(), "Cache", read_only=True)
 
 
-def test_maintenance_deletes_graphs_and_writes_none() -> None:
+def test_maintenance_may_delete_but_not_write_graphs() -> None:
     stack = new_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     CompileCache(stack, "Cache", removal_policy=RemovalPolicy.RETAIN).grant_maintenance(role)
@@ -105,23 +105,23 @@ def test_maintenance_deletes_graphs_and_writes_none() -> None:
 OTHER_ACCOUNT = "444455556666"
 
 
-def reads_from_another_account(*, own_bucket: bool) -> tuple[Template, list[str]]:
+def reads_from_another_account(*, new_bucket: bool) -> tuple[Template, list[str]]:
     """A template in which a role of another account reads a cache, and the warnings of the cache."""
     stack = Stack(new_app(), "Stack", env=Environment(region=REGION, account="111122223333"))
-    bucket = None if own_bucket else s3.Bucket.from_bucket_name(stack, "Own", "my-cache")
+    bucket = None if new_bucket else s3.Bucket.from_bucket_name(stack, "Own", "my-cache")
     cache = CompileCache(stack, "Cache", bucket=bucket)
     cache.grant_read(iam.Role.from_role_arn(stack, "Reader", f"arn:aws:iam::{OTHER_ACCOUNT}:role/reader"))
     return synthesize(stack), [entry.data for entry in cache.node.metadata if entry.type == "aws:cdk:warning"]
 
 
 def test_role_of_another_account_is_granted_only_by_bucket_policy() -> None:
-    template, warnings = reads_from_another_account(own_bucket=True)
+    template, warnings = reads_from_another_account(new_bucket=True)
     assert OTHER_ACCOUNT in json.dumps(template.properties("AWS::S3::BucketPolicy"))
     assert not [name for name in template.resources("AWS::IAM::Policy") if name.startswith("Reader")]
     assert warnings == []
 
 
 def test_grant_that_the_bucket_owner_must_complete_is_a_warning() -> None:
-    template, (warning,) = reads_from_another_account(own_bucket=False)
+    template, (warning,) = reads_from_another_account(new_bucket=False)
     assert not template.resources("AWS::S3::BucketPolicy")
     assert warning.startswith("the policy of the imported bucket Stack/Own is not changed here")

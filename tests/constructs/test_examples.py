@@ -1,4 +1,4 @@
-"""The example in the docstring of each public construct runs and shows its methods."""
+"""The example in the docstring of each public construct runs and shows the methods of the construct."""
 
 import inspect
 import textwrap
@@ -26,8 +26,8 @@ from trainium_core import Plan
 WITHOUT_EXAMPLE = {
     "ICompileCache": "an interface",
     "INeuronFleet": "an interface",
-    "Plan": "of trainium_core",
-    "PropsError": "raised",
+    "Plan": "part of trainium_core",
+    "PropsError": "an exception",
 }
 
 CALLED_BY = {"attach_to_application_target_group": "add_targets", "attach_to_network_target_group": "add_targets"}
@@ -80,7 +80,7 @@ def test_example_of_public_name_runs(
 
 @pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
 def test_example_of_public_name_shows_its_methods(name: str) -> None:
-    """Except those with which a fleet mounts a file system, which only a fleet calls."""
+    """Except the methods of NodeFileSystem, which only a fleet calls."""
     code, of_file_systems = example(name), vars(NodeFileSystem)
     methods = [path.rpartition(".")[2] for path, value in public_attributes(name) if inspect.isroutine(value)]
     called = {CALLED_BY.get(method, method) for method in methods if method not in of_file_systems}

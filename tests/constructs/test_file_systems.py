@@ -21,7 +21,7 @@ Placed = tuple[Template, Mapping[str, str]]
 
 
 def placed(make: Callable[[Stack, ec2.IVpc, ec2.ISubnet], NodeFileSystem]) -> Placed:
-    """A file system with nodes that may reach it."""
+    """The template of a file system and of the security group of nodes that may reach it."""
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["any"])
     subnet = ec2.Subnet.from_subnet_attributes(stack, "Subnet", subnet_id=SUBNET_ID, route_table_id="rtb-1")
@@ -74,12 +74,12 @@ def group_id(template: Template, name: str) -> Json:
 
 
 def let_in(template: Template, to: Any, source: Any) -> set[tuple[int, int]]:
-    """The TCP ports of a group that are open to another."""
+    """The TCP ports of a security group that are open to another one."""
     return _opened(template, "Ingress", to, SourceSecurityGroupId=source)
 
 
 def let_out(template: Template, source: Any, to: Any) -> set[tuple[int, int]]:
-    """The TCP ports of another group that a group may reach."""
+    """The TCP ports of another security group to which a group has egress."""
     return _opened(template, "Egress", source, DestinationSecurityGroupId=to)
 
 
@@ -151,8 +151,8 @@ def test_new_lustre_allows_no_other_traffic() -> None:
 @pytest.mark.parametrize(("policy", "fate"), [(RemovalPolicy.DESTROY, "Delete"), (RemovalPolicy.RETAIN, "Retain")])
 def test_lustre_and_its_group_are_deleted_or_retained_together(policy: RemovalPolicy, fate: str) -> None:
     template, _ = new_lustre(removal_policy=policy)
-    kept = [template.resources()[group(template, "Files")], *template.resources("AWS::FSx::FileSystem").values()]
-    assert {(resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) for resource in kept} == {(fate, "Retain")}
+    both = [template.resources()[group(template, "Files")], *template.resources("AWS::FSx::FileSystem").values()]
+    assert {(resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) for resource in both} == {(fate, "Retain")}
 
 
 def test_existing_file_systems_are_referenced_by_id() -> None:

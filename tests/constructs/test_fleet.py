@@ -1,4 +1,4 @@
-"""The fleet of a plan in a VPC of another app."""
+"""The fleet of a plan in a VPC that the test creates."""
 
 import re
 from dataclasses import replace
@@ -49,10 +49,10 @@ def fleet(**settings: Any) -> Template:
 
 
 def script_asset(template: Template) -> str:
-    """Bucket and key of the archive that sets up a node."""
+    """Bucket and key of the script that sets up a node."""
     document = as_text(template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
-    (place,) = re.findall(r"TRN_NODE_SCRIPT_URL=s3://(\S+)", document)
-    return place
+    (location,) = re.findall(r"TRN_NODE_SCRIPT_URL=s3://(\S+)", document)
+    return location
 
 
 def group(**settings: Any) -> Json:
@@ -132,7 +132,7 @@ def test_nodes_may_read_the_script_of_their_version() -> None:
         "AWS::EC2::SubnetRouteTableAssociation",
     ],
 )
-def test_nodes_start_after_and_end_before_what_they_need_at_boot(resource_type: str) -> None:
+def test_nodes_depend_on_the_resources_that_they_need_at_boot(resource_type: str) -> None:
     template = fleet()
     of_fleet = {name for name in template.resources(resource_type) if "PublicSubnet" not in name}
     assert of_fleet
@@ -145,7 +145,7 @@ def test_nodes_depend_on_their_permissions() -> None:
     assert policy in template.before(template.logical_id(GROUP))
 
 
-def test_nodes_end_before_their_buckets_are_emptied() -> None:
+def test_nodes_are_terminated_before_their_buckets_are_emptied() -> None:
     template = fleet()
     contents = set(template.resources("Custom::TrnBucketContent"))
     assert len(contents) == 2
@@ -159,7 +159,7 @@ def test_gate_is_created_last_after_the_group() -> None:
     assert not [name for name, resource in template.resources().items() if gate in references(resource)]
 
 
-def test_nodes_may_only_hold_sessions_use_the_cache_and_report() -> None:
+def test_nodes_may_only_hold_sessions_use_the_cache_report_and_run_jobs() -> None:
     template = fleet()
     (policy,) = [p for name, p in template.resources("AWS::IAM::Policy").items() if name.startswith("FleetRole")]
     cache, records = (
@@ -224,7 +224,7 @@ def test_existing_placement_group_is_used() -> None:
     assert data["Placement"] == {"GroupName": "ours"}
 
 
-def test_cloudformation_replaces_no_nodes() -> None:
+def test_gate_and_not_cloudformation_replaces_nodes() -> None:
     template = fleet()
     (group,) = template.resources(GROUP).values()
     assert "UpdatePolicy" not in group
@@ -239,11 +239,11 @@ def test_nodes_that_would_outlive_their_stack_are_refused() -> None:
     a_fleet(stack, ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"]), a_plan())
     RemovalPolicies.of(stack).retain(apply_to_resource_types=["AWS::S3::Bucket"])
     assert synthesize(stack).resources(GROUP)
-    kept = new_stack()
-    a_fleet(kept, ec2.Vpc(kept, "Vpc", availability_zones=["us-west-2d"]), a_plan())
-    RemovalPolicies.of(kept).retain()
+    retained = new_stack()
+    a_fleet(retained, ec2.Vpc(retained, "Vpc", availability_zones=["us-west-2d"]), a_plan())
+    RemovalPolicies.of(retained).retain()
     with pytest.raises(RuntimeError, match="its nodes would run, and be billed, after the stack is deleted"):
-        synthesize(kept)
+        synthesize(retained)
 
 
 def test_changed_generation_is_another_launch_template_version() -> None:
@@ -252,7 +252,7 @@ def test_changed_generation_is_another_launch_template_version() -> None:
     assert before["LaunchTemplateData"] == after["LaunchTemplateData"]
 
 
-def test_efa_group_is_on_every_interface_with_given_groups() -> None:
+def test_every_interface_has_the_efa_group_and_added_groups() -> None:
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
     ours = ec2.SecurityGroup.from_security_group_id(stack, "Ours", "sg-0123456789abcdef0")

@@ -188,10 +188,10 @@ def test_rule_matches_reconciler_tags_on_a_failed_node(monkeypatch: pytest.Monke
     nodes.prove(proven, connected=False)
     nodes.fail(failed, "no driver")
     store = NodeStore(client("s3"), BUCKET, PREFIX)
-    keeper = NodeReconciler(
+    reconciler = NodeReconciler(
         group_name=GROUP, limit=1, store=store, autoscaling=client("autoscaling"), ec2=client("ec2")
     )
-    keeper.reconcile({}, now=NOON)
+    reconciler.reconcile({}, now=NOON)
     pattern = EventPattern.load(json.dumps(failure_rule()["EventPattern"]))
     assert [pattern.matches_event(tag_change(instance)) for instance in (proven, failed)] == [False, True]
 
@@ -221,7 +221,7 @@ def test_changed_variable_requires_new_nodes() -> None:
 
 
 def test_parameters_of_cdk_interfaces_accept_their_classes() -> None:
-    """pyright checks the types in this file."""
+    """pyright checks the types in tests/wheel/typed_uses.py, whose code this test runs."""
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)
@@ -241,7 +241,7 @@ def fleet_in(stack: Stack, **props: Any) -> NeuronFleet:
 
 @pytest.fixture(scope="module")
 def bare() -> tuple[Stack, NeuronFleet]:
-    """A fleet whose records have a key, with an added group, and a role that may run jobs."""
+    """A stack, and its fleet, whose records have a key. The fleet has an added group, and a role may run its jobs."""
     stack = new_stack()
     fleet = fleet_in(stack, encryption_key=kms.Key(stack, "Key"))
     pipeline: Any = iam.AccountRootPrincipal()
@@ -299,7 +299,7 @@ def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]
         "jobs/job/stop.json",
     ],
 )
-def test_nodes_may_not_write_what_operators_submit(bare: tuple[Stack, NeuronFleet], role: str, key: str) -> None:
+def test_nodes_may_not_write_objects_of_operators(bare: tuple[Stack, NeuronFleet], role: str, key: str) -> None:
     """IAM's `*` also matches slashes."""
     template = synthesize(bare[0]) if role == "FleetRole" else app()
     written = json.dumps([statement["Resource"] for statement in allowed_to(template, role, "s3:PutObject")])
@@ -329,7 +329,7 @@ def test_publishers_of_warnings_may_use_the_key() -> None:
     assert allowed_to(template, "FleetPilotClock", "kms:GenerateDataKey")
 
 
-def test_aspect_of_the_page_reaches_the_logs_of_all_functions() -> None:
+def test_aspect_in_the_docs_changes_the_logs_of_all_functions() -> None:
     stack = new_stack()
     fleet_in(stack)
     page = (ROOT / "docs/reference/constructs.md").read_text()
@@ -344,7 +344,7 @@ def test_aspect_of_the_page_reaches_the_logs_of_all_functions() -> None:
     assert any(name.startswith("TrainiumCdkSleepSwitch") for name in template.resources("AWS::Logs::LogGroup"))
 
 
-def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, NeuronFleet]) -> None:
+def test_fleet_has_a_default_child_and_added_statements(bare: tuple[Stack, NeuronFleet]) -> None:
     assert bare[1].node.default_child is bare[1].group
     assert allowed_to(synthesize(bare[0]), "FleetRole", "dynamodb:GetItem")
 

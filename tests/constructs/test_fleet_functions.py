@@ -15,7 +15,7 @@ OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
 
 def allowed(template: Template, role: str) -> list[Json]:
-    """The statements of the policies whose logical id contains a name."""
+    """The statements of the policies whose logical id contains the name of a role."""
     return [
         statement
         for name, policy in template.resources("AWS::IAM::Policy").items()
@@ -25,7 +25,7 @@ def allowed(template: Template, role: str) -> list[Json]:
 
 
 def of_nodes(**settings: Any) -> set[tuple[str, str]]:
-    """The permissions of nodes below the bucket of their records, without the bucket's name."""
+    """The permissions of nodes on the bucket of their records and its objects, without the bucket's name."""
     template = cluster_template(**settings)
     (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
     permissions = granted(allowed(template, "FleetRole"))
@@ -37,8 +37,8 @@ def test_service_timeout_exceeds_that_of_the_function(kind: str) -> None:
     template, properties = cluster_template(), cluster_template().properties(kind)
     functions = template.resources("AWS::Lambda::Function").items()
     (asker,) = [function["Properties"] for name, function in functions if "Asker" in name]
-    lasts = 60 * int(properties["TimeoutMinutes"]) if kind == READINESS else asker["Timeout"]
-    assert int(properties["ServiceTimeout"]) > lasts
+    longest = 60 * int(properties["TimeoutMinutes"]) if kind == READINESS else asker["Timeout"]
+    assert int(properties["ServiceTimeout"]) > longest
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_quota_check_may_only_read() -> None:
     assert actions - reads == {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
-def test_quota_check_precedes_instances_and_needs_nothing_else() -> None:
+def test_quota_check_precedes_instances_and_depends_on_nothing_else() -> None:
     template = cluster_template()
     (name,) = template.resources(QUOTA_CHECK)
     assert name in template.before(template.logical_id(GROUP))
-    assert all("QuotaGate" in before for before in template.before(name))
+    assert all("QuotaGate" in logical_id for logical_id in template.before(name))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_reconciler_is_invoked_for_records_terminations_and_block_end() -> None:
     ]
 
 
-def test_only_nodes_that_connect_to_each_other_exchange_keys() -> None:
+def test_only_nodes_with_internode_ssh_exchange_keys() -> None:
     assert of_nodes(internode_ssh=True) - of_nodes() == {
         ("s3:PutObject", "/ssh/${aws:userid}.json"),
         ("s3:GetObject", "/ssh/*"),

@@ -1,4 +1,4 @@
-"""The places of a fleet: a VPC that the CDK CLI has not looked up yet, a stack without region, a nested stack."""
+"""Fleets in a VPC that the CDK CLI has not looked up yet, in a stack without region, in a nested stack, and others."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_subnet_that_is_imported_by_its_id_alone_is_used() -> None:
 
 @pytest.mark.parametrize("kind", [ElasticFileSystem, LustreFileSystem])
 def test_file_systems_role_and_target_group_may_be_of_another_stack(kind: Any) -> None:
-    """A stack that outlives the nodes and must not depend on theirs."""
+    """The other stack outlives the nodes, so it must not depend on the stack of the nodes."""
     app = new_app()
     base, nodes = (Stack(app, name, env=Environment(region=REGION)) for name in ("Base", "Nodes"))
     vpc = ec2.Vpc(base, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)

@@ -1,4 +1,4 @@
-"""HandlerFunction: its code in Lambda, and what its deletion leaves."""
+"""HandlerFunction: its code in Lambda, the time-outs of its custom resources, and its log group."""
 
 import re
 import shutil
@@ -73,7 +73,7 @@ def test_code_is_only_runtime_and_wire() -> None:
 def test_code_of_checkout_with_umask_077_is_readable_for_lambda(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hash of an asset does not cover modes: an asset published with 0600 would stay so."""
+    """The hash of an asset does not cover file modes, so an asset published with 0600 would not be replaced."""
     source = tmp_path / "trainium_runtime"
     shutil.copytree(Path(trainium_runtime.__file__).parent, source)
     for path in (source, *source.rglob("*")):

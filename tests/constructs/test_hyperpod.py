@@ -41,7 +41,7 @@ def test_faulty_nodes_are_replaced_if_recovery_is_on(setting: bool, mode: str) -
 @pytest.mark.parametrize(
     ("nodes", "checks"), [(1, ["InstanceStress"]), (2, ["InstanceStress", "InstanceConnectivity"])]
 )
-def test_several_new_nodes_get_stress_and_connectivity_checks(nodes: int, checks: list[str]) -> None:
+def test_connectivity_is_checked_only_with_several_nodes(nodes: int, checks: list[str]) -> None:
     assert group("workers", nodes=nodes)["OnStartDeepHealthChecks"] == checks
 
 
@@ -143,7 +143,7 @@ def test_capacity_block_of_the_plan_does_not_affect_hyperpod() -> None:
     assert not hyperpod_template(**block).resources("AWS::Scheduler::Schedule")
 
 
-def test_budget_of_cluster_reports_and_stops_nothing() -> None:
+def test_budget_without_an_end_adds_no_clock() -> None:
     template = hyperpod_template(budget_usd=500)
     assert len(template.resources("AWS::Budgets::Budget")) == 1
     assert not template.resources("AWS::Scheduler::Schedule")

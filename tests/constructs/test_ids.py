@@ -1,4 +1,4 @@
-"""The ids in an app: constructs use no id that an app would choose."""
+"""Construct ids in the scope of the app's stack begin with the name of the package, so they do not conflict."""
 
 from functools import cache
 

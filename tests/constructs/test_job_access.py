@@ -1,4 +1,4 @@
-"""allow_jobs: what nodes may reach for jobs outside the cluster's bucket."""
+"""allow_jobs: the permissions of nodes outside the cluster's bucket, for jobs."""
 
 from aws_cdk import aws_iam as iam
 

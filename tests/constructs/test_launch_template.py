@@ -1,4 +1,4 @@
-"""Launch templates for every plan in the catalogue, because AWS refuses invalid ones only at launch."""
+"""Launch templates for plans of every kind, because AWS refuses invalid ones only at launch."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ USER_DATA = "#!/bin/bash\necho node\n"
 
 
 def template_of(plan: Plan) -> Template:
-    """The template of a launch template alone, with two existing security groups."""
+    """The CloudFormation template of only a launch template, with two existing security groups."""
     stack = new_stack()
     ids = ("sg-0000000000000000a", "sg-0000000000000000b")
     groups = [ec2.SecurityGroup.from_security_group_id(stack, name, name) for name in ids]

@@ -122,7 +122,7 @@ def test_session_endpoints_accept_only_https_from_the_vpc() -> None:
 
 @pytest.mark.parametrize(("cidr", "nodes"), [("10.42.0.0/16", "10.42.0.0/17"), ("192.168.7.0/24", "192.168.7.0/25")])
 @pytest.mark.parametrize("egress", EGRESSES)
-def test_nodes_get_the_lower_half_of_the_cidr(egress: Egress, cidr: str, nodes: str) -> None:
+def test_subnet_of_nodes_is_the_lower_half_of_the_cidr(egress: Egress, cidr: str, nodes: str) -> None:
     subnets = network(egress, cidr).resources("AWS::EC2::Subnet")
     (block,) = [subnet["Properties"]["CidrBlock"] for name, subnet in subnets.items() if "NodesSubnet" in name]
     assert block == nodes

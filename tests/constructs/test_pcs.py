@@ -1,4 +1,4 @@
-"""PcsCluster: the Slurm of a plan as AWS PCS gets it, the proof before it, and what guards both."""
+"""PcsCluster: the Slurm settings that AWS PCS receives, the proof of nodes at boot, and their dependencies."""
 
 import hashlib
 from typing import Any, cast
@@ -10,7 +10,7 @@ from tests.constructs.plans import reserved
 from tests.constructs.synth import Json, Template, a_plan, as_text, granted, statements
 from tests.constructs.training import pcs_template
 from tests.stacks.other_stacks import PCS
-from tests.stacks.test_api_models import refused
+from tests.stacks.test_api_models import model_errors
 from trainium_core.engines.pcs.slurm_settings import cluster_settings, queue_settings, queues
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.problems import PlanError
@@ -94,7 +94,7 @@ def test_every_node_proves_itself_before_slurm_at_every_boot() -> None:
         assert len(text.encode()) <= 2 * 1024 * 1024
 
 
-def test_queues_are_those_of_the_plan_and_go_before_the_group() -> None:
+def test_queues_of_the_plan_are_created_after_group_and_guard() -> None:
     settings: Json = {"pcs_queues": ("short:10", "long")}
     made, plan = template(**settings), a_plan(**settings, stacks=("pcs",), pcs_ami=IMAGE)
     by_name = {queue["Properties"]["Name"]: (i, queue["Properties"]) for i, queue in made.resources(QUEUE).items()}
@@ -107,7 +107,7 @@ def test_queues_are_those_of_the_plan_and_go_before_the_group() -> None:
         assert "guard" in str(before).lower()
 
 
-def test_dependencies_of_nodes_exist_before_and_after_them() -> None:
+def test_node_group_depends_on_the_resources_of_nodes() -> None:
     made = pcs_template(**{key: value for key, value in PCS["pcs-spot"].items() if key != "stacks"})
     nodes = next(i for i, group in made.resources(GROUP).items() if group["Properties"]["Name"] == "nodes")
     types = {made.resources()[name]["Type"] for name in made.before(nodes)}
@@ -181,26 +181,27 @@ def test_aws_pcs_accepts_the_group_cluster_and_queues(name: str) -> None:
     renamed = {"Name": {CLUSTER: "clusterName", GROUP: "computeNodeGroupName", QUEUE: "queueName"}}
     for kind, operation in calls.items():
         for resource in made.resources(kind).values():
-            given = {
+            parameters = {
                 renamed.get(key, {}).get(
                     kind, "clusterIdentifier" if key == "ClusterId" else key[:1].lower() + key[1:]
-                ): (_as_the_api_has_it(value))
+                ): _as_parameter(value)
                 for key, value in resource["Properties"].items()
             }
-            assert refused(model.operation_model(operation), given) == []
+            assert model_errors(model.operation_model(operation), parameters) == []
 
 
-def _as_the_api_has_it(value: Any, name: str = "") -> Any:
+def _as_parameter(value: Any, name: str = "") -> Any:
+    """A property of a template as the API of AWS PCS names it, with a plausible value for a reference."""
     if isinstance(value, list):
-        return [_as_the_api_has_it(one, name) for one in cast("list[Any]", value)]
+        return [_as_parameter(part, name) for part in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
-    given = cast("dict[str, Any]", value)
-    if given.keys() & {"Ref", "Fn::GetAtt", "Fn::Join"}:
+    parts = cast("dict[str, Any]", value)
+    if parts.keys() & {"Ref", "Fn::GetAtt", "Fn::Join"}:
         return "arn:aws:iam::123456789012:instance-profile/p"
-    if "TemplateId" in given:
-        return {"id": _as_the_api_has_it(given["TemplateId"]), "version": _as_the_api_has_it(given["Version"])}
+    if "TemplateId" in parts:
+        return {"id": _as_parameter(parts["TemplateId"]), "version": _as_parameter(parts["Version"])}
     if name == "gresCustomSettings":
-        return given
-    lowered = {key[:1].lower() + key[1:]: part for key, part in given.items()}
-    return {key: _as_the_api_has_it(part, key) for key, part in lowered.items()}
+        return parts
+    lowered = {key[:1].lower() + key[1:]: part for key, part in parts.items()}
+    return {key: _as_parameter(part, key) for key, part in lowered.items()}

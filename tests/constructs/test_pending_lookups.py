@@ -28,7 +28,7 @@ def a_stack() -> Stack:
 
 
 def pending(stack: Stack) -> str:
-    """The value that an app gets for an SSM parameter at its first synthesis."""
+    """The placeholder that an app gets for an SSM parameter at its first synthesis."""
     return ssm.StringParameter.value_from_lookup(stack, "/company/value")
 
 
@@ -68,7 +68,7 @@ def test_placeholder_of_pending_lookup_is_accepted(make: Callable[[Stack], objec
 
 
 def test_zone_missing_in_a_looked_up_vpc_is_refused() -> None:
-    """The same zone after the lookup, in an account with other zones."""
+    """The case `zone` after the lookup, in an account with other zones."""
     stack = a_stack()
     stack.node.set_context(f"availability-zones:account=111122223333:region={REGION}", ["us-west-2a", "us-west-2c"])
     with pytest.raises(PropsError, match="us-west-2a, us-west-2c"):

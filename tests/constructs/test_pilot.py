@@ -19,7 +19,7 @@ STOPS: dict[str, Any] = {"budget_usd": 500, "budget_action": "stop"}
 BLOCK: dict[str, Any] = {"capacity": "capacity-block", **reserved("capacity-block")}
 
 
-def the(template: Template, kind: str, name: str) -> tuple[str, Json]:
+def only_resource(template: Template, kind: str, name: str) -> tuple[str, Json]:
     """Logical id and definition of the only resource of a type whose id contains a name."""
     (match,) = [(i, resource) for i, resource in template.resources(kind).items() if name in i]
     return match
@@ -28,13 +28,13 @@ def the(template: Template, kind: str, name: str) -> tuple[str, Json]:
 @cache
 def variables(**settings: Any) -> dict[str, Any]:
     """Environment variables of the clock's function."""
-    _, function = the(cluster_template(**settings), FUNCTION, "PilotClock")
+    _, function = only_resource(cluster_template(**settings), FUNCTION, "PilotClock")
     return function["Properties"]["Environment"]["Variables"]
 
 
 def allowed(**settings: Any) -> dict[str, list[Json]]:
     """The statements of the clock's role that allow each action."""
-    _, policy = the(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
+    _, policy = only_resource(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
     by_action: dict[str, list[Json]] = {}
     for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
         for action in as_list(statement["Action"]):
@@ -69,7 +69,7 @@ def test_clock_may_resize_only_its_own_group() -> None:
 
 @pytest.mark.parametrize("action", ["sns:TagResource", "sns:UntagResource"])
 def test_clock_may_write_only_its_tags_and_topic(action: str) -> None:
-    topic, _ = the(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
+    topic, _ = only_resource(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
     (statement,) = allowed(**STOPS)[action]
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
     assert set(statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {
@@ -95,7 +95,7 @@ OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack
         ("cloudformation:DeleteStack", OWN_STACK, True),
         ("cloudformation:DescribeStacks", OWN_STACK, True),
         ("cloudformation:UpdateStack", OWN_STACK, False),
-        ("cloudformation:DeleteStack", f"{OWN_STACK}1", False),  # Of the same name, created later.
+        ("cloudformation:DeleteStack", f"{OWN_STACK}1", False),  # A stack of the same name, created later.
         ("cloudformation:DeleteStack", OWN_STACK.replace("TrnClusterStack", "Foreign"), False),
         ("cloudformation:DeleteStack", OWN_STACK.replace("us-west-2", "us-east-1"), False),
         ("cloudformation:DeleteStack", OWN_STACK.replace("123456789012", "210987654321"), False),
@@ -106,7 +106,7 @@ OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack
 )
 def test_policy_evaluator_denies_deletion_of_other_stacks(action: str, stack: str, permitted: bool) -> None:
     """Uses moto's evaluator, which covers actions and resources; the statements under test have no conditions."""
-    _, policy = the(cluster_template(**ENDS, ends_action="destroy"), "AWS::IAM::Policy", "PilotClockPolicy")
+    _, policy = only_resource(cluster_template(**ENDS, ends_action="destroy"), "AWS::IAM::Policy", "PilotClockPolicy")
     statements = [
         {**statement, "Resource": as_text(statement["Resource"]).replace("${AWS::StackId}", OWN_STACK)}
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
@@ -138,7 +138,7 @@ def test_clock_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str, An
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
 def test_gate_calls_the_clock_and_depends_on_it(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
-    function, _ = the(template, FUNCTION, "PilotClock")
+    function, _ = only_resource(template, FUNCTION, "PilotClock")
     gate = template.logical_id("Custom::TrnFleetGate")
     assert as_text(template.properties("Custom::TrnFleetGate")["Clock"]) == f"${{{function}.Arn}}"
     assert template.logical_id("AWS::Scheduler::Schedule") in template.before(gate)
@@ -150,7 +150,7 @@ def test_changed_end_updates_the_gate() -> None:
 
 
 def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
-    """Address by type and percentage."""
+    """The address of each notification of the budget, by type and percentage."""
     notices = cluster_template(**settings).properties("AWS::Budgets::Budget")["NotificationsWithSubscribers"]
     return {
         (n["Notification"]["NotificationType"], n["Notification"]["Threshold"]): as_text(n["Subscribers"][0]["Address"])
@@ -160,7 +160,7 @@ def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
 
 @pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
 def test_actual_and_forecast_thresholds_are_reported(settings: dict[str, Any]) -> None:
-    notices, _ = the(cluster_template(**settings), "AWS::SNS::Topic", "Notices")
+    notices, _ = only_resource(cluster_template(**settings), "AWS::SNS::Topic", "Notices")
     shown = subscribers(**settings)
     assert shown["ACTUAL", 80] == shown["FORECASTED", 100] == f"${{{notices}}}"
     assert len(shown) == 3
@@ -168,9 +168,9 @@ def test_actual_and_forecast_thresholds_are_reported(settings: dict[str, Any]) -
 
 def test_only_a_spent_budget_reaches_the_clock() -> None:
     template = cluster_template(**STOPS)
-    spent, _ = the(template, "AWS::SNS::Topic", "Spent")
+    spent, _ = only_resource(template, "AWS::SNS::Topic", "Spent")
     assert [key for key, address in subscribers(**STOPS).items() if address == f"${{{spent}}}"] == [("ACTUAL", 100)]
-    _, clock = the(template, "AWS::SNS::Subscription", "Hears")
+    _, clock = only_resource(template, "AWS::SNS::Subscription", "Hears")
     assert (clock["Properties"]["Protocol"], as_text(clock["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
 
 
@@ -208,9 +208,9 @@ def test_topics_accept_messages_of_own_budgets_over_tls(settings: dict[str, Any]
 )
 def test_failing_clock_or_reconciler_alarms_the_topic(settings: dict[str, Any], failing: list[str]) -> None:
     template = cluster_template(**settings)
-    topic, _ = the(template, "AWS::SNS::Topic", "Notices")
+    topic, _ = only_resource(template, "AWS::SNS::Topic", "Notices")
     alarms = [alarm["Properties"] for alarm in template.resources("AWS::CloudWatch::Alarm").values()]
-    functions = {the(template, FUNCTION, name)[0] for name in failing}
+    functions = {only_resource(template, FUNCTION, name)[0] for name in failing}
     assert {alarm["Dimensions"][0]["Value"]["Ref"] for alarm in alarms} == functions
     assert all((alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors") for alarm in alarms)
     assert all(as_text(address) == f"${{{topic}}}" for alarm in alarms for address in alarm["AlarmActions"])

@@ -1,5 +1,5 @@
-"""docs/reference/constructs.md lists the exports of `trainium_cdk` and `trainium_core`; every parameter is
-described.
+"""docs/reference/constructs.md lists the exports of `trainium_cdk` and `trainium_core`, and docstrings describe the
+parameters of every construct.
 """
 
 import inspect
@@ -31,7 +31,7 @@ PARAMETERS = {
 }
 """Parameters by the settings with the same default, if their names differ."""
 WITHOUT_SETTING = {"capacity", "cluster_name", "machine_image"}
-"""Defaults that are documented as objects of the CDK, or in words."""
+"""Parameters whose defaults are documented as objects of the CDK, or in words."""
 OF_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
 
 

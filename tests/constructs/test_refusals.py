@@ -1,6 +1,4 @@
-"""Properties that AWS would refuse at deployment are refused at synthesis, with path, parameter, allowed values and
-fix.
-"""
+"""Invalid parameters are refused at synthesis, with the construct, the parameter, the allowed values and a fix."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
@@ -18,10 +16,10 @@ from tests.constructs.refused_fleets import (
     TRN1,
     a_fleet,
     a_launch_template,
+    create,
     fleet,
     in_vpc,
     key_in,
-    made,
     place,
     role_of,
     some_bucket,
@@ -47,17 +45,17 @@ from trainium_core import Plan
 
 OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "cache with a name beside a bucket": (
-        lambda: made(CompileCache, bucket=some_bucket(), bucket_name="x"),
+        lambda: create(CompileCache, bucket=some_bucket(), bucket_name="x"),
         "bucket_name",
         "an existing bucket is not changed",
     ),
     "cache with a key of another region": (
-        lambda: made(CompileCache, encryption_key=key_in("us-east-1")),
+        lambda: create(CompileCache, encryption_key=key_in("us-east-1")),
         "encryption_key",
         "a key of us-west-2",
     ),
     "cache for a function without role": (
-        lambda: made(CompileCache, bucket=some_bucket()).grant_read(
+        lambda: create(CompileCache, bucket=some_bucket()).grant_read(
             lambda_.Function.from_function_arn(
                 place().stack, unique("Function"), "arn:aws:lambda:us-west-2:444455556666:function:reader"
             )
@@ -75,13 +73,13 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "per_unit_storage_throughput",
         "125, 250, 500, 1000",
     ),
-    "network of another region": (lambda: made(ClusterNetwork, zone_id="use1-az4"), "zone_id", "a zone of us-west-2"),
-    "addresses of Docker": (
-        lambda: made(ClusterNetwork, zone_id="usw2-az4", cidr="172.17.0.0/16"),
+    "network of another region": (lambda: create(ClusterNetwork, zone_id="use1-az4"), "zone_id", "a zone of us-west-2"),
+    "CIDR block of Docker": (
+        lambda: create(ClusterNetwork, zone_id="usw2-az4", cidr="172.17.0.0/16"),
         "cidr",
         "Docker's bridge",
     ),
-    "existing network by its name": (
+    "VPC given by its name": (
         lambda: ClusterNetwork.from_cluster_network_attributes(
             place().stack, unique("Network"), vpc_id="my-vpc", subnet_id="subnet-0123456789abcdef0"
         ),
@@ -94,40 +92,40 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "the default group of the VPC",
     ),
     "launch template without EFA's rules": (
-        lambda: a_launch_template(security_groups=[made(ec2.SecurityGroup, vpc=place().vpc)]),
+        lambda: a_launch_template(security_groups=[create(ec2.SecurityGroup, vpc=place().vpc)]),
         "security_groups",
         "add an EfaSecurityGroup",
     ),
-    "launch template with too much": (
+    "launch template with too long user data": (
         lambda: a_launch_template(user_data=ec2.UserData.custom("x" * 20_000)),
         "user_data",
         "up to 16384 bytes",
     ),
-    "switch that trn cannot reach": (
-        lambda: made(SleepSwitch, scope=made(NestedStack)),
+    "switch in a nested stack": (
+        lambda: create(SleepSwitch, scope=create(NestedStack)),
         "scope",
         "leave it out of a nested stack",
     ),
-    "training of one name": (
-        lambda: [made(SageMakerTraining, cluster_name="twice") for _ in range(2)],
+    "two trainings of one name": (
+        lambda: [create(SageMakerTraining, cluster_name="twice") for _ in range(2)],
         "cluster_name",
         "give each training a different cluster_name",
     ),
     "training with a key of another region": (
-        lambda: made(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),
+        lambda: create(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),
         "encryption_key",
         "a key of us-west-2",
     ),
-    "cluster that sleeps elsewhere": (
-        lambda: made(
+    "switch of another stack": (
+        lambda: create(
             TrainiumCluster,
             plan=Plan(instance_type="trn1.32xlarge", region=REGION),
-            sleep=made(SleepSwitch, scope=stack_in(REGION)),
+            sleep=create(SleepSwitch, scope=stack_in(REGION)),
         ),
         "sleep",
         "the SleepSwitch of Web",
     ),
-    "fleet elsewhere of no name": (
+    "imported fleet of an invalid name": (
         lambda: NeuronFleet.from_neuron_fleet_attributes(
             place().stack,
             unique("Fleet"),
@@ -139,9 +137,9 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "cluster_name",
         "1 to 32 lower-case",
     ),
-    "failures by the id of a part": (lambda: a_fleet().on_node_failed("Gate"), "construct_id", "such as NodeFailed"),
+    "rule with the id of a part": (lambda: a_fleet().on_node_failed("Gate"), "construct_id", "such as NodeFailed"),
     "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
-    "target group of addresses": (
+    "target group of IP addresses": (
         lambda: a_fleet().attach_to_network_target_group(target_group(target_type=elbv2.TargetType.IP)),
         "target_group",
         "target_type=elbv2.TargetType.INSTANCE",
@@ -149,7 +147,8 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
 }
 
 
-def refused(call: Callable[[], object]) -> str:
+def refusal(call: Callable[[], object]) -> str:
+    """The message of the PropsError that a call raises."""
     with pytest.raises(PropsError) as caught:
         call()
     return str(caught.value)
@@ -158,7 +157,7 @@ def refused(call: Callable[[], object]) -> str:
 @pytest.mark.parametrize("name", FLEETS)
 def test_fleet_names_the_wrong_parameter(name: str) -> None:
     props, parameter, fix = FLEETS[name]
-    message = refused(lambda: fleet(**props()))
+    message = refusal(lambda: fleet(**props()))
     assert f": {parameter}: got " in message
     assert fix in message
     assert "trn:" not in message
@@ -167,13 +166,13 @@ def test_fleet_names_the_wrong_parameter(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_constructs_name_the_wrong_parameter(name: str) -> None:
     call, parameter, fix = OTHERS[name]
-    message = refused(call)
+    message = refusal(call)
     assert f": {parameter}: got " in message
     assert fix in message
 
 
 def test_all_problems_are_reported_at_once() -> None:
-    message = refused(lambda: fleet(nodes=0, node_generation=0, logical_neuroncore_config=3))
+    message = refusal(lambda: fleet(nodes=0, node_generation=0, logical_neuroncore_config=3))
     assert len(message.splitlines()) == 3
 
 
@@ -187,7 +186,7 @@ def test_imported_target_group_is_attached_once_with_a_warning() -> None:
     assert any("it must have the target type instance and be in the nodes' VPC" in warning for warning in warnings)
 
 
-def test_fleets_of_one_name_in_one_stage_are_refused() -> None:
+def test_fleets_of_one_name_in_one_region_are_refused() -> None:
     app = new_app()
     for number, region in enumerate((REGION, "us-east-1", REGION)):
         stack = Stack(app, f"Stack{number}", env=Environment(region=region))
@@ -217,10 +216,10 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
     stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
     network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints")
     bare = ec2.MachineImage.generic_linux({REGION: "ami-0123456789abcdef0"})
-    made = NeuronFleet(
+    installing = NeuronFleet(
         stack, "Fleet", instance_type=TRN1, vpc=network.vpc, machine_image=bare, neuron_software="install"
     )
-    (problem,) = [problem for problem in made.node.validate() if "neuron_software" in problem]
+    (problem,) = [problem for problem in installing.node.validate() if "neuron_software" in problem]
     assert "got install in Stack/Network/Vpc/NodesSubnet1" in problem
     table = network.subnet.route_table.route_table_id
     ec2.CfnRoute(
@@ -230,7 +229,7 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
         destination_cidr_block="0.0.0.0/0",
         transit_gateway_id="tgw-0123456789abcdef0",
     )
-    assert not [problem for problem in made.node.validate() if "neuron_software" in problem]
+    assert not [problem for problem in installing.node.validate() if "neuron_software" in problem]
 
 
 def test_second_switch_in_a_stack_is_refused() -> None:

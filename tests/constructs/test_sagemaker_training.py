@@ -1,4 +1,4 @@
-"""SageMaker training jobs: their permissions, their alerts, and what is retained."""
+"""SageMaker training: permissions of the jobs, alerts, and the state machine."""
 
 import json
 from typing import Any
@@ -97,7 +97,7 @@ def test_interfaces_are_created_only_in_subnet_and_group() -> None:
     "action",
     ["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface", "ec2:DeleteNetworkInterfacePermission"],
 )
-def test_job_deletes_only_interfaces_of_its_subnet(action: str) -> None:
+def test_actions_on_interfaces_are_limited_to_the_subnet(action: str) -> None:
     template = training_template(sagemaker_vpc=True)
     (statement,) = [s for s in policy_of(template, JOB_ROLE) if action in as_list(s["Action"])]
     subnet = as_text(statement["Condition"]["ArnEquals"]["ec2:Subnet"])

@@ -11,8 +11,8 @@ from trainium_cdk import SleepSwitch, TrainiumCluster
 GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 
 
-def only_awake(template: Template) -> dict[str, str]:
-    """Type by logical id of resources with the condition."""
+def conditional_resources(template: Template) -> dict[str, str]:
+    """Type by logical id of the resources that exist only while the cluster is awake."""
     return {name: r["Type"] for name, r in template.resources().items() if r.get("Condition") == "TrainiumCdkAwake"}
 
 
@@ -24,25 +24,25 @@ def only_awake(template: Template) -> dict[str, str]:
         ("none", []),
     ],
 )
-def test_only_billed_internet_access_is_conditional(egress: str, kinds: list[str]) -> None:
-    assert sorted(only_awake(cluster_template(egress=egress)).values()) == kinds
+def test_only_egress_billed_by_the_hour_is_conditional(egress: str, kinds: list[str]) -> None:
+    assert sorted(conditional_resources(cluster_template(egress=egress)).values()) == kinds
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "nat-gateway"])
-def test_nodes_depend_on_all_internet_access(egress: str) -> None:
+def test_nodes_depend_on_all_conditional_egress(egress: str) -> None:
     template = cluster_template(egress=egress)
-    assert only_awake(template).keys() <= template.before(template.logical_id(GATE))
+    assert conditional_resources(template).keys() <= template.before(template.logical_id(GATE))
 
 
 @pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
 def test_nothing_depends_on_conditional_resources_by_name(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     named = {name for r in template.resources().values() if "Condition" not in r for name in r.get("DependsOn", [])}
-    assert named.isdisjoint(only_awake(template))
+    assert named.isdisjoint(conditional_resources(template))
 
 
 def counts(properties: dict[str, Any], name: str) -> tuple[str, str]:
-    """The number awake and asleep."""
+    """The number of nodes while the cluster is awake, and while it sleeps."""
     _, awake, asleep = properties[name]["Fn::If"]
     return (awake["Fn::Select"][1][0] if isinstance(awake, dict) else awake), asleep
 

@@ -27,5 +27,5 @@ def lint(template: Path, region: str) -> list[Finding]:
 
 @cache
 def _rules() -> Rules:
-    """Rules for all templates, as the command uses them for several: creating them takes half a second."""
+    """The rules, shared by all templates, because creating them takes half a second."""
     return Runner(ConfigMixIn([])).rules

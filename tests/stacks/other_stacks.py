@@ -109,5 +109,5 @@ def stack_of(name: str) -> type[SageMakerTrainingStack] | type[HyperPodStack] | 
 
 
 def other_template(name: str) -> Template:
-    made = {"sagemaker": training_template, "hyperpod": hyperpod_template, "pcs": pcs_template}[engine_of(name)]
-    return made(**_SETTINGS[name])
+    template_of = {"sagemaker": training_template, "hyperpod": hyperpod_template, "pcs": pcs_template}[engine_of(name)]
+    return template_of(**_SETTINGS[name])

@@ -43,24 +43,23 @@ def filled_in(value: Any, name: str = "") -> Any:
             return value
 
 
-def refused(operation: OperationModel, parameters: Json) -> list[str]:
+def model_errors(operation: OperationModel, parameters: Json) -> list[str]:
     """The errors of a call by the model: unknown or missing parameters, wrong types, values outside an enumeration."""
     shape = operation.input_shape
     assert shape is not None
     report = ParamValidator().validate(parameters, shape)
-    return ([report.generate_report()] if report.has_errors() else []) + _no_choices(parameters, shape)
+    return ([report.generate_report()] if report.has_errors() else []) + _enum_errors(parameters, shape)
 
 
-def _no_choices(value: Any, shape: Shape) -> list[str]:
+def _enum_errors(value: Any, shape: Shape) -> list[str]:
     # botocore leaves these checks to the service.
     if isinstance(shape, StructureShape):
-        return [
-            no for key, part in value.items() if key in shape.members for no in _no_choices(part, shape.members[key])
-        ]
+        parts = ((part, shape.members[key]) for key, part in value.items() if key in shape.members)
+        return [error for part, member in parts for error in _enum_errors(part, member)]
     if isinstance(shape, ListShape):
-        return [no for part in value for no in _no_choices(part, shape.member)]
+        return [error for part in value for error in _enum_errors(part, shape.member)]
     choices = getattr(shape, "enum", [])
-    return [f"{value!r} is none of {choices}"] if choices and value not in choices else []
+    return [f"{value!r} is not one of {choices}"] if choices and value not in choices else []
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +72,8 @@ def test_create_launch_template_accepts_the_templates_of_a_cluster(
     create_launch_template: OperationModel, name: str
 ) -> None:
     requests = launch_template_requests(cluster_template(**VARIANTS[name]))
-    assert len(requests) == kinds_of_instances(name)
-    assert [refused(create_launch_template, request) for request in requests] == [[]] * len(requests)
+    assert len(requests) == number_of_groups(name)
+    assert [model_errors(create_launch_template, request) for request in requests] == [[]] * len(requests)
 
 
 def launch_template_requests(template: Template) -> Sequence[Json]:
@@ -82,33 +81,33 @@ def launch_template_requests(template: Template) -> Sequence[Json]:
     return [{"LaunchTemplateName": "node", **filled_in(resource["Properties"])} for resource in found]
 
 
-def kinds_of_instances(name: str) -> int:
-    """Nodes, and the precompile host if there is one."""
+def number_of_groups(name: str) -> int:
+    """The number of launch templates and Auto Scaling groups: for nodes, and for a precompile host if there is one."""
     return 1 + ("precompile_instance_type" in VARIANTS[name])
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"MetadataOptions": {"HttpTokens": "mandatory"}}, "'mandatory' is none of"),
+        ({"MetadataOptions": {"HttpTokens": "mandatory"}}, "'mandatory' is not one of"),
         ({"NetworkInterfaces": [{"NetworkCard": 0}]}, "NetworkCard"),
         ({"NetworkInterfaces": [{"DeviceIndex": "0"}]}, "DeviceIndex"),
-        ({"InstanceType": "trn1.31xlarge"}, "'trn1.31xlarge' is none of"),
+        ({"InstanceType": "trn1.31xlarge"}, "'trn1.31xlarge' is not one of"),
     ],
 )
 def test_model_refuses_an_invalid_template(create_launch_template: OperationModel, change: Json, problem: str) -> None:
-    (refusal,) = refused(create_launch_template, {"LaunchTemplateName": "node", "LaunchTemplateData": change})
-    assert problem in refusal
+    (error,) = model_errors(create_launch_template, {"LaunchTemplateName": "node", "LaunchTemplateData": change})
+    assert problem in error
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_create_auto_scaling_group_accepts_the_groups(name: str) -> None:
-    """CloudFormation itself converts the template's text and list into numbers and text."""
+    """The test converts sizes to numbers, and the list of subnets to text, as CloudFormation does."""
     client = boto3.client("autoscaling", region_name="us-west-2")
     groups = cluster_template(**VARIANTS[name]).resources("AWS::AutoScaling::AutoScalingGroup").values()
-    assert len(groups) == kinds_of_instances(name)
+    assert len(groups) == number_of_groups(name)
     for group in (filled_in(resource["Properties"]) for resource in groups):
         sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity") if size in group}
         subnets = ",".join(group["VPCZoneIdentifier"])
         parameters = {**group, **sizes, "VPCZoneIdentifier": subnets, "AutoScalingGroupName": "fleet"}
-        assert refused(client.meta.service_model.operation_model("CreateAutoScalingGroup"), parameters) == []
+        assert model_errors(client.meta.service_model.operation_model("CreateAutoScalingGroup"), parameters) == []

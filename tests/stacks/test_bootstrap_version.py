@@ -1,4 +1,4 @@
-"""Preflight looks for the bootstrap version that the stack requires, in the place where the stack looks."""
+"""Preflight requires the same bootstrap version as the stack, and reads it from the same SSM parameter."""
 
 import json
 

@@ -42,17 +42,17 @@ def findings(assembly: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", [*COVERING, *EVERY])
 def test_cloudformation_validate_and_cdk_nag_find_nothing_unexplained(name: str, tmp_path: Path) -> None:
-    asked = VARIANTS[name] if name in VARIANTS else settings_of(name)
+    settings = VARIANTS[name] if name in VARIANTS else settings_of(name)
     kind = TrnClusterStack if name in VARIANTS else stack_of(name)
     app = new_app(tmp_path, validated=True)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    kind(app, STACK_NAME, plan=a_plan(**asked))
+    kind(app, STACK_NAME, plan=a_plan(**settings))
     app.synth()
     assert findings(tmp_path) == []
 
 
-def test_cdk_nag_finds_only_careless_parts_of_others() -> None:
-    """Includes their permissions for nodes: acknowledged findings of the fleet's own role do not cover others."""
+def test_cdk_nag_finds_only_careless_resources_of_the_app() -> None:
+    """Including a statement that the app adds to the nodes' role, which the fleet's acknowledgements do not cover."""
     app = new_app()
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     stage = Stage(app, "Prod", env=Environment(region=REGION))
@@ -71,11 +71,11 @@ def test_cdk_nag_finds_only_careless_parts_of_others() -> None:
         app.synth()
     report = json.loads((Path(app.outdir) / "validation-report.json").read_text())
     found = {
-        (one["constructPath"].removeprefix("Prod/Cluster/"), violation["ruleName"].removeprefix("AwsSolutions-"))
+        (construct["constructPath"].removeprefix("Prod/Cluster/"), violation["ruleName"].removeprefix("AwsSolutions-"))
         for plugin in report["pluginReports"]
         if plugin["pluginName"] == "AwsSolutions"
         for violation in plugin["violations"]
-        for one in violation["violatingConstructs"]
+        for construct in violation["violatingConstructs"]
     }
     assert found == {
         ("Careless/Resource", "S1"),

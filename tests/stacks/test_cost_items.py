@@ -1,4 +1,4 @@
-"""Every billed resource of the template has a line in the estimate, with the same count."""
+"""Every billed resource of the template has a line in the estimate; those billed by the hour, with the same count."""
 
 from collections import Counter
 from typing import Any
@@ -11,8 +11,8 @@ from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan.settings.network import EGRESS
 
 FREE = {
-    "AWS::CDK::Metadata": "no resource",
-    "AWS::EC2::InternetGateway": "itself; the data through it has a line",
+    "AWS::CDK::Metadata": "not a resource of AWS",
+    "AWS::EC2::InternetGateway": "VPC: no charge; the data through it has a line",
     "AWS::EC2::PlacementGroup": "EC2: no charge",
     "AWS::EC2::Route": "VPC: no charge",
     "AWS::EC2::RouteTable": "VPC: no charge",
@@ -35,9 +35,9 @@ FREE = {
     "AWS::SNS::TopicPolicy": "SNS: no charge",
 }
 NEXT_TO_NOTHING = {
-    "AWS::SNS::Topic": "a few messages a pilot; the first thousand mails of a month are free",
-    "AWS::Scheduler::Schedule": "9,000 calls a month of the 14 million that are free",
-    "AWS::Lambda::Function": "called a few times a deployment, and when a node has something to say",
+    "AWS::SNS::Topic": "a few messages a pilot; the first thousand e-mails of a month are free",
+    "AWS::Scheduler::Schedule": "9,000 invocations a month of the 14 million that are free",
+    "AWS::Lambda::Function": "a few invocations for each deployment and node record; the clock, 9,000 a month",
     "AWS::Lambda::LayerVersion": "stored within the free 75 GB",
     "AWS::Logs::LogGroup": "a few lines a deployment, gone with the stack",
 }

@@ -34,18 +34,20 @@ CLUSTERS: list[dict[str, Any]] = [
 """Settings that together create every resource of TrnClusterStack."""
 
 
-def named(where: str, template: Template) -> Iterator[str]:
+def resource_lines(stack: str, template: Template) -> Iterator[str]:
+    """The lines of released_logical_ids.txt for a template."""
     for name, resource in template.resources().items():
-        yield f"{where} {name} {resource['Type']}"
+        yield f"{stack} {name} {resource['Type']}"
 
 
 @cache
 def clusters() -> frozenset[str]:
-    return frozenset(line for settings in CLUSTERS for line in named("TrnClusterStack", cluster_template(**settings)))
+    templates = (cluster_template(**settings) for settings in CLUSTERS)
+    return frozenset(line for template in templates for line in resource_lines("TrnClusterStack", template))
 
 
 def others() -> frozenset[str]:
-    return frozenset(line for name in EVERY for line in named(stack_of(name).__name__, other_template(name)))
+    return frozenset(line for name in EVERY for line in resource_lines(stack_of(name).__name__, other_template(name)))
 
 
 def of_an_app() -> frozenset[str]:
@@ -53,8 +55,8 @@ def of_an_app() -> frozenset[str]:
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)
-    ours = tuple(one.node.id for one in stack.node.children if type(one).__module__.startswith("trainium_cdk"))
-    return frozenset(line for line in named("App", synthesize(stack)) if line.split()[1].startswith(ours))
+    ours = tuple(child.node.id for child in stack.node.children if type(child).__module__.startswith("trainium_cdk"))
+    return frozenset(line for line in resource_lines("App", synthesize(stack)) if line.split()[1].startswith(ours))
 
 
 def test_logical_ids_of_the_last_release_exist() -> None:
@@ -66,4 +68,4 @@ def test_logical_ids_of_the_last_release_exist() -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_logical_ids_do_not_depend_on_settings(name: str) -> None:
-    assert set(named("TrnClusterStack", cluster_template(**VARIANTS[name]))) - clusters() == set()
+    assert set(resource_lines("TrnClusterStack", cluster_template(**VARIANTS[name]))) - clusters() == set()

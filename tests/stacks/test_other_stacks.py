@@ -8,7 +8,7 @@ import pytest
 from tests.constructs.synth import REGION, Json, a_plan, new_app, references, synthesize
 from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, HYPERPOD, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
-from tests.stacks.test_api_models import refused
+from tests.stacks.test_api_models import model_errors
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.costs.estimate import stack_cost_items
 from trainium_core.stacks.cluster_resources import resources_of
@@ -28,7 +28,7 @@ every_stack = pytest.mark.parametrize("name", EVERY)
 
 
 @every_stack
-def test_cfn_lint_finds_nothing(name: str) -> None:
+def test_cfn_lint_finds_only_needless_dependencies(name: str) -> None:
     region = settings_of(name).get("region", REGION)
     found = Counter(finding.rule for finding in lint(other_template(name).file, region))
     found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES)
@@ -39,11 +39,7 @@ def test_cfn_lint_finds_nothing(name: str) -> None:
 def test_every_taggable_resource_has_the_cluster_tags(name: str) -> None:
     template = other_template(name)
     taggable = {key: r for key, r in template.resources().items() if is_taggable(r["Type"])}
-    assert {key: one_tag(r) for key, r in taggable.items()} == dict.fromkeys(taggable, "trn-pilot")
-
-
-def one_tag(resource: Json) -> str | None:
-    return tags(resource).get(CLUSTER_TAG)
+    assert {key: tags(r).get(CLUSTER_TAG) for key, r in taggable.items()} == dict.fromkeys(taggable, "trn-pilot")
 
 
 @every_stack
@@ -59,7 +55,7 @@ def test_no_ingress_is_allowed_from_elsewhere(name: str) -> None:
 def test_functions_use_python_and_stack_deletes_their_log_groups(name: str) -> None:
     template = other_template(name)
     functions = template.resources("AWS::Lambda::Function").values()
-    assert all(one["Properties"]["Runtime"].startswith("python3.") for one in functions)
+    assert all(function["Properties"]["Runtime"].startswith("python3.") for function in functions)
     owned = {r["DeletionPolicy"] for r in template.resources("AWS::Logs::LogGroup").values()}
     assert owned <= {"Delete"}
 
@@ -82,7 +78,7 @@ def test_create_cluster_accepts_the_cluster(name: str) -> None:
         "SecurityGroupIds": "sg-0123456789abcdef0",
         "Subnets": "subnet-0123456789abcdef0",
     }
-    assert refused(operation, {"ClusterName": "c", **with_values(cluster, values)}) == []
+    assert model_errors(operation, {"ClusterName": "c", **with_values(cluster, values)}) == []
 
 
 def with_values(value: object, values: dict[str, str], name: str = "") -> object:
@@ -106,8 +102,8 @@ def test_model_refuses_an_invalid_cluster() -> None:
         "ExecutionRole": "r" * 20,
         "InstanceType": "ml.trn2u.48xlarge",
     }
-    (refusal,) = refused(operation, {"ClusterName": "c", "InstanceGroups": [group]})
-    assert "'ml.trn2u.48xlarge' is none of" in refusal
+    (error,) = model_errors(operation, {"ClusterName": "c", "InstanceGroups": [group]})
+    assert "'ml.trn2u.48xlarge' is not one of" in error
 
 
 @every_stack

@@ -34,7 +34,7 @@ HARMLESS: dict[str, Any] = {
     "budget_usd": 500,
     "node_recovery": False,
 }
-"""Settings of every stack that must not end a running node or lose a file."""
+"""Settings of every stack whose change must not terminate a running node or lose a file."""
 
 OF_THE_CLUSTER: dict[str, Any] = {
     "budget_action": "stop",
@@ -99,12 +99,12 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
     ids=STACKS,
 )
 def test_replaced_resources_with_data_are_retained(stack: str, settings: dict[str, Any], replaceable: set[str]) -> None:
-    found = [one for one in resources(stack, **settings).values() if one["Type"] in HOLD_DATA]
-    assert found
+    with_data = [resource for resource in resources(stack, **settings).values() if resource["Type"] in HOLD_DATA]
+    assert with_data
     # A bucket with a fixed name holds the scripts of HyperPod, which every deployment writes.
-    can_be = [one for one in found if create_only(one).keys() - {"BucketName"}]
-    assert {one["Type"] for one in can_be} == replaceable
-    assert {one["UpdateReplacePolicy"] for one in can_be} <= {"Retain"}
+    can_be_replaced = [resource for resource in with_data if create_only(resource).keys() - {"BucketName"}]
+    assert {resource["Type"] for resource in can_be_replaced} == replaceable
+    assert {resource["UpdateReplacePolicy"] for resource in can_be_replaced} <= {"Retain"}
 
 
 @pytest.mark.parametrize(

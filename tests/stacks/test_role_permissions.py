@@ -28,7 +28,7 @@ NAMED_BESIDES = {
     "ec2:ModifyNetworkInterfaceAttribute": ("instance", "security-group"),
     "sagemaker:CreateTrainingJob": ("reserved-capacity", "training-plan"),
 }
-"""Types that the reference calls optional, and that requests of these templates' roles name."""
+"""Resource types that the reference calls optional, but that requests with the roles of these templates name."""
 
 ARNS = {
     "AWS::IAM::Role": "arn:aws:iam::123456789012:role/{}",
@@ -39,7 +39,7 @@ ARNS = {
     "AWS::S3::Bucket": "arn:aws:s3:::{}",
     "AWS::SNS::Topic": "arn:aws:sns:us-west-2:123456789012:{}",
 }
-"""Values that CloudFormation fills in for the ARN of a resource."""
+"""The ARN of a resource, by its type. `{}` stands for the logical id."""
 
 PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
@@ -68,12 +68,15 @@ def template_of(name: str) -> Template:
 
 
 def filled_in(template: Template, resource: str) -> str:
-    for logical_id, one in template.resources().items():
-        arn = ARNS.get(one["Type"], "{}").format(logical_id)
+    """A `Resource` of a statement, with plausible values for what CloudFormation fills in."""
+    for logical_id, definition in template.resources().items():
+        kind = definition["Type"]
+        arn = ARNS.get(kind, "{}").format(logical_id)
         resource = resource.replace(f"${{{logical_id}.Arn}}", arn)
-        if one["Type"] == RESOURCE_TYPE:
-            resource = resource.replace(f"${{{logical_id}.NodeScript}}", as_text(one["Properties"]["NodeScript"]))
-        resource = resource.replace(f"${{{logical_id}}}", arn if one["Type"] == "AWS::SNS::Topic" else logical_id)
+        if kind == RESOURCE_TYPE:
+            script = as_text(definition["Properties"]["NodeScript"])
+            resource = resource.replace(f"${{{logical_id}.NodeScript}}", script)
+        resource = resource.replace(f"${{{logical_id}}}", arn if kind == "AWS::SNS::Topic" else logical_id)
     for key, value in PSEUDO_PARAMETERS.items():
         resource = resource.replace(f"${{{key}}}", value)
     return resource
@@ -87,15 +90,15 @@ def roles(template: Template) -> dict[str, list[Json]]:
             found[role["Ref"]] += policy["Properties"]["PolicyDocument"]["Statement"]
     return {
         name: [
-            {**one, "Resource": [filled_in(template, as_text(resource)) for resource in as_list(one["Resource"])]}
-            for one in statements
+            {**entry, "Resource": [filled_in(template, as_text(resource)) for resource in as_list(entry["Resource"])]}
+            for entry in statements
         ]
         for name, statements in found.items()
     }
 
 
 def permissions(template: Template) -> Iterator[tuple[str, str, list[str]]]:
-    """Role, action and all resources on which it is allowed."""
+    """Each role, each of its actions, and all resources on which the action is allowed."""
     for role, statements in roles(template).items():
         resources: dict[str, list[str]] = {}
         for statement in statements:
@@ -170,33 +173,33 @@ CHECKED_BY_SERVICES = {
         "iam:PassRole",
     }
 }
-"""What a service checks of its caller: UpdateComputeNodeGroup (AWS PCS User Guide, minimum permissions)."""
+"""Permissions that a service checks of its caller: UpdateComputeNodeGroup (AWS PCS User Guide, minimum permissions)."""
 
-TWICE = {"s3:DeleteObject": {"s3:DeleteObjectVersion"}}
-"""Actions that a single request needs: of an object with a version."""
+ALSO_NEEDED = {"s3:DeleteObject": {"s3:DeleteObjectVersion"}}
+"""Further actions that the same request needs: to delete an object with a version ID."""
 
 
 @cache
 def reachable(module: str) -> frozenset[str]:
     """A module of the runtime and the modules that it imports."""
-    seen, ahead = set[str](), [module]
-    while ahead:
-        one = ahead.pop()
-        path = RUNTIME / f"{one.replace('.', '/')}.py"
-        if one in seen or not path.is_file():
+    seen, pending = set[str](), [module]
+    while pending:
+        name = pending.pop()
+        path = RUNTIME / f"{name.replace('.', '/')}.py"
+        if name in seen or not path.is_file():
             continue
-        seen.add(one)
+        seen.add(name)
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
-                relative = f"{one.rpartition('.')[0]}.{node.module}" if node.level else node.module
-                ahead.append(relative.removeprefix("trainium_runtime."))
+                imported = f"{name.rpartition('.')[0]}.{node.module}" if node.level else node.module
+                pending.append(imported.removeprefix("trainium_runtime."))
     return frozenset(seen)
 
 
 @cache
 def actions_called(handler: str) -> frozenset[str]:
     """Every action that the code of a handler, or of its imports, could request."""
-    trees = [ast.parse((RUNTIME / f"{one.replace('.', '/')}.py").read_text()) for one in reachable(handler)]
+    trees = [ast.parse((RUNTIME / f"{module.replace('.', '/')}.py").read_text()) for module in reachable(handler)]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
     texts = {arg.value for node in calls for arg in node.args if isinstance(arg, ast.Constant)}
@@ -207,7 +210,7 @@ def actions_called(handler: str) -> frozenset[str]:
             if xform_name(operation) in named | texts:
                 prefix = {"service-quotas": "servicequotas"}.get(service, service)
                 name = f"{prefix}:{ACTION_OF_OPERATION.get(prefix, {}).get(operation, operation)}"
-                found |= {name} | TWICE.get(name, set())
+                found |= {name} | ALSO_NEEDED.get(name, set())
     return frozenset(found)
 
 
@@ -218,11 +221,11 @@ def test_functions_are_allowed_only_actions_of_their_code(name: str) -> None:
     for function in template.resources("AWS::Lambda::Function").values():
         handler = function["Properties"]["Handler"].removeprefix("trainium_runtime.").removesuffix(".handle")
         role = function["Properties"]["Role"]["Fn::GetAtt"][0]
-        allowed = {one for statement in of_role[role] for one in as_list(statement["Action"])}
+        allowed = {name for statement in of_role[role] for name in as_list(statement["Action"])}
         assert allowed - ALWAYS - CHECKED_BY_SERVICES.get(handler, set()) <= actions_called(handler), handler
 
 
 @pytest.mark.parametrize("name", [*NAMES, "training-nat"])
 def test_permissions_of_every_template_type_are_known(name: str) -> None:
-    types = {one["Type"] for one in template_of(name).resources().values()}
-    assert {one for one in types if not one.startswith("Custom::")} <= handler_actions().keys()
+    types = {resource["Type"] for resource in template_of(name).resources().values()}
+    assert {kind for kind in types if not kind.startswith("Custom::")} <= handler_actions().keys()

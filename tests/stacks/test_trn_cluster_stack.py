@@ -38,7 +38,8 @@ WITHOUT_RESOURCES = {
     "servicequotas:GetServiceQuota",
     "servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota",
 }
-"""Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, reads of both gates."""
+"""Actions that can be allowed only on `*` (Service Authorization Reference): sessions on nodes, and reads of the quota
+check and the fleet gate."""
 
 FILE_SYSTEM_PORTS = {(988, 988), (1018, 1023), (2049, 2049)}
 """Ports of Lustre and NFS, between the group of the nodes and that of a file system."""
@@ -50,13 +51,13 @@ def kinds(template: Template) -> dict[str, str]:
 
 def rules(template: Template, direction: str) -> list[Json]:
     """Every security group rule of one direction, Ingress or Egress, separate or inline."""
-    within = [
+    inline = [
         rule
         for group in template.resources("AWS::EC2::SecurityGroup").values()
         for rule in group["Properties"].get(f"SecurityGroup{direction}", [])
     ]
-    alone = [rule["Properties"] for rule in template.resources(f"AWS::EC2::SecurityGroup{direction}").values()]
-    return within + alone
+    separate = [rule["Properties"] for rule in template.resources(f"AWS::EC2::SecurityGroup{direction}").values()]
+    return inline + separate
 
 
 def tags(resource: Json) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Representative plans for checks that would take minutes with every plan.
 
-Each instance type in each of its regions, with the other settings in turn, so that each value occurs.
+Each Trainium instance type in each of its regions, and each GPU type in one, with the values of other settings in turn.
 """
 
 from collections.abc import Iterator
@@ -47,11 +47,11 @@ def _variants() -> Iterator[dict[str, Any]]:
     interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
     for entry in builtin_catalog().values():
         for region in list(entry.zones)[: 1 if entry.is_gpu else None]:
-            sold = (*entry.usage_classes, "reservation")
-            capacity = next(capacity for capacity in capacities if capacity in sold)
+            offered = (*entry.usage_classes, "reservation")
+            capacity = next(capacity for capacity in capacities if capacity in offered)
             place = next(where)
             without_budgets = region in facts()["budgets"]["regions_without_cloudformation_type"]
-            pilot = next(one for one in pilots if not without_budgets or "budget_usd" not in one)
+            pilot = next(settings for settings in pilots if not without_budgets or "budget_usd" not in settings)
             yield {
                 "instance_type": entry.name,
                 "region": region,
@@ -76,16 +76,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def _covering() -> Iterator[str]:
-    values = {name: _seen_by_linters(one) for name, one in VARIANTS.items()}
-    left = set[tuple[str, str]]().union(*values.values())
-    while left:
-        most = max(values, key=lambda name: len(values[name] & left))
-        yield most
-        left -= values[most]
+    values = {name: _values_for_linters(settings) for name, settings in VARIANTS.items()}
+    uncovered = set[tuple[str, str]]().union(*values.values())
+    while uncovered:
+        best = max(values, key=lambda name: len(values[name] & uncovered))
+        yield best
+        uncovered -= values[best]
 
 
-def _seen_by_linters(settings: dict[str, Any]) -> set[tuple[str, str]]:
-    """Another instance type or region is another value in the template, except where the resources differ."""
+def _values_for_linters(settings: dict[str, Any]) -> set[tuple[str, str]]:
+    """The setting values that matter to linters.
+
+    Instance type and region are left out, because they only change values in the template. A type counts only by
+    whether it has GPUs, and whether it has one or several network interfaces, because these change the resources.
+    """
     kind = builtin_catalog()[settings["instance_type"]]
     interfaces = min(kind.efa_interfaces, 2)
     varied = {key: value for key, value in settings.items() if key not in ("instance_type", "region")}

@@ -1,7 +1,7 @@
 """moto's interpreter of the Amazon States Language, with scripted SageMaker jobs.
 
 moto interprets states, paths, intrinsic functions, Retry, Catch and time-outs, and publishes to its own SNS. It lacks
-`.sync` for SageMaker, so the outcomes are given instead. Pauses are recorded and not waited for.
+`.sync` for SageMaker, so tests define the outcomes of jobs. Pauses are recorded and skipped.
 """
 
 import json
@@ -48,7 +48,11 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Ends:
-    """A job that starts and ends with a status, as DescribeTrainingJob shows it. `stages`: its secondary statuses."""
+    """A job that starts and ends with a status, as DescribeTrainingJob shows it.
+
+    Attributes:
+        stages: The secondary statuses before the end.
+    """
 
     status: str
     secondary_status: str = ""
@@ -58,7 +62,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Refused:
-    """A refused CreateTrainingJob, with the error name of Step Functions."""
+    """A refused call, with the error name of Step Functions."""
 
     error: str
     cause: str = "refused"
@@ -73,7 +77,15 @@ Outcome = Ends | Refused | NeverEnds
 
 @dataclass(kw_only=True)
 class Execution:
-    """The result of an execution. `jobs` are the requests to SageMaker, `pauses` the seconds of skipped waits."""
+    """The result of an execution.
+
+    Attributes:
+        states: Names of the states that were entered, in order.
+        jobs: The CreateTrainingJob requests.
+        stopped: Names in StopTrainingJob requests.
+        pauses: Seconds of each skipped wait.
+        reports: Messages to the topic.
+    """
 
     status: str = ""
     output: Any = None
@@ -87,14 +99,17 @@ class Execution:
 
 
 def execute(
-    definition: Json, given: Json, outcomes: Sequence[Outcome], *, stopping: Refused | None = None
+    definition: Json, request: Json, outcomes: Sequence[Outcome], *, stopping: Refused | None = None
 ) -> Execution:
-    """Execute a definition whose topic is REPORTS_TOPIC, with one outcome for each CreateTrainingJob.
+    """Execute a definition whose topic is REPORTS_TOPIC.
 
-    stopping: the error of StopTrainingJob. Default: it succeeds.
+    Args:
+        request: The input of the execution.
+        outcomes: One for each CreateTrainingJob.
+        stopping: The error of StopTrainingJob. Default: it succeeds.
     """
-    seen = Execution()
-    with _interpreter(seen, outcomes, stopping):
+    execution = Execution()
+    with _interpreter(execution, outcomes, stopping):
         topic = _client("sns").create_topic(Name="reports")["TopicArn"]
         client = _client("stepfunctions")
         machine = client.create_state_machine(
@@ -102,11 +117,12 @@ def execute(
             definition=json.dumps(definition).replace(REPORTS_TOPIC, topic),
             roleArn=f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/runner",
         )["stateMachineArn"]
-        started = client.start_execution(stateMachineArn=machine, input=json.dumps(given))["executionArn"]
-        _take_over(seen, _end_of(client, started))
-        seen.states = _states_entered(client, started)
-        seen.reports = [sent[1] for sent in sns_backends[DEFAULT_ACCOUNT_ID][REGION].topics[topic].sent_notifications]
-    return seen
+        arn = client.start_execution(stateMachineArn=machine, input=json.dumps(request))["executionArn"]
+        _set_result(execution, _description_at_end(client, arn))
+        execution.states = _states_entered(client, arn)
+        notifications = sns_backends[DEFAULT_ACCOUNT_ID][REGION].topics[topic].sent_notifications
+        execution.reports = [notification[1] for notification in notifications]
+    return execution
 
 
 REPORTS_TOPIC = "arn:aws:sns:us-west-2:123456789012:reports-of-the-test"
@@ -118,48 +134,49 @@ def _client(service: str) -> Any:
     return boto3.client(service, REGION)
 
 
-def _end_of(client: Any, execution: str) -> Json:
+def _description_at_end(client: Any, arn: str) -> Json:
+    """DescribeExecution's response once the execution has ended."""
     until = time.monotonic() + LONGEST_EXECUTION_SECONDS
     while time.monotonic() < until:
-        answer = client.describe_execution(executionArn=execution)
-        if answer["status"] != "RUNNING":
-            return answer
+        description = client.describe_execution(executionArn=arn)
+        if description["status"] != "RUNNING":
+            return description
         time.sleep(_POLL_SECONDS)
     raise AssertionError("the execution does not end")
 
 
-def _take_over(seen: Execution, answer: Json) -> None:
-    seen.status = answer["status"]
-    seen.output = json.loads(answer["output"]) if answer.get("output") else None
-    seen.error, seen.cause = answer.get("error", ""), answer.get("cause", "")
+def _set_result(execution: Execution, description: Json) -> None:
+    execution.status = description["status"]
+    execution.output = json.loads(description["output"]) if description.get("output") else None
+    execution.error, execution.cause = description.get("error", ""), description.get("cause", "")
 
 
-def _states_entered(client: Any, execution: str) -> list[str]:
-    events = client.get_execution_history(executionArn=execution, maxResults=1000)["events"]
+def _states_entered(client: Any, arn: str) -> list[str]:
+    events = client.get_execution_history(executionArn=arn, maxResults=1000)["events"]
     return [event["stateEnteredEventDetails"]["name"] for event in events if "stateEnteredEventDetails" in event]
 
 
 @contextmanager
-def _interpreter(seen: Execution, outcomes: Sequence[Outcome], stopping: Refused | None) -> Iterator[None]:
-    class Script(_PlayedSageMaker):
-        execution = seen
-        coming = iter(outcomes)
-        refuses_to_stop = stopping
+def _interpreter(record: Execution, outcomes: Sequence[Outcome], stopping: Refused | None) -> Iterator[None]:
+    class Script(_ScriptedSageMaker):
+        execution = record
+        next_outcomes = iter(outcomes)
+        stop_error = stopping
 
     def service_for(service_name: str) -> Any:
         return Script() if service_name in ("sagemaker", "aws-sdk") else state_task_service_for(service_name)
 
     class Clock:
-        sleep = staticmethod(seen.pauses.append)
+        sleep = staticmethod(record.pauses.append)
 
-    def note(_: Any, env: Any, wait_seconds: float) -> None:  # noqa: ARG001
-        seen.pauses.append(wait_seconds)
+    def record_wait(_: Any, env: Any, wait_seconds: float) -> None:  # noqa: ARG001
+        record.pauses.append(wait_seconds)
 
     with (
         mock_aws(config={"stepfunctions": {"execute_state_machine": True}}),
         patch.object(state_task_factory, "state_task_service_for", service_for),
         patch.object(AmazonStateLanguageParser, "parse", _parse),
-        patch.object(WaitFunction, "_wait_interval", note),
+        patch.object(WaitFunction, "_wait_interval", record_wait),
         patch.object(retrier_decl, "time", Clock),
     ):
         yield
@@ -174,23 +191,23 @@ def _syntax_tree(definition: str) -> Any:
 
 
 def _parse(definition: str) -> Any:
-    """As moto does, with a cache of syntax trees: parsing takes most of the time of an execution."""
+    """Parse as moto does, with a cache of syntax trees: parsing takes most of the time of an execution."""
     tree = _syntax_tree(definition)
     return Preprocessor().visit(tree), tree
 
 
-class _PlayedSageMaker(StateTaskServiceCallback):
+class _ScriptedSageMaker(StateTaskServiceCallback):
     """`sagemaker:createTrainingJob.sync` and `aws-sdk:sagemaker:stopTrainingJob`, as scripted."""
 
     execution: ClassVar[Execution]
-    coming: ClassVar[Iterator[Outcome]]
-    refuses_to_stop: ClassVar[Refused | None]
+    next_outcomes: ClassVar[Iterator[Outcome]]
+    stop_error: ClassVar[Refused | None]
 
     def __init__(self) -> None:
         super().__init__(supported_integration_patterns={ResourceCondition.Sync})
 
     def _validate_service_integration_is_supported(self) -> None:
-        """This class supports it."""
+        """Accept every integration: this class implements those that the definition uses."""
 
     def _eval_service_task(
         self,
@@ -202,13 +219,13 @@ class _PlayedSageMaker(StateTaskServiceCallback):
         name = normalised_parameters["TrainingJobName"]
         if self.resource.api_action == "stopTrainingJob":
             self.execution.stopped.append(name)
-            refused = self.refuses_to_stop
-            if refused:
-                raise self._failure(env, CustomErrorName(refused.error), refused.error, refused.cause)
+            if self.stop_error:
+                error = self.stop_error
+                raise self._failure(env, CustomErrorName(error.error), error.error, error.cause)
             env.stack.append({})
             return
         self.execution.jobs.append(normalised_parameters)
-        outcome = next(self.coming)
+        outcome = next(self.next_outcomes)
         while isinstance(outcome, NeverEnds) and env.is_running():
             time.sleep(_POLL_SECONDS)
         if isinstance(outcome, Refused):

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from tests.constructs.synth import a_plan
-from tests.stacks.test_api_models import refused
+from tests.stacks.test_api_models import model_errors
 from tests.state_machine.interpreter import (
     REGION,
     REPORTS_TOPIC,
@@ -62,9 +62,9 @@ def a_request(**changes: object) -> Json:
 
 
 def run(
-    *outcomes: Outcome, given: Json | None = None, definition: Json | None = None, stopping: Refused | None = None
+    *outcomes: Outcome, request: Json | None = None, definition: Json | None = None, stopping: Refused | None = None
 ) -> Execution:
-    return execute(definition or training_definition(RUN), given or a_request(), outcomes, stopping=stopping)
+    return execute(definition or training_definition(RUN), request or a_request(), outcomes, stopping=stopping)
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +84,17 @@ def test_completed_run_is_reported_with_its_output_url(completed: Execution) -> 
 
 def test_request_to_sagemaker_is_valid_for_its_api(completed: Execution) -> None:
     operation = boto3.client("sagemaker", REGION).meta.service_model.operation_model("CreateTrainingJob")
-    assert refused(operation, completed.jobs[0]) == []
+    assert model_errors(operation, completed.jobs[0]) == []
 
 
 def test_request_reaches_sagemaker_except_for_machine_settings(completed: Execution) -> None:
-    (job,), given = completed.jobs, a_request()
-    assert {name for name in given if job[name] != given[name]} == {"TrainingJobName", "RoleArn"}
+    (job,), request = completed.jobs, a_request()
+    assert {name for name in request if job[name] != request[name]} == {"TrainingJobName", "RoleArn"}
     assert job["RoleArn"] == RUN.role_arn
     assert job["VpcConfig"] == RUN.network
 
 
-def test_runs_without_checkpoint_urls_share_none(completed: Execution) -> None:
+def test_each_run_gets_its_own_default_checkpoint_url(completed: Execution) -> None:
     urls = {execution.jobs[0]["CheckpointConfig"]["S3Uri"] for execution in (completed, run(COMPLETED))}
     assert len(urls) == 2
     assert all(url.startswith("s3://store/checkpoints/") for url in urls)
@@ -104,7 +104,8 @@ def test_runs_without_checkpoint_urls_share_none(completed: Execution) -> None:
 def test_job_may_have_its_own_checkpoint_url() -> None:
     own_checkpoints = {"S3Uri": "s3://store/checkpoints/mine", "LocalPath": "/opt/ml/checkpoints"}
     assert (
-        run(COMPLETED, given=a_request(CheckpointConfig=own_checkpoints)).jobs[0]["CheckpointConfig"] == own_checkpoints
+        run(COMPLETED, request=a_request(CheckpointConfig=own_checkpoints)).jobs[0]["CheckpointConfig"]
+        == own_checkpoints
     )
 
 
@@ -114,9 +115,9 @@ def test_longest_cluster_name_leaves_room_in_job_names() -> None:
     assert len(name) <= 63
 
 
-@pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
-def test_missing_capacity_or_quota_is_retried_after_a_pause(trouble: Outcome) -> None:
-    execution = run(trouble, trouble, COMPLETED)
+@pytest.mark.parametrize("outcome", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
+def test_missing_capacity_or_quota_is_retried_with_a_new_job(outcome: Outcome) -> None:
+    execution = run(outcome, outcome, COMPLETED)
     assert execution.status == "SUCCEEDED"
     assert [job["TrainingJobName"].rsplit("-", 1)[1] for job in execution.jobs] == ["1", "2", "3"]
 
@@ -127,14 +128,14 @@ def test_no_pause_is_longer_than_an_hour() -> None:
     assert pauses == [300, 600, 1200, 2400, 3600, 3600]
 
 
-@pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
-def test_run_fails_after_the_last_retry_with_the_reason(trouble: Ends | Refused) -> None:
-    execution = run(*[trouble] * (RUN.capacity_retries + 1))
+@pytest.mark.parametrize("outcome", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
+def test_run_fails_after_the_last_retry_with_the_reason(outcome: Ends | Refused) -> None:
+    execution = run(*[outcome] * (RUN.capacity_retries + 1))
     assert execution.status == "FAILED"
     assert len(execution.jobs) == RUN.capacity_retries + 1
     assert len(execution.pauses) == RUN.capacity_retries
     assert execution.cause.startswith("There was no capacity or quota for trn-pilot--")
-    reason = trouble.failure_reason if isinstance(trouble, Ends) else trouble.cause
+    reason = outcome.failure_reason if isinstance(outcome, Ends) else outcome.cause
     assert execution.cause.endswith(f"in 4 attempts: {reason}")
 
 
@@ -159,7 +160,7 @@ def test_job_started_without_a_response_is_not_reported_as_failed() -> None:
     ids=["the whole reason", "in a hyperparameter"],
 )
 def test_failure_of_the_script_starts_no_other_job(reason: str, hyperparameters: Json) -> None:
-    execution = run(Ends("Failed", "Failed", reason), given=a_request(HyperParameters=hyperparameters))
+    execution = run(Ends("Failed", "Failed", reason), request=a_request(HyperParameters=hyperparameters))
     assert (execution.status, execution.error, len(execution.jobs), execution.pauses) == (
         *("FAILED", "TrainingDidNotComplete", 1),
         [],
@@ -181,8 +182,8 @@ def with_short_timeout() -> Json:
 
 
 def test_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
-    refused = Refused("SageMaker.SageMakerException", "the job is in status Stopping")
-    execution = run(NeverEnds(), definition=with_short_timeout(), stopping=refused)
+    error = Refused("SageMaker.SageMakerException", "the job is in status Stopping")
+    execution = run(NeverEnds(), definition=with_short_timeout(), stopping=error)
     assert len(execution.stopped) == 4
     assert "was stopped" not in execution.cause
     assert execution.cause.endswith(
@@ -203,16 +204,16 @@ def test_timeout_is_the_budget_and_the_overhead_of_a_job() -> None:
 
 
 def test_request_over_the_budget_starts_nothing() -> None:
-    execution = run(given=a_request(StoppingCondition={"MaxRuntimeInSeconds": 24 * 3600 + 1}))
+    execution = run(request=a_request(StoppingCondition={"MaxRuntimeInSeconds": 24 * 3600 + 1}))
     assert (execution.status, execution.jobs) == ("FAILED", [])
     assert "MaxRuntimeInSeconds is 86401, over the budget of 86400" in execution.reports[0]
 
 
 @pytest.mark.parametrize("path", REQUIRED_FIELDS)
 def test_incomplete_request_starts_nothing(path: str) -> None:
-    given = copy.deepcopy(a_request())
-    del given[path.split(".")[0]]
-    execution = run(given=given)
+    request = copy.deepcopy(a_request())
+    del request[path.split(".")[0]]
+    execution = run(request=request)
     assert (execution.status, execution.jobs) == ("FAILED", [])
     assert path in execution.reports[0]
 
