@@ -59,10 +59,11 @@ class Connection:
                 raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
 
     def send(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
-        """Request a path below /_trn_local, and verify that the server has these credentials too.
+        """Request a path below /_trn_local, verify that the server has the same credentials, and return the response.
 
         Raises:
-            NotTheEmbeddedAwsError: There is another response, or none.
+            NotTheEmbeddedAwsError: The endpoint is not on loopback, does not respond, or does not have the credentials.
+            ValueError: The server refused the request. The message is its response.
         """
         refuse_unless_loopback(self.endpoint)
         host = urlsplit(self.endpoint).netloc
@@ -87,12 +88,12 @@ class Connection:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Opener for `open`: creates files that only the user can read, and does not follow other users' links."""
+    """Opener for `open`: creates files that only the user can read, and does not follow a symbolic link."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def proof_of(credentials: Credentials, authorization: str, answer: bytes) -> str:
-    """Return a proof that the server has the credentials."""
+    """Return a proof of having the credentials, for a response to the request with this Authorization header."""
     return hmac.digest(credentials.secret_access_key.encode(), authorization.encode() + answer, "sha256").hex()
 
 
@@ -114,7 +115,7 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
     token = {"AWS_SESSION_TOKEN": credentials.session_token} if credentials.session_token else {}
     # With a bare `CDK`, the CDK CLI reports an unknown option.
     kept = {k: value for k, value in own.items() if k != "CDK" and not k.upper().startswith(("AWS_", "CDK_"))}
-    # Both cases are read; the lower-case name wins.
+    # Programs read either name; the lower-case name takes precedence.
     no_proxy = ",".join(filter(None, [LOOPBACK_NAMES, own.get("no_proxy") or own.get("NO_PROXY")]))
     path = [str(folder) for folder in tools] + [own.get("PATH", "")]
     return (
@@ -154,10 +155,10 @@ def tool_folders(project: Path) -> tuple[Path, ...]:
 
 
 def refuse_unless_loopback(endpoint: str) -> None:
-    """Refuse every endpoint except an http URL with a loopback address.
+    """Refuse an endpoint that is not an http URL with a loopback address.
 
     Raises:
-        NotTheEmbeddedAwsError: The endpoint is another one.
+        NotTheEmbeddedAwsError: The endpoint is refused.
     """
     url = urlsplit(endpoint)
     host = url.hostname or ""

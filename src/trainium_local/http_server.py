@@ -1,4 +1,4 @@
-"""The HTTP server. It listens on loopback only, and limits the time, size and number of requests."""
+"""The HTTP server. It listens on loopback only, and limits the time and size of requests, and unauthenticated ones."""
 
 import io
 import socket
@@ -23,7 +23,7 @@ SEND_SECONDS = 120.0
 MAX_BODY = 512 << 20
 """Maximum size of a request in bytes. S3 accepts 5 GiB; here, objects are kept in memory."""
 MAX_UNKNOWN = 64
-"""Maximum number of unauthenticated connections. One more closes the oldest."""
+"""Maximum number of unauthenticated connections. A further connection closes the oldest of them."""
 
 _TOO_LARGE = f"a request's body has at most {MAX_BODY} bytes here"
 
@@ -36,6 +36,7 @@ class Incoming:
     """A request of which only the head has been read.
 
     Attributes:
+        request: The method, the target and the headers.
         read_body: Call it once the sender is authenticated. It raises OverflowError for a body that is too large,
             ValueError for an invalid length, and OSError for a body that does not arrive in time.
     """

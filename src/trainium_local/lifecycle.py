@@ -1,7 +1,7 @@
 """The embedded AWS as a background process of the user: start, status, stop. Does not import moto.
 
-One file, readable by its owner only, stores the address and the credentials of the current server. Every command
-verifies with the server that it has these credentials; otherwise the file is stale and no server is running.
+One file, readable by its owner only, stores the address and the credentials of the current server. Each function
+verifies that the server at this address has these credentials. If not, the file is stale: no server is running.
 """
 
 import fcntl
@@ -33,10 +33,12 @@ class LocalError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """The server that answers.
+    """A running server.
 
     Attributes:
-        already: It was running before.
+        health: Its settings and state.
+        connection: Its address and credentials.
+        already: Whether it was running before `start`.
     """
 
     health: Health
@@ -52,10 +54,10 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def start(folder: Path, settings: Settings) -> Started:
-    """Start the server unless it is running, and wait until it answers. Removes others' read access to the folder.
+    """Start the server unless it is running, and wait until it responds. Removes others' read access to the folder.
 
     Raises:
-        LocalError: The server ended, with the end of its log, or others can write to the folder.
+        LocalError: The server ended or does not respond, the port is in use, or others can write to the folder.
     """
     _make_private(folder)
     with _alone(folder):
@@ -78,7 +80,14 @@ def connection(folder: Path) -> Connection | None:
 
 
 def stop(folder: Path) -> Health | None:
-    """Stop this folder's server, and return it, or None if none was running. All of its resources are lost."""
+    """Stop this folder's server: all of its resources are lost.
+
+    Returns:
+        The health of the stopped server; None if none was running.
+
+    Raises:
+        LocalError: The process did not end in time.
+    """
     running = status(folder)
     if running:
         # The server itself returned its process ID, so no other process is signalled.

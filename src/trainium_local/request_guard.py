@@ -20,7 +20,7 @@ OWN_PATHS = "/_trn_local/"
 Headers = list[tuple[str, str]]
 
 _FORBIDDEN = "403 Forbidden"
-_HINT = "Each start of the embedded AWS has new credentials, which `trn local -- COMMAND` gives to a command."
+_HINT = "Each start of the embedded AWS has new credentials, which `trn local -- COMMAND` passes to COMMAND."
 
 
 class RefusedError(Exception):

@@ -24,9 +24,10 @@ class Settings:
     """Settings of the embedded AWS.
 
     Attributes:
-        port: 0 selects a free port.
-        quotas: Applied values by quota code, which override the seeded ones.
-        fail_nodes: How many simulated nodes, from the first launch on, report a missing device.
+        port: The port; 0 selects a free port.
+        region: Default region of commands.
+        quotas: Applied values by quota code, which override the values of vcpu_quotas.toml.
+        fail_nodes: Number of simulated nodes, from the first launch on, that report a missing device.
         stand_in_nodes: Simulate the nodes.
         iam: `enforced` or `ignored`.
         log: The file for the output.
@@ -43,9 +44,14 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Health(Settings):
-    """The response of the health address: version, start time and settings.
+    """The response at HEALTH_PATH: the settings and the state of the server.
 
     Attributes:
+        version: Version of the embedded AWS.
+        pid: Process ID of the server.
+        account: The account ID.
+        endpoint: URL of the server.
+        started: Start time.
         adapters: The resource types with an adapter, see resources/types.toml.
     """
 
@@ -64,7 +70,7 @@ class Health(Settings):
         """Parse a health response.
 
         Raises:
-            ValueError: The response is of another version.
+            ValueError: The response is not that of this version.
         """
         try:
             fields: dict[str, Any] = json.loads(text)
@@ -78,7 +84,8 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
     """Serve until the process ends.
 
     Args:
-        ready: Is called once requests are answered.
+        settings: The settings.
+        ready: Is called once the server accepts connections.
 
     Raises:
         OSError: The port is in use.
@@ -100,7 +107,7 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
     try:
         server.serve_forever()
     finally:
-        forget_code()  # before the port is released: `trn local stop` waits for the port
+        forget_code()  # before the process ends: `trn local stop` waits for its end
 
 
 def _load_images(region: str) -> None:
@@ -191,9 +198,9 @@ def share_loader() -> None:
 
 
 def with_retried_failures(application: WsgiApp) -> WsgiApp:
-    """Answer an exception inside moto, such as two requests that change one dictionary, with HTTP 500 as AWS does.
+    """Respond to exceptions in moto, such as from concurrent changes of a dictionary, with HTTP 500, as AWS does.
 
-    SDKs then retry; they cannot parse an HTML page. The log contains the traceback.
+    SDKs then retry; they cannot parse moto's HTML page. The log contains the traceback.
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

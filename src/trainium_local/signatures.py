@@ -32,6 +32,8 @@ class Request:
     """A request as sent.
 
     Attributes:
+        method: The HTTP method.
+        target: Path and query.
         headers: Names are in lower case. Repeated headers are joined by commas.
     """
 
@@ -45,7 +47,13 @@ class Signature:
     """The signature of a request.
 
     Attributes:
+        access_key_id: The access key ID.
+        region: The region in the scope.
+        service: The service in the scope.
+        date: The header x-amz-date.
         signed_at: `date` in seconds since 1970.
+        signed_headers: Names of the signed headers.
+        value: The signature.
     """
 
     access_key_id: str
@@ -57,7 +65,10 @@ class Signature:
     value: str
 
     def is_valid(self, secret: str, request: Request, body: bytes) -> bool:
-        """Return whether the holder of `secret` made the signature, for this request, body and time."""
+        """Return whether the holder of `secret` made the signature, for this request and time.
+
+        The body is not checked if the request declares its payload as unsigned or streaming.
+        """
         claimed = request.headers.get("x-amz-content-sha256", "")
         if abs(time.time() - self.signed_at) > MAX_SKEW:
             return False
@@ -79,7 +90,7 @@ class Signature:
 
 
 def signature_of(request: Request) -> Signature | None:
-    """Return the signature of a request, or None if it has no valid one."""
+    """Parse the signature of a request, without verification. None if it is missing or malformed."""
     headers = request.headers
     match = _HEADER.fullmatch(headers.get("authorization", "").strip())
     date = headers.get("x-amz-date", "")
@@ -105,7 +116,11 @@ def sign(credentials: Credentials, request: Request, body: bytes, *, region: str
     """Return the headers of a request with a new signature.
 
     Args:
+        credentials: The credentials to sign with.
         request: Must have the header host.
+        body: The body.
+        region: The region in the scope.
+        service: The service in the scope.
     """
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest

@@ -15,7 +15,15 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass
 class FakeLocating:
-    """The clusters of every region. unavailable: why AWS does not answer."""
+    """The clusters of every region.
+
+    Attributes:
+        stacks: Stacks with the tag of a cluster.
+        not_read: Why stacks could not be read.
+        fleets: Fleets by cluster.
+        nodes: Instances with the tag of a cluster.
+        unavailable: Why AWS does not answer.
+    """
 
     stacks: Sequence[ClusterStack] = ()
     not_read: Sequence[str] = ()
@@ -56,5 +64,5 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A cluster of two nodes that jobs run on."""
-    with cluster_with_jobs(monkeypatch) as made:
-        yield made
+    with cluster_with_jobs(monkeypatch) as deployed:
+        yield deployed

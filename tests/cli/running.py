@@ -20,8 +20,8 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `trn` as a separate process, with its output in files."""
-    given = _environment() | environment
-    return run_trn(arguments, folder=Path.cwd(), environment=given, stderr_apart=True)
+    merged = _environment() | environment
+    return run_trn(arguments, folder=Path.cwd(), environment=merged, stderr_apart=True)
 
 
 def run_installed(*arguments: str) -> subprocess.CompletedProcess[str]:

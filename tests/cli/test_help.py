@@ -85,11 +85,11 @@ def test_unknown_command_is_refused_with_the_nearest() -> None:
 
 
 def test_arguments_after_dashes_reach_the_command_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[tuple[str, ...]] = []
-    monkeypatch.setattr(run_command, "callback", lambda command: given.append(command))
+    commands: list[tuple[str, ...]] = []
+    monkeypatch.setattr(run_command, "callback", lambda command: commands.append(command))
     typed = ("cdk", "deploy", "-c", "trn:nodes=2", "--help", "--", "x")
     assert run("local", "--", *typed).exit_code == ExitCode.OK
-    assert given == [typed]
+    assert commands == [typed]
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("types",)])

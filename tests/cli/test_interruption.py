@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command within a second, with a message and exit code 130, whatever it waits for."""
+"""Ctrl-C ends a command with a message and exit code 130, also while the command waits for AWS."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def test_interrupted_command_ends_with_message(monkeypatch: pytest.MonkeyPatch) 
 
 
 def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code and the output."""
+    """The exit code and the output of a command that gets Ctrl-C while it waits for AWS."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         environment = {
             **os.environ,

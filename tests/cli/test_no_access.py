@@ -1,6 +1,4 @@
-"""Without AWS, or without a permission, each command prints the reason and a remedy in one sentence outside of
-tables.
-"""
+"""Without AWS, or without a permission, commands print the reason and a remedy in one sentence, and no table."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -35,7 +33,10 @@ _WHO = (
 
 
 class _Refusing(BaseHTTPRequestHandler):
-    """Refuses every request with one error code, in the format of each protocol; get-caller-identity still succeeds."""
+    """Refuses requests with one error code, in the format of each protocol.
+
+    If the code is AccessDenied, GetCallerIdentity succeeds.
+    """
 
     code = ""
 
@@ -65,7 +66,7 @@ class _Refusing(BaseHTTPRequestHandler):
 
 @contextmanager
 def refusing(code: str) -> Generator[str]:
-    """The address of a server that refuses everything."""
+    """The endpoint of a server that refuses requests with this code."""
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Refusing", (_Refusing,), {"code": code})) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -85,7 +86,7 @@ _REMEDIES = {
 
 @pytest.fixture(scope="module")
 def cause(request: pytest.FixtureRequest) -> Generator[tuple[str, str]]:
-    """The service that is named, and the remedy."""
+    """An endpoint that gives this answer, and the expected remedy."""
     if request.param == _UNREACHABLE:
         yield "http://127.0.0.1:9", REACH_AWS
         return

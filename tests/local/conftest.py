@@ -104,6 +104,6 @@ def chosen_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws
 
 
 @pytest.fixture(autouse=True)
-def _no_aws_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_aws_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)

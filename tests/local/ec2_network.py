@@ -31,9 +31,9 @@ class Network:
         ]
 
     def template(self, name: str, instance_type: str = "trn1.32xlarge", **data: Any) -> str:
-        given = {"ImageId": self.image, "InstanceType": instance_type} | data
-        made = self.ec2.create_launch_template(LaunchTemplateName=name, LaunchTemplateData=given)
-        return made["LaunchTemplate"]["LaunchTemplateId"]
+        data = {"ImageId": self.image, "InstanceType": instance_type} | data
+        created = self.ec2.create_launch_template(LaunchTemplateName=name, LaunchTemplateData=data)
+        return created["LaunchTemplate"]["LaunchTemplateId"]
 
     def run(self, template: str, count: int = 1, **more: Any) -> list[dict[str, Any]]:
         """Launch from the template as Auto Scaling does, with the subnet as a separate argument."""

@@ -49,8 +49,8 @@ def send(aws: EmbeddedAws, raw: bytes, *, seconds: float = 30) -> tuple[int, dic
 
 def signed(connection: Connection, method: str = "POST", path: str = "/", body: bytes = IDENTITY, **more: str) -> bytes:
     """A request as raw bytes, with a valid signature and further headers (underscores for dashes)."""
-    given_headers = {name.replace("_", "-"): value for name, value in more.items()}
-    headers = {"host": urlsplit(connection.endpoint).netloc, "content-type": FORM} | given_headers
+    further = {name.replace("_", "-"): value for name, value in more.items()}
+    headers = {"host": urlsplit(connection.endpoint).netloc, "content-type": FORM} | further
     request = Request(method=method, target=path, headers=headers)
     return raw(method, path, sign(connection.credentials, request, body, region="us-west-2", service="sts"), body)
 
@@ -141,7 +141,7 @@ def test_unsigned_request_is_refused(embedded_aws: EmbeddedAws, method: str, pat
 
 STRANGERS = {
     "an unknown access key": {"access_key_id": "AKIAIOSFODNN7EXAMPLE"},
-    "the access key of the examples of before": {"access_key_id": "EMBEDDEDAWSNOTAREALKEY"},
+    "a constant access key": {"access_key_id": "EMBEDDEDAWSNOTAREALKEY"},
     "a wrong secret": {"secret_access_key": "guessed"},
 }
 
@@ -185,11 +185,11 @@ def test_expired_signature_is_refused(embedded_aws: EmbeddedAws, monkeypatch: py
 def assumed(embedded_aws: EmbeddedAws) -> EmbeddedAws:
     """The same server with the credentials of a role."""
     arn = "arn:aws:iam::123456789012:role/somebody"
-    given_keys = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["Credentials"]
+    response = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["Credentials"]
     keys = Credentials(
-        access_key_id=given_keys["AccessKeyId"],
-        secret_access_key=given_keys["SecretAccessKey"],
-        session_token=given_keys["SessionToken"],
+        access_key_id=response["AccessKeyId"],
+        secret_access_key=response["SecretAccessKey"],
+        session_token=response["SessionToken"],
     )
     return EmbeddedAws(connection=replace(embedded_aws.connection, credentials=keys), log=embedded_aws.log)
 
@@ -263,7 +263,7 @@ def test_client_that_sends_single_bytes_is_cut_off(monkeypatch: pytest.MonkeyPat
                 break
             client.send(b"x")
         else:
-            pytest.fail("it may run forever")
+            pytest.fail("the server did not close the connection")
 
 
 def test_too_large_body_is_not_read(embedded_aws: EmbeddedAws) -> None:

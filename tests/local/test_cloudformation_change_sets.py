@@ -41,8 +41,8 @@ def test_change_set_names_changed_properties_and_replacement(stacks: Stacks) -> 
     assert details(change) == [("Name", "Always", "Static"), ("Value", "Never", "Static")]
     assert change["Replacement"] == "True"
     assert "AfterValue" not in change["Details"][1]["Target"]
-    asked = {"ChangeSetName": made["ChangeSetId"], "IncludePropertyValues": True}
-    target = changes(stacks.api.describe_change_set(**asked))["M"]["Details"][1]["Target"]
+    described = stacks.api.describe_change_set(ChangeSetName=made["ChangeSetId"], IncludePropertyValues=True)
+    target = changes(described)["M"]["Details"][1]["Target"]
     assert (target["BeforeValue"], target["AfterValue"]) == ("old", "new")
 
 

@@ -43,13 +43,13 @@ def test_dependency_cycle_of_any_length_is_refused(length: int) -> None:
 
 @given(st.permutations(NAMES), st.permutations(NAMES), st.data())
 def test_resources_are_deleted_before_their_dependencies(
-    names: list[str], came: list[str], data: st.DataObject
+    names: list[str], listed: list[str], data: st.DataObject
 ) -> None:
     needs = {
         name: data.draw(st.sets(st.sampled_from(names[:position]))) if position else set[str]()
         for position, name in enumerate(names)
     }
-    order = dependents_first(came, needs)
+    order = dependents_first(listed, needs)
     assert sorted(order) == NAMES
     assert all(order.index(name) < order.index(other) for name, others in needs.items() for other in others)
 

@@ -79,7 +79,7 @@ def test_invalid_template_is_refused_immediately(stacks: Stacks, wanted: dict[st
         ({"Parameters": [{"ParameterKey": "Q", "ParameterValue": "2"}]}, "[Q] do not exist in the template"),
     ],
 )
-def test_request_beyond_the_limits_is_refused(stacks: Stacks, arguments: dict[str, Any], words: str) -> None:
+def test_invalid_request_is_refused(stacks: Stacks, arguments: dict[str, Any], words: str) -> None:
     body = json.dumps(template({"T": parameter()}, Parameters={"P": {"Type": "String", "Default": ""}}))
     with pytest.raises(ClientError) as error:
         stacks.api.create_stack(**{"StackName": "limits", "TemplateBody": body, **arguments})
@@ -143,7 +143,7 @@ def test_yaml_is_read(stacks: Stacks) -> None:
 
 class TestParameters:
     @pytest.mark.parametrize(
-        ("declared", "given", "words"),
+        ("declared", "value", "words"),
         [
             ({"Type": "String"}, None, r"\[P\] must have values"),
             ({"Type": "String", "AllowedValues": ["dev", "prod"]}, "pro", "one of AllowedValues: dev, prod"),
@@ -154,9 +154,9 @@ class TestParameters:
         ],
     )
     def test_parameter_value_outside_its_constraints_is_refused(
-        self, stacks: Stacks, declared: Any, given: str | None, words: str
+        self, stacks: Stacks, declared: Any, value: str | None, words: str
     ) -> None:
-        arguments = [{"ParameterKey": "P", "ParameterValue": given}] if given else []
+        arguments = [{"ParameterKey": "P", "ParameterValue": value}] if value else []
         with pytest.raises(ClientError, match=words):
             stacks.create(template({"X": parameter()}, Parameters={"P": declared}), Parameters=arguments)
 

@@ -93,9 +93,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def resolve() -> Iterator[Callable[[dict[str, str]], dict[str, object]]]:
-    """The values that botocore resolves in an environment: endpoints of many services, credentials, proxies for the
-    endpoint.
-    """
+    """Returns what botocore resolves in an environment: endpoints of SERVICES, credentials, proxies for ENDPOINT."""
     with subprocess.Popen(
         [sys.executable, "-c", PROBE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as probe:
@@ -129,7 +127,7 @@ def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=12)
 @given(names=st.sets(st.sampled_from(sorted(DANGEROUS))))
-def test_boto3_in_safe_environment_uses_loopback_without_credentials(
+def test_boto3_in_safe_environment_uses_only_the_connection(
     resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path, names: set[str]
 ) -> None:
     own = {"HOME": str(real_home), "PATH": os.environ["PATH"]}

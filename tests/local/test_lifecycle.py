@@ -14,10 +14,10 @@ from trainium_local.server import Settings
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state folder whose server is stopped after the test."""
-    made = tmp_path_factory.mktemp("home")
-    yield made
-    lifecycle.stop(made)
+    """A state folder whose server is stopped after the tests of this module."""
+    folder = tmp_path_factory.mktemp("home")
+    yield folder
+    lifecycle.stop(folder)
 
 
 def test_state_folder_is_the_named_or_the_users() -> None:

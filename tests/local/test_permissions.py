@@ -345,7 +345,7 @@ def test_rule_calls_only_functions_whose_policy_allows_it(aws: EmbeddedAws) -> N
     assert called(logGroupNamePrefix=f"/aws/lambda/{other['FunctionName']}")["logGroups"] == []
 
 
-def test_schedule_runs_with_its_role(aws: EmbeddedAws) -> None:
+def test_schedule_whose_role_lacks_permission_is_refused(aws: EmbeddedAws) -> None:
     name = function(aws, role(aws, trusts=OF_LAMBDA), "def handler(event, context):\n    pass\n")["FunctionName"]
     target = f"arn:aws:lambda:{aws.region}:{ACCOUNT}:function:{name}"
     scheduler = trust({"Service": "scheduler.amazonaws.com"})

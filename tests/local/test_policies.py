@@ -68,7 +68,7 @@ def test_actions_and_resources_are_matched(statement: dict[str, Any], allowed: b
         ({"ArnLike": {"aws:arn": "arn:aws:iam::*:role/r"}}, True),
     ],
 )
-def test_conditions_hold_as_on_aws(condition: dict[str, Any], holds: bool) -> None:
+def test_conditions_are_evaluated(condition: dict[str, Any], holds: bool) -> None:
     requested = access(
         s3__prefix=["a"],
         s3__max=[],

@@ -96,9 +96,8 @@ def test_resized_group_tags_instances_with_its_and_the_stack_tags(stacks: Stacks
 def test_launch_template_tags_change_in_place(stacks: Stacks) -> None:
     def tagged(**tags: str) -> dict[str, Any]:
         resources = fleet(1)
-        given = [{"Key": key, "Value": value} for key, value in tags.items()]
-        specification = {"ResourceType": "launch-template", "Tags": given}
-        resources["L"]["Properties"]["TagSpecifications"] = [specification]
+        pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+        resources["L"]["Properties"]["TagSpecifications"] = [{"ResourceType": "launch-template", "Tags": pairs}]
         return template(resources)
 
     name = stacks.deploy(tagged(team="ml", gone="soon"))
@@ -118,7 +117,7 @@ def test_scheduled_sizes_stay_if_update_policy_requires(stacks: Stacks) -> None:
     assert instances(stacks, name) == []
 
 
-def test_refused_group_leaves_nothing(stacks: Stacks) -> None:
+def test_group_with_missing_target_group_is_rolled_back(stacks: Stacks) -> None:
     arn = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/no/50dc6c495c0c9188"
     name = stacks.create(template(fleet(1, TargetGroupARNs=[arn])))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"

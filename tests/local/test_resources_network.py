@@ -80,7 +80,7 @@ def test_subnet_zone_and_vpc_dns_settings_are_applied(stacks: Stacks) -> None:
     assert not host_names()
 
 
-def test_tags_of_every_type_change_in_place(stacks: Stacks) -> None:
+def test_tags_of_network_resources_change_in_place(stacks: Stacks) -> None:
     described = {
         "V": ("describe_vpcs", "Vpcs", "VpcId"),
         "S": ("describe_subnets", "Subnets", "SubnetId"),
@@ -121,7 +121,7 @@ def test_network_with_internet_access_is_complete_and_leaves_nothing(stacks: Sta
         "vpcs": 1,
         "subnets": 1,
         "tables": 2,  # Includes the main route table of the VPC.
-        "groups": 1,  # The default network ACL of the VPC.
+        "groups": 1,  # The default security group of the VPC.
         "gateways": 1,
         "addresses": 1,
         "interfaces": 1,  # The interface of the NAT gateway.

@@ -200,8 +200,6 @@ LUSTRE = {
     "LustreConfiguration": {"DeploymentType": "SCRATCH_2"},
 }
 
-ROLE_ARN = "arn:aws:iam::123456789012:role/r"
-
 
 def role_of(service: str) -> dict[str, Any]:
     """The resource `Role`, which the service assumes."""
@@ -212,7 +210,7 @@ KEY = {"K": {"Type": "AWS::KMS::Key", "Properties": {}}}
 TOPIC = {"T": {"Type": "AWS::SNS::Topic", "Properties": {}}}
 RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "Arn": {"Ref": "T"}}]}
 
-# : Type, properties, and the resources that it depends on.
+# Type, properties, and the resources that it depends on.
 ROWS = [
     ("AWS::SNS::Topic", {"DisplayName": "d"}, {}),
     ("AWS::CloudWatch::Alarm", ALARM, {}),
@@ -228,7 +226,7 @@ ROWS = [
     ("AWS::EFS::FileSystem", {"ThroughputMode": "elastic", "FileSystemTags": [{"Key": "k", "Value": "v"}]}, {}),
     ("AWS::KMS::Alias", {"AliasName": "alias/t", "TargetKeyId": {"Ref": "K"}}, KEY),
 ]
-# : Type -> client, operation and key with which its service lists it.
+# Type -> client, operation and key with which its service lists the resources.
 LISTINGS = {
     "AWS::SNS::Topic": ("sns", "list_topics", "Topics"),
     "AWS::CloudWatch::Alarm": ("cloudwatch", "describe_alarms", "MetricAlarms"),

@@ -31,7 +31,18 @@ def test_region_without_parameters_has_none(embedded_aws: EmbeddedAws, region: s
 @pytest.mark.parametrize("region", sorted(WITHOUT))
 def test_region_without_parameters_has_an_image(embedded_aws: EmbeddedAws, region: str) -> None:
     neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
-    assert embedded_aws.client("ec2", region).describe_images(Owners=["amazon"], Filters=neuron)["Images"]
+    (image,) = embedded_aws.client("ec2", region).describe_images(Owners=["amazon"], Filters=neuron)["Images"]
+    assert (image["Name"], image["CreationDate"][:10]) == (
+        "Deep Learning AMI Neuron (Ubuntu 24.04) 20260126",
+        "2026-01-26",
+    )
+
+
+def test_image_of_amazon_linux_has_its_root_device(embedded_aws: EmbeddedAws) -> None:
+    name = "/aws/service/neuron/dlami/base/amazon-linux-2023/latest/image_id"
+    image = embedded_aws.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
+    (shown,) = embedded_aws.client("ec2").describe_images(ImageIds=[image])["Images"]
+    assert shown["RootDeviceName"] == "/dev/xvda"
 
 
 def test_parameters_are_found_by_path(embedded_aws: EmbeddedAws) -> None:

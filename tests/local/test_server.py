@@ -34,8 +34,8 @@ def test_unsupported_action_is_refused_without_server_error(
 
 # In a separate process: importing the table imports all of moto, and installing it changes moto.
 INSPECT = """
-from trainium_local.services import install, replaced
-rows = replaced()
+from trainium_local.services import install, replacements
+rows = replacements()
 missing = [f"{r.owner.__name__}.{r.name}" for r in rows if "absent" not in r.why and not hasattr(r.owner, r.name)]
 present = [f"{r.owner.__name__}.{r.name}" for r in rows if r.why == "absent" and hasattr(r.owner, r.name)]
 twice = len({(r.owner, r.name) for r in rows}) < len(rows)

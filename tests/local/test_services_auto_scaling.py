@@ -178,7 +178,7 @@ def test_record_names_the_stand_in(embedded_aws: EmbeddedAws) -> None:
     assert record.checks[0].found == "the embedded AWS: a stand-in, nothing ran on the instance"
 
 
-def test_node_set_to_fail_reports_reason_and_its_replacement_passes(chosen_aws: EmbeddedAws) -> None:
+def test_node_set_to_fail_reports_reason_and_the_next_is_proven(chosen_aws: EmbeddedAws) -> None:
     first = record_of_the_only_node(chosen_aws, plain)
     assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing 15)")
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"
@@ -268,6 +268,6 @@ def test_console_returns_what_was_stored(embedded_aws: EmbeddedAws, network: Net
     assert outputs == ["trn-node FAILED: disk full\n", ""]
 
 
-def test_missing_bucket_fails_no_launch(network: Network, name: str) -> None:
+def test_missing_bucket_does_not_fail_the_launch(network: Network, name: str) -> None:
     user_data = b64encode(plain(f"nobody-has-{name}").encode()).decode()
     assert len(network.scale(name, network.template(name, UserData=user_data), nodes=1)["Instances"]) == 1

@@ -66,7 +66,7 @@ class Listener:
         self._events.put_targets(Rule=self._name, Targets=[{"Id": "1", "Arn": self.arn}])
 
     def received(self, number: int = 1) -> list[dict[str, Any]]:
-        """Wait for this number of events and return them."""
+        """Wait for this number of events and return them. 0: wait for any event, but only A_WHILE_S."""
         deadline = time.monotonic() + (SOON_S if number else A_WHILE_S)
         while len(events := self._read()) < (number or 1) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -127,7 +127,7 @@ def test_other_changes_do_not_call_the_function(
     assert listener.received(0) == []
 
 
-def test_schedule_rule_is_called_by_no_event(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
+def test_event_does_not_call_target_of_schedule_rule(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
     bucket(embedded_aws, name)
     listener.listen(ScheduleExpression="rate(1 day)")
     embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")

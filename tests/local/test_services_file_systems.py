@@ -1,4 +1,4 @@
-"""FSx for Lustre and EFS: responses, errors and network interfaces as on AWS."""
+"""FSx for Lustre and EFS: responses, errors, updates and network interfaces."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -91,9 +91,9 @@ def _lustre(**properties: Any) -> dict[str, Any]:
         "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.3.0.0/24"}},
     }
     configuration = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
-    given = {"FileSystemType": "LUSTRE", "SubnetIds": [{"Ref": "Subnet"}], "StorageCapacity": 1200} | properties
-    given["LustreConfiguration"] = configuration | properties.get("LustreConfiguration", {})
-    return template({**network, "X": {"Type": "AWS::FSx::FileSystem", "Properties": given}})
+    merged = {"FileSystemType": "LUSTRE", "SubnetIds": [{"Ref": "Subnet"}], "StorageCapacity": 1200} | properties
+    merged["LustreConfiguration"] = configuration | properties.get("LustreConfiguration", {})
+    return template({**network, "X": {"Type": "AWS::FSx::FileSystem", "Properties": merged}})
 
 
 def test_lustre_update_grows_file_system_in_place(embedded_aws: EmbeddedAws) -> None:

@@ -46,9 +46,9 @@ def creator(aws: EmbeddedAws) -> Create:
 
     def create(body: str, *, modules: Mapping[str, str] | None = None, code: bytes = b"", **more: Any) -> str:
         name = f"f-{uuid.uuid4().hex[:8]}"
-        given = {"Runtime": "python3.13", "Handler": "index.handler", "Timeout": 20} | more
+        settings = {"Runtime": "python3.13", "Handler": "index.handler", "Timeout": 20} | more
         archive = code or zipped(body, **(modules or {}))
-        client.create_function(FunctionName=name, Role=ROLE, Code={"ZipFile": archive}, **given)
+        client.create_function(FunctionName=name, Role=ROLE, Code={"ZipFile": archive}, **settings)
         return name
 
     return create
@@ -261,7 +261,7 @@ def handler(event, context):
 """
 
 
-def ancestors_of_one_that_runs(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
+def ancestors_of_running_invocation(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
     """The ancestors of a running invocation: its process, its watcher, and their starter."""
     pids = folder / "ancestors"
     invoke(aws, name, {"tell": str(pids)}, kind="Event")
@@ -358,7 +358,7 @@ def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
 
 def test_functions_run_after_launcher_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
     name = creator(own_aws)(ITS_ANCESTORS, Timeout=300)
-    still_running, _, zygote = ancestors_of_one_that_runs(own_aws, name, tmp_path)
+    still_running, _, zygote = ancestors_of_running_invocation(own_aws, name, tmp_path)
     assert invoke(own_aws, name)[0][-1] == zygote
     os.kill(zygote, signal.SIGKILL)
     assert wait_until(lambda: not runs(zygote))
@@ -368,7 +368,7 @@ def test_functions_run_after_launcher_was_killed(own_aws: EmbeddedAws, tmp_path:
 
 
 def test_killed_embedded_aws_leaves_no_process(own_aws: EmbeddedAws, tmp_path: Path) -> None:
-    pids = ancestors_of_one_that_runs(own_aws, creator(own_aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
+    pids = ancestors_of_running_invocation(own_aws, creator(own_aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
     server = lifecycle.status(tmp_path)
     assert server is not None
     os.kill(server.pid, signal.SIGKILL)

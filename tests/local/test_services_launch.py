@@ -197,7 +197,7 @@ def test_deleted_network_leaves_nothing(network: Network) -> None:
     assert network.ec2.describe_network_acls(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["NetworkAcls"] == []
 
 
-def test_new_volumes_are_encrypted_with_aws_managed_key(embedded_aws: EmbeddedAws) -> None:
+def test_default_kms_key_of_ebs_is_the_aws_managed_one_until_set(embedded_aws: EmbeddedAws) -> None:
     ec2, kms = embedded_aws.client("ec2", "sa-east-1"), embedded_aws.client("kms", "sa-east-1")
     assert ec2.get_ebs_default_kms_key_id()["KmsKeyId"] == "alias/aws/ebs"
     ec2.create_volume(AvailabilityZone="sa-east-1a", Size=1, Encrypted=True)

@@ -1,4 +1,4 @@
-"""AWS PCS refuses what its API reference says it refuses, and shows what was created."""
+"""AWS PCS of the embedded AWS: refusals that its API reference names, and descriptions of what was created."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def create_cluster(pcs: Any, name: str) -> str:
     return made["cluster"]["id"]
 
 
-def test_parts_are_deleted_before_the_whole(embedded_aws: EmbeddedAws) -> None:
+def test_cluster_and_group_in_use_are_not_deleted(embedded_aws: EmbeddedAws) -> None:
     pcs = embedded_aws.client("pcs")
     of = {"clusterIdentifier": create_cluster(pcs, "ordered")}
     group = pcs.create_compute_node_group(**of, **GROUP)["computeNodeGroup"]["id"]
@@ -57,19 +57,19 @@ def test_group_is_found_by_name_and_id_and_changes(embedded_aws: EmbeddedAws) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("change", "code"),
     [
         ({"scheduler": {"type": "SLURM", "version": "25.05"}}, "ValidationException"),
         ({"clusterName": "taken"}, "ConflictException"),
     ],
     ids=["ended-version", "name"],
 )
-def test_cluster_that_aws_refuses_is_refused(embedded_aws: EmbeddedAws, given: dict[str, Any], code: str) -> None:
+def test_invalid_cluster_is_refused(embedded_aws: EmbeddedAws, change: dict[str, Any], code: str) -> None:
     pcs = embedded_aws.client("pcs")
     cluster = create_cluster(pcs, "taken")
     wanted = {"clusterName": "another", "scheduler": SCHEDULER, "size": "SMALL", "networking": NETWORK}
     try:
         with pytest.raises(ClientError, match=code):
-            pcs.create_cluster(**{**wanted, **given})
+            pcs.create_cluster(**{**wanted, **change})
     finally:
         pcs.delete_cluster(clusterIdentifier=cluster)

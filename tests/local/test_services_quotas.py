@@ -99,7 +99,7 @@ def test_metrics_of_other_namespaces_come_from_moto(embedded_aws: EmbeddedAws) -
     assert point["Sum"] == 3
 
 
-def ask_for(aws: EmbeddedAws, region: str, desired: float, code: str = TRN) -> dict[str, Any]:
+def request_increase(aws: EmbeddedAws, region: str, desired: float, code: str = TRN) -> dict[str, Any]:
     quotas = aws.client("service-quotas", region)
     return quotas.request_service_quota_increase(ServiceCode="ec2", QuotaCode=code, DesiredValue=desired)[
         "RequestedQuota"
@@ -113,7 +113,7 @@ def history(aws: EmbeddedAws, region: str, **more: str) -> list[dict[str, Any]]:
 
 
 def test_open_increase_request_is_in_history_of_its_region(embedded_aws: EmbeddedAws) -> None:
-    made = ask_for(embedded_aws, "us-east-1", 1024)
+    made = request_increase(embedded_aws, "us-east-1", 1024)
     assert (made["Status"], made["DesiredValue"]) == ("PENDING", 1024)
     (shown,) = history(embedded_aws, "us-east-1")
     assert shown["Id"] == made["Id"]
@@ -127,9 +127,9 @@ def test_open_increase_request_is_in_history_of_its_region(embedded_aws: Embedde
 )
 def test_invalid_increase_request_is_refused(embedded_aws: EmbeddedAws, desired: float, code: str, error: str) -> None:
     if error == "ResourceAlreadyExists":
-        ask_for(embedded_aws, "us-east-2", 1024)
+        request_increase(embedded_aws, "us-east-2", 1024)
     with pytest.raises(ClientError) as refused:
-        ask_for(embedded_aws, "us-east-2", desired, code)
+        request_increase(embedded_aws, "us-east-2", desired, code)
     assert refused.value.response["Error"]["Code"] == f"{error}Exception"
 
 

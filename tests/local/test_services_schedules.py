@@ -47,7 +47,7 @@ def function(aws: EmbeddedAws) -> str:
     role = f"arn:aws:iam::{ACCOUNT_ID}:role/r"
     aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")
     return aws.client("lambda").create_function(
-        FunctionName="told",
+        FunctionName="reporter",
         Runtime="python3.14",
         Role=role,
         Handler="index.handle",
@@ -72,7 +72,7 @@ def _schedule(
         FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": json.dumps({"queue": queue})},
     )
-    clock.forward(minutes=1)  # The scheduler has seen it and counts from here.
+    clock.forward(minutes=1)  # The scheduler has seen the schedule and counts from here.
 
     def times() -> list[float]:
         sqs = aws.client("sqs")

@@ -55,8 +55,7 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
     Judges the nodes by their records, with the same rules as a deployment. The plan determines the region and the
     number of replacements.
 
-    Exit code 0: every node is proven and reaches the others, or the cluster should have no nodes. 1: otherwise, or not
-    deployed. 3: unknown.
+    Exit code 0: every node is proven and reaches the others. 1: otherwise, also if asleep or not deployed. 3: unknown.
     """
     if watch and instance_id:
         raise click.UsageError("give --watch or --node, not both")

@@ -57,7 +57,7 @@ class ChangeSet:
     def status_reason(self) -> str | None:
         return None if self._is_change else NO_CHANGES
 
-    def executed(self, succeeded: bool) -> None:
+    def record_execution(self, succeeded: bool) -> None:
         self.execution = "EXECUTE_COMPLETE" if succeeded else "EXECUTE_FAILED"
 
 

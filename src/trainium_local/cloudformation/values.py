@@ -39,6 +39,7 @@ class Reference:
     """A reference to a resource or parameter.
 
     Attributes:
+        name: Logical ID of the resource, or name of the parameter.
         attribute: Set for Fn::GetAtt.
     """
 

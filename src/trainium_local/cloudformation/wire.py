@@ -72,7 +72,8 @@ class CloudFormationResponse(BaseResponse):
                 raise ValidationError(f"The embedded AWS does not support {name}={value}")
 
     def _acting(self) -> AbstractContextManager[None]:
-        """Work on a stack with the permissions of its current or new role, or of the caller.
+        """Return a block that works with the permissions of the role in the request, else of the stack's role, else of
+        the caller.
 
         Raises:
             ValidationError: The role is invalid.
@@ -264,7 +265,7 @@ class CloudFormationResponse(BaseResponse):
         change_set.execution = "EXECUTE_IN_PROGRESS"
         deployment, verb = change_set.deployment, change_set.change_set_type
         try:
-            stack_operations.deploy(self._region, stack, deployment, verb, then=change_set.executed)
+            stack_operations.deploy(self._region, stack, deployment, verb, then=change_set.record_execution)
         except ValidationError:
             change_set.execution = None
             raise
@@ -285,12 +286,12 @@ class CloudFormationResponse(BaseResponse):
 
 
 def _find(stack: Stack, name: str) -> ChangeSet | None:
-    # change set names are unique within a stack only, and the CDK CLI uses one name for all
+    # change set names are unique within a stack only, and the CDK CLI uses the same name for all stacks
     return next((change_set for change_set in _active(stack) if change_set.name == name), None)
 
 
 def _active(stack: Stack) -> list[ChangeSet]:
-    """Return the change sets of a stack that were not executed. Executed ones are found by ID only."""
+    """Return the change sets of a stack whose execution has not ended. The others are found by ID only."""
     done = ("EXECUTE_COMPLETE", "EXECUTE_FAILED")
     return [each for each in list(_change_sets.values()) if each.stack is stack and each.execution not in done]
 
@@ -303,7 +304,7 @@ def _fetch(url: str, region: str) -> str:
     """Return the template at a TemplateURL (path-style or virtual-hosted).
 
     Raises:
-        ValidationError: The template does not exist.
+        ValidationError: The template does not exist, is not UTF-8, or is too large.
     """
     parsed = urlparse(url)
     host, path = parsed.hostname or "", unquote(parsed.path.lstrip("/"))

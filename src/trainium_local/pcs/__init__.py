@@ -1,1 +1,1 @@
-"""AWS PCS, which moto lacks: clusters, compute node groups and queues, without Slurm and without instances."""
+"""AWS PCS, which moto lacks: clusters, compute node groups and queues, without Slurm."""

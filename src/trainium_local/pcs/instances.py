@@ -1,4 +1,4 @@
-"""The instances of a compute node group: its minimum, since no job starts any. Nothing runs on them."""
+"""The instances of a compute node group: always its minimum, because there is no Slurm. They run no programs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ GROUP_TAG = "aws:pcs:compute-node-group-id"
 
 
 def hold_minimum(account_id: str, region: str, group: Mapping[str, Any]) -> None:
-    """Launch what the minimum of the group lacks. As on AWS, a refused launch does not fail the request."""
+    """Launch instances up to the minimum of the group. As on AWS, a refused launch does not fail the request."""
     template = group.get("customLaunchTemplate")
     if not template:
         return
@@ -40,7 +40,7 @@ def hold_minimum(account_id: str, region: str, group: Mapping[str, Any]) -> None
 
 
 def end_all(account_id: str, region: str, group: Mapping[str, Any]) -> None:
-    """Terminate the instances of the group, also those that jobs would have started."""
+    """Terminate the instances of the group, including those that a test launched in place of a job."""
     ec2: Any = ec2_backends[account_id][region]
     if ids := _instances(ec2, group):
         ec2.terminate_instances(ids)

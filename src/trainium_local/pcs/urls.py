@@ -1,4 +1,4 @@
-"""Where the embedded AWS answers AWS PCS; moto looks for these names beside the models."""
+"""The URLs of AWS PCS. moto looks for `url_bases` and `url_paths`."""
 
 from trainium_local.pcs.responses import PcsResponse
 

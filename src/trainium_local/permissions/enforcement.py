@@ -1,4 +1,4 @@
-"""Refuses requests that their signer is not permitted to make. The owner of the server is permitted everything."""
+"""Refuses requests for which the signer lacks permissions. The owner of the server is permitted everything."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _moto_setup_class: Any = BaseResponse.setup_class
 
 
 class DeniedError(ServiceException):
-    """Access denied. The message is AWS's."""
+    """Access denied, with the message of AWS."""
 
 
 def enforce() -> None:
@@ -63,7 +63,7 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
 
 
 def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> Credentials | None:
-    """Return the credentials CloudFormation works with: the role's, or the caller's. None means the owner's.
+    """Return the credentials that CloudFormation uses: of the role, else of the caller. None means the owner.
 
     Raises:
         DeniedError: CloudFormation may not assume the role.
@@ -96,7 +96,7 @@ def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
 
 
 def refuse_schedule(schedule: Any, function_arn: str) -> None:
-    """Raise DeniedError unless EventBridge Scheduler may assume the role, and the role may call the target."""
+    """Raise DeniedError unless EventBridge Scheduler may assume the schedule's role, and the role may invoke."""
     role_arn, service = schedule.target["RoleArn"], "scheduler.amazonaws.com"
     group = schedule.arn.rpartition("/")[0].replace(":schedule/", ":schedule-group/")
     keys = {"aws:sourcearn": [group], "aws:sourceaccount": [role_arn.split(":")[4]]}
@@ -118,7 +118,7 @@ def _refuse(request: Request, caller: Caller) -> None:
 
 
 def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
-    """Return whether the role's trust policy names the principal, which then needs no permission itself.
+    """Return whether the role's trust policy names the principal, which then needs no permission to assume the role.
 
     Raises DeniedError if the role does not trust the principal.
     """

@@ -1,7 +1,7 @@
 """Evaluates IAM policies for an action on a resource (IAM User Guide, Policy evaluation logic). Independent of moto.
 
-Parts of a request can be unknown: `*` in the resource stands for an unknown part, and a condition key may have no known
-value. Where that matters, a statement that allows applies, and a statement that denies does not.
+Parts of a request can be unknown: `*` in the resource stands for an unknown part, and the value of a condition key can
+be unknown. If the result depends on an unknown part, Allow statements apply, and Deny statements do not.
 """
 
 import json
@@ -23,7 +23,9 @@ class Access:
     """One action on one resource.
 
     Attributes:
+        action: The action, such as s3:GetObject.
         resource: An ARN. Empty for an action without resources, which only `*` allows.
+        context: Returns the values of condition keys.
     """
 
     action: str
@@ -38,9 +40,9 @@ def statements(document: str) -> tuple[Statement, ...]:
 
 
 def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str | None:
-    """Return why access is denied, in AWS's words, or None.
+    """Return why access is denied, as in AWS's message, or None.
 
-    All kinds of policies, e.g. `session policy`, must allow it.
+    Every kind of policy in `policies`, e.g. `session policy`, must allow the access.
     """
     effects = {kind: _effects(policy, access) for kind, policy in policies.items()}
     for kind in effects:

@@ -17,9 +17,10 @@ class Principal:
     """A principal.
 
     Attributes:
-        policies: Statements by kind of policy, in the words of AWS's errors.
-        keys: Condition keys.
-        names: How resource policies can refer to it.
+        arn: Its ARN.
+        policies: Statements by kind of policy, with the names of kinds in AWS's messages.
+        keys: Values of condition keys.
+        names: ARNs with which resource policies can refer to it.
     """
 
     arn: str
@@ -46,7 +47,7 @@ def principal(access_key_id: str, account: str) -> Principal | None:
 
 
 def role_principal(role_arn: str, session: str) -> Principal:
-    """Return the principal of a service that uses a role."""
+    """Return the principal of a session of a role, for a service that uses the role."""
     account, name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
     arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
     return _principal(arn, account, _policies_of(find_role(role_arn)), {"aws:principalarn": [role_arn]})

@@ -1,8 +1,8 @@
 """Translates requests into IAM's terms: actions, resource ARNs, and values of condition keys.
 
 cfn-lint includes the resource types of each action and their ARN formats, from the Service Authorization Reference.
-That data does not say which of several types a request must name: all named types count, and if none is named, a
-permission for any of them is sufficient.
+These data do not state which of several types a request must name. Here, a request needs permission for each resource
+that it names; if it names none, permission for any of the types is sufficient.
 """
 
 import re
@@ -36,8 +36,12 @@ class Request:
     """An API call.
 
     Attributes:
-        signing_name: The service that it is signed for.
-        members: The parameters that the operation accepts.
+        signing_name: Name of the service in the signature.
+        operation: Name of the operation.
+        parameters: Values of the parameters.
+        members: Names of the parameters that the operation accepts.
+        region: The region of the request.
+        account: The account of the request.
     """
 
     signing_name: str
@@ -54,10 +58,11 @@ class Request:
 
 
 def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
-    """Return the required permissions as lists; one entry of each list is sufficient.
+    """Yield the required permissions as lists; one entry of each list is sufficient.
 
     Args:
-        caller: Condition keys that describe the caller.
+        request: The request.
+        caller: Values of condition keys that describe the caller.
     """
     values = list(_values(request.parameters))
 
@@ -108,7 +113,7 @@ def _end_of(request: Request, kind: str) -> str | None:
 
 
 def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterator[str]:
-    """Return the resource parts of this type's ARNs that the request names, or a wildcard."""
+    """Yield the ends of the ARNs of this type that the request names. Parts that it does not name are wildcards."""
     form = _end_of(request, kind)
     lowered = {key.lower(): value for key, value in values}
     if form:
@@ -130,7 +135,7 @@ def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterat
 
 
 def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]:
-    """Return the roles that the request passes to a service, and the service's name."""
+    """Yield the roles that the request passes to a service, and the service's name."""
     if request.prefix == "sts":
         return
     service = _FACTS["passed_to"].get(request.prefix, request.prefix)
@@ -180,7 +185,7 @@ def _value_of(tags: Mapping[str, str], key: str) -> list[str]:
 
 
 def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Return the tags in a request: a list of pairs, a map, or TagSpecifications."""
+    """Yield the tags in a request: a list of pairs, a map, or TagSpecifications."""
     if isinstance(value, list):
         for item in value:
             if "Key" in item or "key" in item or "TagKey" in item:

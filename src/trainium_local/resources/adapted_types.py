@@ -25,7 +25,7 @@ class _Function(ApiResource):
 
 class _ManagedPolicy(ApiResource):
     def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Delete other versions than the default first: IAM keeps five, and deletes no policy that has some."""
+        """Delete the versions except the default first: IAM allows five, and deletes a policy only without others."""
         if operation in ("CreatePolicyVersion", "DeletePolicy"):
             policy = {"PolicyArn": arguments["PolicyArn"]}
             for version in super().call(request, "ListPolicyVersions", policy)["Versions"]:
@@ -46,7 +46,7 @@ class _FileSystem(ApiResource):
 
 
 class _NodeGroup(ApiResource):
-    """A compute node group of AWS PCS, whose API calls the ID of a launch template `id`."""
+    """A compute node group of AWS PCS. The API has other names for the ID and the version of a launch template."""
 
     def adapt(self, properties: Properties) -> Properties:
         template = properties.get("CustomLaunchTemplate")

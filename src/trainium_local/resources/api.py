@@ -25,7 +25,7 @@ from trainium_local.tags import tag_values
 
 _connection: list[Connection] = []
 lock = threading.Lock()
-"""Held during a call: another thread must not change moto's dictionaries while one iterates over them."""
+"""Held during a call: a thread must not change moto's dictionaries while another thread iterates over them."""
 _acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
 
 _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NonExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
@@ -49,7 +49,7 @@ def endpoint() -> str:
 
 @contextmanager
 def acting_as(credentials: Credentials | None) -> Generator[None]:
-    """Make calls with these credentials instead of the owner's. Threads that run in a copied context do so too."""
+    """Make calls with these credentials in this block, and in threads with a copy of its context. None: the owner's."""
     before = _acting.set(credentials)
     try:
         yield
@@ -86,6 +86,8 @@ def argument_names(service: str, operation: str, within: str | None = None) -> s
     """Return the arguments that a call accepts.
 
     Args:
+        service: Name of the service in boto3.
+        operation: Name of the operation, such as CreateVpc.
         within: An argument, whose members are returned instead.
     """
     shape: Any = get_service_model(service).operation_model(operation).input_shape
@@ -98,7 +100,8 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
     Names are matched case-insensitively, and values are converted to the API's types.
 
     Raises:
-        ClientError: The service refused the call. The message is the service's.
+        ClientError: The service refused the call.
+        Refused: An argument violates a constraint of the API model.
     """
     with lock:
         api = client(service, region)

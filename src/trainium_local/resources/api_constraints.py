@@ -18,6 +18,8 @@ def check(service: Any, shape: Any, arguments: Any) -> None:
 
     Args:
         service: botocore's ServiceModel.
+        shape: botocore's shape of the arguments.
+        arguments: The arguments.
 
     Raises:
         Refused: The first violation.
@@ -65,7 +67,7 @@ def _broken(shape: Any, value: Any) -> Iterator[str]:
 
 @cache
 def _pattern(java: str) -> re.Pattern[str] | None:
-    """Compile a pattern of an API model. None if Python and Java read it differently."""
+    """Compile a pattern of an API model. None if it has another meaning in Python than in Java."""
     if "&&" in java or "\\p" in java or "[[" in java:
         return None
     try:

@@ -1,7 +1,7 @@
 """A resource type as a table row: the API calls that create, change, read and delete it.
 
 Properties are passed to the calls under their own names, except those in `renamed`. A dot denotes a nested argument
-("Attributes.VisibilityTimeout"). All other fields are text templates, see `_variables`.
+("Attributes.VisibilityTimeout"). `physical_id` and fields of type `Texts` are text templates, see `_variables`.
 """
 
 import dataclasses
@@ -29,8 +29,11 @@ class Tagging:
     """The calls that change a resource's tags.
 
     Attributes:
-        identified_by: Names the resource in both calls.
-        keys: Without it, the untagging call accepts tags instead of keys.
+        identified_by: Arguments that identify the resource in both calls.
+        tag: The call that sets tags.
+        untag: The call that removes tags.
+        tags: Argument of `tag` with the tags.
+        keys: Argument of `untag` with the keys. If empty, the argument is `tags`.
     """
 
     identified_by: Texts
@@ -45,10 +48,26 @@ class ApiResource:
     """A resource type that a service's own API provisions.
 
     Attributes:
+        service: Name of the service in boto3.
+        physical_id: The physical ID.
+        create_call: The call that creates the resource.
+        attributes: The results of `Fn::GetAtt`.
+        arguments: Further arguments of `create_call`.
         adapted: The properties that `adapt` converts to the API's form.
+        renamed: Argument by property, if their names differ.
         name_property: The property that is generated if the template does not set it.
+        name_limit: Maximum length of a generated name.
+        lowercase_name: Whether a generated name is in lower case.
+        settings: Properties with separate calls.
+        update_call: The call that changes the resource.
+        update_arguments: Further arguments of `update_call`.
+        delete_call: The call that deletes the resource.
+        identified_by: Arguments that identify the resource in other calls than `create_call`.
+        tagging: The calls that change tags, if any.
+        ec2_tag_type: The type in TagSpecifications, for resources of EC2.
+        read_call: The call that describes the resource.
         read_path: The resource in the response of `read_call`.
-        read_attributes: The attributes in the resource.
+        read_attributes: Further results of `Fn::GetAtt`, as JMESPath expressions on the description of the resource.
     """
 
     service: str
@@ -135,7 +154,7 @@ class ApiResource:
         changed = _changed(request.properties, previous)
         self._refuse_unchangeable(request, changed)
         tags = request.schema.tag_property if self.tagging else None
-        if self.update_call and changed - self._own_calls() - {tags}:
+        if self.update_call and changed - self._setting_names() - {tags}:
             more = fill(self.update_arguments, _variables(request, current))
             arguments = self._arguments(request)
             for path, value in more.items():
@@ -174,10 +193,12 @@ class ApiResource:
         return {name: value for name, value in filled.items() if value != ""}
 
     def apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
-        """Make the calls of the properties in `settings`.
+        """Make the calls of the properties in `settings` that changed.
 
         Args:
-            previous: None for a new resource.
+            request: The resource.
+            current: Its physical ID and attributes.
+            previous: The properties before; None for a new resource.
         """
         after, before = self.adapt(dict(request.properties)), self.adapt(dict(previous)) if previous else {}
         for setting in self.settings:
@@ -193,7 +214,7 @@ class ApiResource:
             texts, _variables(request, current) | {"value": PropertyValues(value) if isinstance(value, dict) else value}
         )
 
-    def _own_calls(self) -> set[str]:
+    def _setting_names(self) -> set[str]:
         return {setting.property_name for setting in self.settings}
 
     def unsupported(self, properties: Collection[str]) -> list[str]:
@@ -201,13 +222,13 @@ class ApiResource:
         if not self.create_call:
             return []
         arguments = api.argument_names(self.service, self.create_call)
-        applied = self._own_calls() | self.adapted | self.renamed.keys() | arguments | {self.name_property}
+        applied = self._setting_names() | self.adapted | self.renamed.keys() | arguments | {self.name_property}
         accepted = {name.lower() for name in applied} | ({"tags"} if self.tagging else set())
         return sorted(name for name in properties if name.lower() not in accepted)
 
     def _refuse_unchangeable(self, request: Request, changed: set[str]) -> None:
         """Raise UnchangeableError for changed properties that no call can change."""
-        changeable = {name.lower() for name in self._own_calls()}
+        changeable = {name.lower() for name in self._setting_names()}
         if self.update_call:
             arguments = api.argument_names(self.service, self.update_call)
             changeable |= {name.lower() for name in arguments | self.adapted}
@@ -239,9 +260,9 @@ class ApiResource:
             self.call(request, tagging.tag, identity | {tagging.tags: pairs})
 
     def _attributes_read(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        return fill_known(self.read_attributes, {"read": self.found(request, current)})
+        return fill_known(self.read_attributes, {"read": self.describe(request, current)})
 
-    def found(self, request: Request, current: Provisioned) -> dict[str, Any]:
+    def describe(self, request: Request, current: Provisioned) -> dict[str, Any]:
         """Return the service's description of the resource, or an empty dict.
 
         Raises:
@@ -256,12 +277,12 @@ class ApiResource:
 
 
 class AttachedResource(ApiResource):
-    """A resource that exists only as part of another: no call creates or deletes it."""
+    """A resource that exists only as part of another one. It is created, changed and deleted by its settings."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         if self.given_name(request) not in ("", current.physical_id):
             raise NeedsReplacementError
-        if _changed(request.properties, previous) <= self._own_calls():
+        if _changed(request.properties, previous) <= self._setting_names():
             self.apply_settings(request, current, previous)
         else:
             self.delete(dataclasses.replace(request, properties=previous), current)
@@ -274,7 +295,7 @@ def _changed(new: Properties, old: Properties) -> set[str]:
 
 
 def _variables(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
-    """Return the values that a row's texts can refer to: also `name` and `answer` at creation, `read` after reading."""
+    """Return the values that text templates can use. Callers add `name` and `answer` at creation, and `read`."""
     variables = {
         "account": request.account,
         "region": request.region,

@@ -84,7 +84,7 @@ def _services() -> dict[str, str]:
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Return path -> scalar for all scalars in a value, e.g. Items.0.Name."""
+    """Yield all scalars in a value, with their paths, e.g. Items.0.Name."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _flat(item, f"{path}.{key}" if path else str(key))

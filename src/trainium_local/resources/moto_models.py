@@ -84,7 +84,7 @@ class MotoModel(ResourceType):
 
 
 def _attributes(request: Request, resource: Any) -> Iterator[tuple[str, Any]]:
-    """Return the type's attributes that the model supports. `Fn::GetAtt` of any other fails."""
+    """Yield the type's attributes that the model supports. `Fn::GetAtt` of other attributes fails."""
     for name in request.schema.attributes:
         with suppress(ServiceException, NotImplementedError, AttributeError, KeyError):
             yield name, resource.get_cfn_attribute(name)

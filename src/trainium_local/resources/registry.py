@@ -15,7 +15,7 @@ Properties = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A resource as the template defines it: properties resolved, tags of the stack merged."""
+    """A resource to provision. Its properties are resolved and include the tags of the stack."""
 
     account: str
     region: str
@@ -55,6 +55,7 @@ class ProvisioningError(Exception):
     """A resource could not be provisioned.
 
     Args:
+        reason: The reason.
         leftover: The part that exists and must be deleted.
     """
 
@@ -104,7 +105,7 @@ def register(resource_type: str, provisioner: ResourceType) -> None:
 
 
 def register_others(types: Callable[[], Mapping[str, ResourceType]]) -> None:
-    """Register the provisioners of `types` for the types that have none yet."""
+    """Register the provisioners of `types` for types that `register` does not register."""
     _others[:] = [types]
 
 

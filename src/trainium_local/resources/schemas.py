@@ -22,6 +22,7 @@ class Problem:
 
     Attributes:
         path: JSON pointer into the resource's properties.
+        message: The message of cfn-lint.
     """
 
     path: str
@@ -47,12 +48,12 @@ class Schema:
         return [".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path]
 
     def create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
-        """The properties that require replacement if they, or parts of them, change."""
+        """The properties that require replacement because they, or parts of them, changed."""
         paths = self._paths("createOnlyProperties")
         return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
 
     def conditionally_create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
-        """Return the changed properties that may require replacement."""
+        """The changed properties that may require replacement."""
         paths = self._paths("conditionalCreateOnlyProperties")
         return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
 
@@ -71,7 +72,7 @@ class Schema:
         return "array" not in str(self._follow(self.document["properties"][self.tag_property]).get("type"))
 
     def problems(self, properties: dict[str, Any]) -> list[Problem]:
-        """Yield the errors that cfn-lint's validator finds in the properties. Unknown values are not checked."""
+        """Return the errors that cfn-lint's validator finds in the properties. Unknown values are not checked."""
         errors = self._validator.iter_errors(properties)
         wrong = (error for error in errors if not error.unknown and not _is_unaligned_network(error))
         problems = [problem for error in wrong for problem in _problems(error, [])]
@@ -158,7 +159,9 @@ _Validator: Any = CfnTemplateValidator({}).extend(function_filter=_KnownValues()
 def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
     """Return cfn-lint's validator of a JSON schema for values without functions.
 
-    Types are not strict: "1" is a number too.
+    Args:
+        schema: The JSON schema.
+        strict_types: Whether "1" is not a number.
     """
     instance = _Validator(schema=schema)
     return instance.evolve(context=instance.context.evolve(strict_types=strict_types, functions=[]))

@@ -15,6 +15,7 @@ class Setting:
     property.
 
     Attributes:
+        property_name: The property.
         operation: Sets the property.
         arguments: Arguments of `operation`.
         reset: Removes the property. Without it, removal requires replacement.

@@ -19,8 +19,8 @@ class PropertyValues(dict[str, Any]):
 def fill(text: Any, variables: Mapping[str, Any]) -> Any:
     """Fill in a text, or the texts in a map or list.
 
-    A text that is only the name of a map or list becomes that map or list. A text without braces is JMESPath on the
-    description that was read.
+    A text that consists of one name in braces becomes the value itself if that is a map or a list. If `variables`
+    contain `read`, a text without braces is a JMESPath expression on it.
 
     Raises:
         KeyError: A value is missing.

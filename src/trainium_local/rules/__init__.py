@@ -1,4 +1,4 @@
-"""Checks every resource, just before it is provisioned, for errors that services refuse and moto accepts.
+"""Checks each resource, immediately before it is provisioned, for errors that AWS refuses and moto accepts.
 
 rules.toml contains the facts. The messages are AWS's where they are known. A relation is a JSON schema that the
 properties must match, or a JMESPath expression that must be false.
@@ -45,13 +45,18 @@ def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
 
 
 def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
-    """Return, by kind, the `shown` attributes of named EC2 resources and their VPCs; and VPCs with `gateways`."""
-    gateways = references.known("ec2", FACTS["reference"]["igw"], target)
+    """Return the `shown` attributes of the EC2 resources in the properties and of their VPCs, by kind of resource.
+
+    `gateways` has the IDs of the VPCs with an internet gateway.
+    """
+    gateways = references.table_entries("ec2", FACTS["reference"]["igw"], target)
     resources: dict[str, Any] = {"gateways": [references.part(resource, "vpc.id") for resource in gateways]}
     named = {identifier for identifier, _ in references.identifiers(properties)}
     for kind, fact in reversed(FACTS["reference"].items()):  # VPCs last
         things = [
-            resource for resource in references.known("ec2", fact, target) if "shown" in fact and resource[0] in named
+            resource
+            for resource in references.table_entries("ec2", fact, target)
+            if "shown" in fact and resource[0] in named
         ]
         resources[kind] = [
             {name: references.part(resource, path) for name, path in fact["shown"].items()} for resource in things

@@ -19,7 +19,7 @@ def check(resource_type: str, properties: Properties, target: Target) -> None:
     vpcs: dict[str, str] = {}
     for identifier, kind in identifiers(properties):
         resource = next(
-            (entry for entry in known("ec2", FACTS["reference"][kind], target) if entry[0] == identifier), None
+            (entry for entry in table_entries("ec2", FACTS["reference"][kind], target) if entry[0] == identifier), None
         )
         if resource is None:
             raise refusal(FACTS["reference"][kind], "Ec2", identifier)
@@ -38,14 +38,14 @@ def _check_existing(resource_type: str, properties: Properties, target: Target) 
         others = {path: jmespath.search(name, properties) for path, name in fact.get("also", {}).items()}
         for value in listed(jmespath.search(fact["property"], properties)):
             expected = {**others, **fact.get("is", {}), fact["by"]: value}
-            among = known(fact["service"], fact, target)
+            among = table_entries(fact["service"], fact, target)
             exists = any(all(_same(part(entry, path), it) for path, it in expected.items()) for entry in among)
             if exists == taken and (target.new or not taken) and value:
                 raise refusal(fact, resource_type.split("::")[1], value, *others.values())
 
 
-def known(service: str, fact: Mapping[str, Any], target: Target) -> list[tuple[Any, Any]]:
-    """Return the entries of a moto table with their keys; for `within`, the entries of all nested tables."""
+def table_entries(service: str, fact: Mapping[str, Any], target: Target) -> list[tuple[Any, Any]]:
+    """Return the entries of a moto table with their keys; with `within`, the entries of the tables nested in it."""
     among: Any = getattr(target.backend(service), fact["among"], {})
     among = among() if callable(among) else among
     if fact.get("within"):
@@ -55,6 +55,7 @@ def known(service: str, fact: Mapping[str, Any], target: Target) -> list[tuple[A
 
 
 def part(item: tuple[Any, Any], path: str) -> Any:
+    """Return the value at a path in the entry of a table. The path `key` is the entry's key."""
     thing = item[1]
     for step in path.split(".") if path != "key" else ():
         thing = thing[step] if isinstance(thing, dict) and step in thing else getattr(thing, step, None)
@@ -68,7 +69,7 @@ def _same(actual: Any, expected: Any) -> bool:
 
 
 def identifiers(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Return identifier -> kind for the EC2 resources in properties that are named after the kind."""
+    """Yield the IDs of EC2 resources and their prefixes, from properties whose names match `of` of the prefix."""
     for key, item in value.items() if isinstance(value, Mapping) else ():
         if key not in ("Variables", "Environment", "Tags"):
             yield from identifiers(item, str(key))

@@ -21,6 +21,8 @@ class Target:
     """The location of a resource.
 
     Attributes:
+        account: Its account.
+        region: Its region.
         new: False for an update.
     """
 

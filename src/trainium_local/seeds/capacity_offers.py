@@ -20,6 +20,12 @@ class Offer:
     """A Capacity Block for sale.
 
     Attributes:
+        offering_id: ID of the offering.
+        instance_type: Type of the instances.
+        instances: Number of instances.
+        zone_id: ID of the Availability Zone.
+        start: Start of the block.
+        end: End of the block.
         fee: US dollars for all instances and the whole duration.
     """
 
@@ -56,7 +62,7 @@ def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now
         start = _end_of_blocks(now + days * _DAY)
         end = start + timedelta(hours=hours)
     else:
-        # It has already started, so that it can be used at once; its end is the closest to the requested end.
+        # The block has started, so that nodes can launch immediately. It ends on the day of the requested end.
         start = now.replace(minute=0, second=0, microsecond=0)
         end = _end_of_blocks(now + timedelta(hours=hours))
     length = Decimal((end - start) / timedelta(hours=1))

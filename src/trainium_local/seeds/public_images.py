@@ -22,7 +22,7 @@ NAMESPACE = "/aws/service"
 def public_images(region: str) -> tuple[dict[str, Any], ...]:
     """Return the images of a region as `Ami` expects them, with their parameter names.
 
-    In regions without parameters for Neuron images, only images that name the region.
+    A region without parameters for Neuron images has only the images whose rows name the region.
     """
     neuron, image = table("neuron_images"), facts()["image"]
     with_parameters = [
@@ -64,7 +64,7 @@ def check_loading_status(original: Any, parameters: Any, key: str) -> None:
 
 
 def _image(row: dict[str, Any], neuron: dict[str, Any], region: str) -> dict[str, Any]:
-    created = datetime.fromisoformat(neuron["created"]).astimezone(UTC).replace(tzinfo=None)
+    created = datetime.fromisoformat(row.get("created", neuron["created"])).astimezone(UTC).replace(tzinfo=None)
     name = f"{row['name']} {created:%Y%m%d}"
     content = f"Neuron SDK {row['neuron_sdk']}. " if "neuron_sdk" in row else row.get("content", "")
     return {
@@ -80,7 +80,7 @@ def _image(row: dict[str, Any], neuron: dict[str, Any], region: str) -> dict[str
         "image_location": f"amazon/{name}",
         "hypervisor": "xen",
         "root_device_type": "ebs",
-        "root_device_name": facts()["image"]["root_device_name"],
+        "root_device_name": row.get("root_device_name", facts()["image"]["root_device_name"]),
         "parameters": _parameters(row, neuron),
     }
 

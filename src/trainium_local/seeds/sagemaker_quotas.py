@@ -12,6 +12,9 @@ class SageMakerQuota:
     """A quota.
 
     Attributes:
+        code: Its code.
+        name: Its name.
+        default: AWS's default.
         is_applied: False if the account has only AWS's default.
     """
 

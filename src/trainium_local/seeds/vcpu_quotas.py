@@ -14,7 +14,12 @@ class VcpuQuota:
     """A vCPU quota of instance families.
 
     Attributes:
+        code: Its code.
+        name: Its name.
         market: on-demand or spot.
+        families: Prefixes of the instance families.
+        default: AWS's default.
+        applied: The value of this account.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Replacements of moto's behaviour. replaced.toml lists all of them except CloudFormation."""
+"""Replacements of attributes of moto's classes and modules, listed in replaced.toml."""
 
 import inspect
 import tomllib
@@ -11,8 +11,15 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Replaced:
-    """A replaced attribute of a moto class or module, its replacement, and the reason."""
+class Replacement:
+    """The replacement of an attribute.
+
+    Attributes:
+        owner: moto's class or module.
+        name: Name of the attribute.
+        by: The new value.
+        why: The reason.
+    """
 
     owner: Any
     name: str
@@ -21,24 +28,24 @@ class Replaced:
 
 
 @cache
-def replaced() -> tuple[Replaced, ...]:
-    """Return all rows of replaced.toml."""
+def replacements() -> tuple[Replacement, ...]:
+    """Return all replacements of replaced.toml."""
     rows = tomllib.loads((files(__name__) / "replaced.toml").read_text())
     return tuple(row for module, functions in rows.items() for row in _rows(f"trainium_local.{module}", functions))
 
 
-def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replaced]:
+def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replacement]:
     for function, row in functions.items():
         by = getattr(import_module(module), function)
         for symbol in row["of"] if isinstance(row["of"], list) else [row["of"]]:
             place, _, path = symbol.partition(":")
             *outer, name = path.split(".")
             owner = reduce(getattr, outer, import_module(place))
-            yield Replaced(owner, name, _given_original(by, getattr(owner, name, None)), row["why"])
+            yield Replacement(owner, name, _with_original(by, getattr(owner, name, None)), row["why"])
 
 
-def _given_original(by: Callable[..., Any], original: Any) -> Any:
-    """Return the function, with the replaced attribute bound to its first argument if that is named `original`."""
+def _with_original(by: Callable[..., Any], original: Any) -> Any:
+    """Return the function, with the original attribute bound to its first parameter if it is named `original`."""
     if next(iter(inspect.signature(by).parameters)) != "original":
         return by
     moto_does = original.fget if isinstance(original, property) else original
@@ -51,15 +58,15 @@ def _given_original(by: Callable[..., Any], original: Any) -> Any:
 
 def replace() -> None:
     """Apply all replacements."""
-    for replacement in replaced():
+    for replacement in replacements():
         setattr(replacement.owner, replacement.name, replacement.by)
 
 
 def install(*, endpoint: str) -> None:
-    """Apply all replacements.
+    """Apply all replacements, and prepare the execution of Lambda functions.
 
     Args:
-        endpoint: Lambda functions use it.
+        endpoint: Endpoint for Lambda functions.
     """
     from trainium_local.services import lambda_process
 

@@ -25,7 +25,7 @@ from trainium_local.services.launch_checks import launch_refusals
 from trainium_local.services.launch_request import ON_DEMAND, launch_request
 from trainium_local.services.placement_groups import existing
 
-# Refusals that depend on the time or place. Any other means that the launch template is invalid.
+# Refusals that depend on the time or the zone. Any other refusal means that the launch template is invalid.
 REFUSED_AT_LAUNCH = re.compile(
     r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|ReservationCapacityExceeded|Insufficient.*"
 )
@@ -112,7 +112,7 @@ def _not_launchable(error: ServiceException) -> ValidationError:
 
 
 def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
-    """Launch one at a time, in the place with the fewest instances; stop if no subnet accepts a launch."""
+    """Launch one at a time, in the subnet or zone with the fewest instances. Stop if none accepts a launch."""
     tags = {**propagated_tags, ASG_NAME_TAG: group.name}
     for _ in range(count_needed):
         instance = _launch_where_possible(group, tags)
@@ -122,7 +122,7 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
 
 
 def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) -> None:
-    """Check the maximum size, and terminate the newest first if the policy says so. moto does neither."""
+    """Check the maximum size, and terminate the newest instances first if the policy says so. moto does neither."""
     if new_capacity is not None and new_capacity > group.max_size:
         message = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
         raise ValidationError(f"{message} for the AutoScalingGroup.")
@@ -282,7 +282,7 @@ def _replace(backend: Any, group_name: str) -> None:
     if group is None or "ReplaceUnhealthy" in {process["ProcessName"] for process in group.suspended_processes}:
         return
     for state in list(group.instance_states):
-        # Looked up each time: it may have been terminated since.
+        # The state is looked up each time, because the instance may have been terminated since.
         if state.health_status == "Unhealthy" and _find(backend, state.instance.id)[0] is state:
             # Terminate before launching, as Auto Scaling does: a quota may not permit both instances.
             backend.ec2_backend.terminate_instances([state.instance.id])

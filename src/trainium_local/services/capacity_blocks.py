@@ -1,4 +1,4 @@
-"""Capacity Blocks of EC2, which moto lacks: offerings and purchases. Spot placement scores.
+"""Capacity Blocks of EC2 (offerings and purchases) and Spot placement scores, which moto lacks.
 
 The offerings of a region are kept on its EC2 backend, because a purchase names only the ID of an offering.
 """

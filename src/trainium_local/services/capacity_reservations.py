@@ -27,7 +27,7 @@ Reservation = dict[str, Any]
 
 
 def reservations(backend: Any) -> dict[str, Reservation]:
-    """Return the reservations of a region by ID, as EC2 describes them, without what `shown` adds."""
+    """Return the reservations of a region by ID, as EC2 describes them, without the values that `shown` adds."""
     return vars(backend).setdefault("capacity_reservations", {})
 
 
@@ -35,7 +35,9 @@ def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
     """Create a reservation in a zone.
 
     Args:
-        more: Values that override defaults.
+        response: moto's response, with the request and the backend.
+        zone: The zone.
+        **more: Values that override defaults.
     """
     backend, reservation_id = response.ec2_backend, "cr-" + mock_random.get_random_hex(17)
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})

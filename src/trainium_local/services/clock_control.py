@@ -12,9 +12,9 @@ from trainium_local.services import schedules
 _before_schedules: list[Callable[[], None]] = []
 
 
-def when_put_forward(act: Callable[[], None]) -> None:
-    """Call this listener whenever the clock has moved forward, before due schedules run."""
-    _before_schedules.append(act)
+def when_put_forward(listener: Callable[[], None]) -> None:
+    """Call `listener` each time the clock has moved forward, before due schedules run."""
+    _before_schedules.append(listener)
 
 
 def answer(request: Request) -> Response:
@@ -25,7 +25,7 @@ def answer(request: Request) -> Response:
             clock.put_forward_to(datetime.fromisoformat(request.get_data(as_text=True).strip()).astimezone())
         except ValueError as error:
             return Response(str(error), 400)
-        for act in _before_schedules:
-            act()
+        for listener in _before_schedules:
+            listener()
         ran = schedules.run_due()
     return Response(json.dumps({"now": clock.now().isoformat(), "ran": ran}), mimetype="application/json")

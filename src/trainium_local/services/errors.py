@@ -1,4 +1,4 @@
-"""AWS's errors, raised by the replacements: refusals.toml."""
+"""Errors of AWS that replacements raise. refusals.toml lists them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ class Refused(ServiceException):
 
     Args:
         code: AWS's error code.
+        message: The message.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -23,7 +24,7 @@ class Refused(ServiceException):
 
 
 def refusal(name: str, **facts: Any) -> Refused:
-    """Return a refusal of refusals.toml with values in its message."""
+    """Return the refusal `name` of refusals.toml, with `facts` in its message."""
     row = _REFUSALS[name]
     return Refused(row["code"], row["message"].format(**facts))
 

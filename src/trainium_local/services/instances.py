@@ -1,6 +1,6 @@
-"""EC2 instances launched from a launch template, and the cleanup after termination.
+"""Launches of EC2 instances, and the cleanup after termination.
 
-moto still launches the instance. This module checks the request as AWS does, and adds the settings that moto drops.
+moto launches the instances. This module checks the request as AWS does, and adds the settings that moto drops.
 """
 
 from copy import copy
@@ -73,8 +73,7 @@ def terminate(original: Any, instance: Any) -> Any:
             interface.instance, interface.attachment_id, interface.status = None, None, "available"
     # moto reads the addresses of the instance from the first interface.
     instance.nics = {key: interface for key, interface in instance.nics.items() if key == 0}
-    # AWS lists a terminated instance for about an hour, as moto does. But leftovers of a cluster are searched by tag,
-    # and that search must not find it.
+    # AWS lists a terminated instance for about an hour, as moto does. A search for leftovers by tag must not find it.
     instance.ec2_backend.tags.pop(instance.id, None)
     _emit_termination(instance)
     return previous

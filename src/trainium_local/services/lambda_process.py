@@ -1,8 +1,8 @@
 """Runs Lambda functions as local processes; moto requires Docker.
 
-A Python function runs with this interpreter and can import boto3, as in the real runtime. Invocations of other runtimes
-are refused. Functions receive none of the caller's AWS settings, and the embedded AWS as their only endpoint. They are
-not sandboxed.
+A Python function runs with this interpreter and can import boto3, as in the real runtime. Invocations of functions with
+other runtimes fail. Functions receive none of the caller's AWS settings, and the embedded AWS as their only endpoint.
+They are not sandboxed.
 """
 
 import io
@@ -42,6 +42,7 @@ class Invocation:
 
     Attributes:
         payload: JSON: the handler's result, or the error.
+        failed: Whether the payload is an error.
         logs: Output of the invocation.
     """
 
@@ -89,6 +90,7 @@ def run(function: Any, event: Any) -> Invocation:
 
     Args:
         function: moto's LambdaFunction.
+        event: The event.
     """
     request_id = str(uuid.uuid4())
     group = _log_group(function)
@@ -106,6 +108,9 @@ def call(arn: str, event: Any, *, caller: str, check: Callable[[Any], None]) -> 
     """Invoke the function for another service. Like AWS, drop events for deleted functions or without permission.
 
     Args:
+        arn: ARN of the function.
+        event: The event.
+        caller: Name of the service in the log.
         check: Is called first, and raises an error if the permission is missing.
     """
     _, _, _, region, account_id, *_ = arn.split(":")

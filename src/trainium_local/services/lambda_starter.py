@@ -37,7 +37,7 @@ def inherited_environment() -> dict[str, str]:
 def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float) -> Ended:
     """Run lambda_bootstrap.py in the folder `root` with only this environment.
 
-    Processes that it starts end with it.
+    The processes that the script started are killed when it ends.
     """
     request = {"environment": dict(environment), "root": str(root), "timeout": timeout}
     ours, theirs = socket.socketpair()

@@ -59,14 +59,14 @@ def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
             yield refusal("capacity-block-in-placement-group")
     if request.reservation_id and request.reservation_id not in reservations(backend):
         yield refusal("reservation-unknown", reservation=request.reservation_id)
-    yield from refusals(RULES["launch"], _seen(backend, request, subnet, zone))
+    yield from refusals(RULES["launch"], _rule_input(backend, request, subnet, zone))
     yield from block_device_refusals(backend, request)
     yield from _profile_refusals(backend, request.instance_profile)
     if subnet and request.addresses * request.count > subnet.available_ip_address_count:
         yield refusal("addresses-too-few", subnet=subnet.id)
 
 
-def _seen(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -> dict[str, Any]:
+def _rule_input(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -> dict[str, Any]:
     """Return the input of the rules of launch_rules.toml for a launch."""
     details, vpcs = (
         request.details,

@@ -58,9 +58,21 @@ class LaunchRequest:
     """A launch of instances of one type.
 
     Attributes:
+        image_id: The image.
+        instance_type: The type.
         count: Number of instances.
         market: `on-demand`, `spot` or `capacity-block`.
-        details: The parameters of the call, merged over those of the launch template.
+        subnet_id: The subnet, if there is one.
+        zone: The Availability Zone of the request.
+        interfaces: Specifications of network interfaces.
+        block_devices: Mappings of EBS volumes.
+        placement_group: Name of the placement group.
+        reservation_id: The Capacity Reservation to launch into.
+        instance_profile: ARN or name of the instance profile.
+        metadata_options: Options of the instance metadata service.
+        monitoring: Whether detailed monitoring is enabled.
+        tags: Tags by resource type.
+        details: The parameters of the call, which override those of the launch template.
     """
 
     image_id: str
@@ -87,10 +99,13 @@ class LaunchRequest:
 
 
 def launch_request(backend: Any, *, image_id: str | None, count: int, arguments: Mapping[str, Any]) -> LaunchRequest:
-    """Merge a RunInstances call with its launch template. The call's values win.
+    """Merge a RunInstances call with its launch template. The values of the call take precedence.
 
     Args:
-        arguments: Arguments of the call, in moto's form.
+        backend: moto's EC2 backend.
+        image_id: The image of the call.
+        count: Number of instances.
+        arguments: Other arguments of the call, in moto's form.
     """
     named = arguments.get("launch_template")
     template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}

@@ -44,7 +44,7 @@ def run_due() -> list[str]:
 
 
 def next_run(expression: str, last: datetime) -> datetime | None:
-    """Return the next run of a schedule after `then`, or None for an unsupported expression."""
+    """Return the next run of a schedule after its last run, or None for an unsupported expression."""
     if rate := _RATE.fullmatch(expression):
         return last + int(rate[1]) * _UNITS[rate[2]]
     if at := _AT.fullmatch(expression):

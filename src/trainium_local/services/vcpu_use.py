@@ -26,6 +26,9 @@ def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: i
     """Raise AWS's error if more instances would exceed the quota of their family and market.
 
     Args:
+        backend: moto's EC2 backend.
+        instance_type: Type of the instances.
+        market: Market of the instances, such as spot.
         count: Number of instances to add.
     """
     quota = quota_for(instance_type, market) if market in LIMITED_MARKETS else None

@@ -91,7 +91,7 @@ def secret_of(arn: str) -> str:
 
 
 def end_with_the_server() -> None:
-    """End this process when its standard input closes, which the parent process holds open."""
+    """End this process when the embedded AWS, which holds this process's standard input open, ends."""
     sys.stdin.buffer.read()
     os._exit(1)
 
@@ -111,7 +111,7 @@ def main(launch_file: str) -> int:
 
 
 def _missing(command: str, path: str) -> Iterator[str]:
-    """Return what a stand-in does not support, and what this machine lacks for the command."""
+    """Yield sentences on what a stand-in does not support, and on what this machine lacks for the command."""
     yield (
         "stand-in nodes: processes of this machine, on its CPUs and with its files. Jobs get the "
         "notices of `trn` (SIGUSR1), and none of AWS."

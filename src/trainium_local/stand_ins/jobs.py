@@ -1,9 +1,9 @@
-"""Jobs of a cluster of stand-in nodes: each node's part is a process on this machine, run by the cluster's owner.
+"""Jobs of a cluster of stand-in nodes: each node's part is a process on this machine, with the rights of the user.
 
-The process runs the node's own program, `trn_job`, with loopback addresses. Of the other duties of a real node, some
-are simulated: the end of an instance ends its part of the job, and a job with retries is attempted again, on the
-instances that replace those that ended. Notices to the whole cluster, such as that of `trn sleep`, reach the processes
-of the job. There are no others.
+The process runs the node's own program, `trn_job`, with loopback addresses. Other parts of a real node are simulated:
+the termination of an instance ends its part of the job, and a job with retries is attempted again on the instances that
+replace the terminated ones. Processes of the job receive notices to the whole cluster, such as that of `trn sleep`, and
+no other notices.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ _GRACE_SECONDS = 60
 
 
 class StandInJobs:
-    """Runs a job whose nodes are all stand-ins.
+    """Runs jobs whose nodes are all stand-ins.
 
     Args:
         is_stand_in: Returns whether an instance ID belongs to a stand-in.
@@ -70,7 +70,7 @@ class StandInJobs:
         if event["detail-type"] == "Object Created" and detail["object"]["key"] == CURRENT_JOB_KEY:
             self._run(_Bucket(detail["bucket"]["name"], event["region"]))
 
-    def launched(self, instance: Any) -> None:
+    def handle_launch(self, instance: Any) -> None:
         """Run the job of a compile host, if moto's instance is one. Returns at once and never raises."""
         url = report_url(b64decode(str(instance.user_data or "")))
         if url is None or not is_of_precompile_host(url):
@@ -129,10 +129,13 @@ class _Bucket:
 def _run_attempts(
     bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], members: Callable[[], Sequence[str]]
 ) -> dict[str, Any]:
-    """Run the job's attempts, and return how the job ended.
+    """Run the job's attempts, and return the record of the job's end.
 
     Args:
-        members: Returns the instances that the job can have now.
+        bucket: The bucket of the cluster.
+        spec: The record of the job.
+        instance_ids: The instances of the first attempt.
+        members: Returns the instances for a further attempt.
     """
     job, number = Job.from_record(spec), 1
     while True:
@@ -168,7 +171,7 @@ def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | 
 
 
 def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
-    """Run one attempt, and return how it ended."""
+    """Run one attempt, and return the record of its end."""
     keys = job_keys(spec["id"]).attempt(number)
     owners = [spec["id"] if number > 1 else "", spec.get("resume_from") or ""]
     checkpoints = [(job_id, name) for job_id in owners if job_id and (name := _checkpoint(bucket, spec, job_id))]
@@ -227,7 +230,8 @@ class _Part:
         """Wait for the end. If the instance stops running, end the part as a node that shuts down does.
 
         Args:
-            notice_key: Key of the notice by which nodes of the job tell each other that one will end.
+            bucket: The bucket of the cluster.
+            notice_key: Key of the notice with which nodes of the job tell each other that a node will end.
         """
         while not self._is_over(_POLL_SECONDS):
             for notice in _notices(bucket):

@@ -13,7 +13,7 @@ _NAME = re.compile(r"^#SBATCH --job-name=(\S+)", re.MULTILINE)
 _CANCELLED = re.compile(r"^scancel (?:\S+ )*(\d+)$", re.MULTILINE)
 
 _queues: dict[str, "_Queue"] = {}
-"""By the ID of the login node."""
+"""Queues by the ID of the login node."""
 
 
 def send_command(original: Any, backend: Any, *arguments: Any, **named: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Simulates the nodes of a deployment, because the instances of the embedded AWS run nothing.
+"""Simulates the nodes of a deployment, because the instances of the embedded AWS run no programs.
 
-A node writes a record about itself to S3, and a deployment waits for it. This module writes the record of an instance
-that an Auto Scaling group launched, if its user data names the address, and updates it once the membership exists.
-Every record names its writer.
+A node writes a record about itself to S3, and a deployment waits for this record. This module writes the records of
+instances that Auto Scaling groups launched, if their user data have the address of the record, and updates them once
+the membership exists. The check "written by" of every record shows that it is simulated.
 """
 
 import json
@@ -44,7 +44,7 @@ class StandInNodes:
     """Writes the records of launched nodes.
 
     Args:
-        failing: How many nodes, counted from the server's start, report a missing device.
+        failing: Number of nodes, from the first launch on, that report a missing device.
     """
 
     def __init__(self, *, failing: int) -> None:
@@ -54,7 +54,7 @@ class StandInNodes:
         self._idle_since: dict[str, datetime] = {}
         self._writing_usage = threading.Lock()
 
-    def launched(self, instance: Any) -> None:
+    def handle_launch(self, instance: Any) -> None:
         """Write the record of moto's instance after a short delay.
 
         Returns at once and never raises: launches must not depend on it.
@@ -137,7 +137,7 @@ def _put(region: str, bucket: str, key: str, text: str) -> None:
 
 
 def is_running(instance_id: str, region: str) -> bool:
-    """Return whether an instance is running. Otherwise it has no job, and its bucket may be about to be emptied."""
+    """Return whether an instance is running. The bucket of other instances may be about to be emptied."""
     try:
         response = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
     except (BotoCoreError, ClientError):
@@ -155,7 +155,7 @@ def report_url(user_data: bytes) -> str | None:
 
 
 def is_of_precompile_host(url: str) -> bool:
-    """Return whether the reporter is a compile host instead of a node."""
+    """Return whether the address is that of a compile host's record, not a node's."""
     return urlsplit(url).path.strip("/") == PRECOMPILE_PREFIX
 
 

@@ -10,7 +10,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def texts(user_data: bytes) -> Iterator[str]:
-    """Return user data as text, with each part of a multipart message, decompressed."""
+    """Yield the user data, and each part of a multipart message, as decompressed text."""
     raw = _unzipped(user_data)
     yield raw.decode(errors="replace")
     message: Message = email.message_from_bytes(raw)

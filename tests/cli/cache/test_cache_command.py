@@ -51,7 +51,7 @@ class Stored:
 
 @pytest.fixture
 def stored(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stored:
-    """A cache in moto: in an existing bucket, or in the cluster's bucket if the test asks for it."""
+    """An empty bucket for a cache in moto, beside a deployed cluster. There are no prices."""
     del cluster
 
     def no_prices(_region: str) -> None:
@@ -88,9 +88,9 @@ def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cl
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": outputs}
     assert run("cache", "status", *TWO).exit_code == ExitCode.NOT_READY
     boto3.client("cloudformation", REGION).create_stack(StackName="TrnClusterStack", TemplateBody=json.dumps(template))
-    cluster.writes.put("job.json", json.loads(JOB.to_json()))
-    cluster.writes.start()
-    cluster.writes.node(0, "succeeded", compile_caches=[CACHE_USE])
+    cluster.job_nodes.put("job.json", json.loads(JOB.to_json()))
+    cluster.job_nodes.start()
+    cluster.job_nodes.node(0, "succeeded", compile_caches=[CACHE_USE])
     stored.packed("a")
     ended = run("cache", "status", *TWO)
     assert ended.exit_code == ExitCode.OK, ended.output
@@ -100,14 +100,14 @@ def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cl
 @pytest.mark.usefixtures("stored")
 def test_cache_of_app_without_outputs_is_found_by_template() -> None:
     rule = {"Id": "old", "Status": "Enabled", "Prefix": f"{FOLDER}/neuronx-cc-", "ExpirationInDays": 90}
-    made = {
+    resources = {
         "Cache": {
             "Type": "AWS::S3::Bucket",
             "Properties": {"BucketName": "of-the-app", "LifecycleConfiguration": {"Rules": [rule]}},
         },
         "Notes": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "notes"}},
     }
-    template = json.dumps({"Resources": made})
+    template = json.dumps({"Resources": resources})
     boto3.client("cloudformation", REGION).create_stack(StackName="TrnClusterStack", TemplateBody=template)
     ended = run("cache", "status", *TWO, "--jobs", "0")
     assert ended.exit_code == ExitCode.OK, ended.output

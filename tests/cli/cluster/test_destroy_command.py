@@ -22,7 +22,7 @@ from trainium_core.teardown.scope import Scope
 
 
 @pytest.fixture(autouse=True)
-def _on_a_wide_screen_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_pauses_and_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teardown_run, "SHORTEST_PAUSE", 0)
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda *_: None)
 
@@ -68,7 +68,7 @@ def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In a folder without cdk.json, the only cluster of the region would be meant."""
+    """Without cdk.json, the command would select the only cluster of the region."""
     monkeypatch.chdir(tmp_path)
     account = FakeTeardown()
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
@@ -81,7 +81,7 @@ def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.Monkey
 def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
     monkeypatch: pytest.MonkeyPatch, clusters: FakeLocating
 ) -> None:
-    """Found by the tags of their instances: the stack is gone, and its name is in no cdk.json."""
+    """The nodes are found by their tags: the stack does not exist, and no cdk.json has its name."""
     clusters.nodes = [
         ClusterNode(
             instance_id="i-1",
@@ -159,26 +159,26 @@ def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_running_nodes_get_the_shown_notice(
     monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], grace: timedelta
 ) -> None:
-    given: list[timedelta] = []
+    notices: list[timedelta] = []
 
     def take_down(*_: object, **how: Any) -> tuple[()]:
-        given.append(how["grace"])
+        notices.append(how["grace"])
         return ()
 
     monkeypatch.setattr(destroy_command, "take_down", take_down)
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: FakeTeardown())
     monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
     ended = run("destroy", *GOOD, "--yes", *options)
-    assert given == [grace]
+    assert notices == [grace]
     assert ("The nodes are notified" in ended.stdout) == bool(grace)
 
 
-@pytest.mark.parametrize("given", ["2h", "61m", ""])
-def test_invalid_grace_is_refused_with_allowed_values(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+@pytest.mark.parametrize("grace", ["2h", "61m", ""])
+def test_invalid_grace_is_refused_with_allowed_values(monkeypatch: pytest.MonkeyPatch, grace: str) -> None:
     account = FakeTeardown()
-    ended = destroy(monkeypatch, account, "--yes", "--grace", given)
+    ended = destroy(monkeypatch, account, "--yes", "--grace", grace)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert f"--grace: got {given!r}" in ended.stderr
+    assert f"--grace: got {grace!r}" in ended.stderr
     assert "such as 90s or 5m, at most 60m" in ended.stderr
     assert account.changes == []
 

@@ -29,7 +29,14 @@ def deployed_stack(*, created: datetime = CREATED) -> DeployedStack:
 
 @dataclass
 class FakeStacks:
-    """`deployed`: the stacks that were deployed; `ended`: their results."""
+    """An account and its deployments.
+
+    Attributes:
+        stacks: Existing stacks by name.
+        unavailable: Whether AWS does not answer.
+        ended: The result of each deployment.
+        deployed: The stacks of each deployment.
+    """
 
     stacks: Mapping[str, DeployedStack] = field(default_factory=lambda: {"TrnClusterStack": deployed_stack()})
     unavailable: bool = False

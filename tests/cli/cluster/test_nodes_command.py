@@ -27,7 +27,7 @@ def test_proven_nodes_are_shown_with_exit_code_0(account: FakeNodes) -> None:
     assert account.requests == ["TrnClusterStack"]
 
 
-def test_json_equals_the_table(account: FakeNodes) -> None:
+def test_json_has_state_and_checks_of_each_node(account: FakeNodes) -> None:
     account.answers = [LOST]
     printed = json.loads(run("nodes", *GOOD, "--json").stdout)
     assert (printed["stack"], printed["state"], printed["membership"]) == (

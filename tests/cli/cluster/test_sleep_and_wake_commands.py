@@ -24,7 +24,20 @@ def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent
 
 @dataclass
 class FakeSleepAccount:
-    """`events_by_poll`: the events that each poll finds after the update was requested."""
+    """An account with one cluster.
+
+    Attributes:
+        state: The state of the stack; None if it does not exist.
+        events_by_poll: The events that each poll finds after the update was requested.
+        refusal: Why updates are refused.
+        unavailable: Whether AWS does not answer.
+        reported: The output of the stack with the result of the fleet gate.
+        updates: The requested values of the parameter Asleep.
+        running: Number of running nodes in each group.
+        emptied: Names of the groups that were emptied.
+        given_notices: The current notices.
+        sized: Requested sizes by group.
+    """
 
     state: SleepState | None = field(
         default_factory=lambda: SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot")
@@ -83,7 +96,7 @@ class FakeSleepAccount:
 
 
 @pytest.fixture(autouse=True)
-def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sleep_switching.time, "sleep", lambda _: None)
 
 

@@ -88,7 +88,7 @@ def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest
     assert printed["absence"]["remedy"] == "`trn wake` restores them"
 
 
-def test_json_equals_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_state_price_end_and_replacements(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = json.loads(shown(monkeypatch, PROVEN, "--json").stdout)
     assert (printed["state"], printed["usd_per_hour"], printed["ends"]) == ("running", "43.0", "2026-12-01T00:00Z")
     assert printed["replacements"] == {"used": 0, "allowed": 2}

@@ -55,7 +55,7 @@ def work(cluster: Cluster, started: list[Job], result: str = "succeeded", second
     if any(job.id == current.job.id for job in started):
         return
     started.append(current.job)
-    writes = replace(cluster.writes, job=current.job)
+    writes = replace(cluster.job_nodes, job=current.job)
     writes.start()
     writes.node(0, "running", phases={"first_step": 20, "running": 40}, graphs={"compiled": 2})
     writes.node(1, "running")
@@ -88,7 +88,7 @@ def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[Job]) -> None:
     driver = Check(name="driver", expected="", found="driver 2.24.7, runtime 2.28.19", ok=True)
     node = NodeRecord(NODES[0], "proven", "2026-11-24T12:00:00Z", checks=(driver,))
-    cluster.writes.s3.put_object(Bucket=BUCKET, Key=f"nodes/{NODES[0]}.json", Body=node.to_json())
+    cluster.job_nodes.s3.put_object(Bucket=BUCKET, Key=f"nodes/{NODES[0]}.json", Body=node.to_json())
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13"]
@@ -188,7 +188,7 @@ def node(cluster: Cluster, jobs: list[Job]) -> str:
         if len(jobs) < 3 or current.job.id == jobs[2].id:
             work(cluster, jobs)
             return
-        writes = replace(cluster.writes, job=current.job)
+        writes = replace(cluster.job_nodes, job=current.job)
         if current.job.id != jobs[-1].id:
             jobs.append(current.job)
             nodes = [

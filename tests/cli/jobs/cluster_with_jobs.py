@@ -1,4 +1,4 @@
-"""A cluster that jobs run on: S3 of moto, and nodes that write real records."""
+"""A cluster that runs jobs: S3 of moto, and nodes that write real records."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,10 +21,17 @@ TWO = (*GOOD, "-c", "trn:nodes=2")
 
 @dataclass
 class Cluster:
-    """A deployed cluster. nodes: None without a stack. while_paused: what the nodes do between two polls."""
+    """A deployed cluster.
+
+    Attributes:
+        jobs: Its jobs.
+        job_nodes: Writes the records of the nodes of a job.
+        nodes: Its nodes; None if the stack does not exist.
+        while_paused: Called between two polls of the command.
+    """
 
     jobs: AwsJobs
-    writes: NodesOfAJob
+    job_nodes: NodesOfAJob
     nodes: DeployedNodes | None = PROVEN
     while_paused: Callable[[], None] = lambda: None
 
@@ -34,28 +41,28 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """Let the commands find the cluster, in a folder that contains train.py."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-    with job_bucket() as (jobs, writes):
-        made = Cluster(jobs, writes)
+    with job_bucket() as (jobs, job_nodes):
+        cluster = Cluster(jobs, job_nodes)
 
         class Nodes:
             def __init__(self, _region: str, **_: object) -> None: ...
 
             def nodes(self, _stack: str) -> DeployedNodes | None:
-                return made.nodes
+                return cluster.nodes
 
         def jobs_of(_plan: object, stack: str, _clients: object) -> AwsJobs:
-            if made.nodes is None:
+            if cluster.nodes is None:
                 raise NoStackError(stack, REGION)
-            return made.jobs
+            return cluster.jobs
 
         def pause(_seconds: float) -> None:
-            made.while_paused()
+            cluster.while_paused()
 
         def no_prices(_region: str, **_: object) -> None:
             return None
 
-        for name, replaced in {"AwsPrices": no_prices, "AwsNodes": Nodes, "jobs_of_stack": jobs_of}.items():
-            monkeypatch.setattr(aws_jobs, name, replaced)
+        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "jobs_of_stack": jobs_of}.items():
+            monkeypatch.setattr(aws_jobs, name, replacement)
         monkeypatch.setattr(follow.time, "sleep", pause)
         Path("train.py").write_text("print('hello')\n")
-        yield made
+        yield cluster

@@ -19,8 +19,8 @@ from trainium_core.nodes.report import DeployedNodes
 
 def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.put("outputs/model/weights.bin", "weights")
-    cluster.writes.put("outputs/v1./note", "weights")
+    cluster.job_nodes.put("outputs/model/weights.bin", "weights")
+    cluster.job_nodes.put("outputs/v1./note", "weights")
     for wanted, target in (("outputs", "all"), ("outputs/model/weights.bin", "one"), ("./outputs/v1./", "dot")):
         ended = run("cp", *TWO, f"{JOB.id}:{wanted}", target)
         assert ended.exit_code == ExitCode.OK, ended.output
@@ -36,7 +36,7 @@ def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
     ours = '{"context": {}}'
     Path("cdk.json").write_text(ours)
     for name in ("syslog", "syslog/cdk.json", "cdk.json", "logs/.git/hooks/post-checkout"):
-        cluster.writes.put(f"outputs/{name}", "theirs")
+        cluster.job_nodes.put(f"outputs/{name}", "theirs")
     assert run("cp", *TWO, f"{JOB.id}:outputs/syslog", ".").exit_code == ExitCode.OK
     assert run("cp", *TWO, f"{JOB.id}:outputs/logs", ".").exit_code == ExitCode.OK
     refused = run("cp", *TWO, f"{JOB.id}:outputs/cdk.json", ".")
@@ -68,9 +68,9 @@ def test_copy_from_node_runs_a_job_and_downloads_its_output(cluster: Cluster) ->
     def nodes_work() -> None:
         current = cluster.jobs.current()
         assert current
-        writes = replace(cluster.writes, job=current.job)
-        writes.put("outputs/node-1/syslog", "of node 1")
-        writes.end("succeeded")
+        job_nodes = replace(cluster.job_nodes, job=current.job)
+        job_nodes.put("outputs/node-1/syslog", "of node 1")
+        job_nodes.end("succeeded")
 
     cluster.while_paused = nodes_work
     ended = run("cp", *TWO, "1:/var/log/syslog", ".")
@@ -104,13 +104,13 @@ def aws_cli(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return folder
 
 
-@pytest.mark.parametrize(("node", "meant"), [((), A), (("1",), B), ((B,), B)])
+@pytest.mark.parametrize(("node", "instance_id"), [((), A), (("1",), B), ((B,), B)])
 def test_shell_opens_session_and_returns_its_exit_code(
-    aws_cli: Path, node: tuple[str, ...], meant: str, tmp_path: Path
+    aws_cli: Path, node: tuple[str, ...], instance_id: str, tmp_path: Path
 ) -> None:
     assert run("shell", *TWO, *node).exit_code == 7
     arguments = (tmp_path / "aws.arguments").read_text().splitlines()
-    assert (arguments[:2], arguments[-1]) == (["ssm", "start-session"], meant)
+    assert (arguments[:2], arguments[-1]) == (["ssm", "start-session"], instance_id)
     assert "command=sudo -iu $(id -nu 1000)" in arguments
     assert aws_cli.exists()
 

@@ -47,16 +47,16 @@ def run_to_the_end(
         current = cluster.jobs.current()
         assert current
         started.append(current.job)
-        writes = replace(cluster.writes, job=current.job)
-        writes.start()
+        job_nodes = replace(cluster.job_nodes, job=current.job)
+        job_nodes.start()
         shown = {"progress": {"step": 12, "loss": 2.5}, "compile_caches": [CACHE_USE, "nonsense"]}
-        writes.node(0, "running", phases={"setup": 2, "running": 40}, **shown)
-        writes.node(1, "running")
-        writes.log(1, "[rank 0] hello\n[rank 1] hello too\n")
-        writes.put("outputs/model/weights.bin", "weights")
-        writes.put("outputs/../../evil", "no")
-        writes.end_attempt(result, **more)
-        writes.end(result, **more)
+        job_nodes.node(0, "running", phases={"setup": 2, "running": 40}, **shown)
+        job_nodes.node(1, "running")
+        job_nodes.log(1, "[rank 0] hello\n[rank 1] hello too\n")
+        job_nodes.put("outputs/model/weights.bin", "weights")
+        job_nodes.put("outputs/../../evil", "no")
+        job_nodes.end_attempt(result, **more)
+        job_nodes.end(result, **more)
 
     cluster.while_paused = nodes_work
     ended = run("run", *TWO, *arguments, script)
@@ -68,7 +68,7 @@ def test_run_starts_and_follows_job_and_exits_with_its_result(cluster: Cluster) 
     assert ended.exit_code == ExitCode.OK, ended.output
     assert job.id.startswith("first-20")
     assert (job.nodes, job.processes_per_node, job.environment) == (2, 32, {"A": "b"})
-    assert job.source_sha256 == hashlib.sha256(cluster.writes.source(job)).hexdigest()
+    assert job.source_sha256 == hashlib.sha256(cluster.job_nodes.source(job)).hexdigest()
     assert "hello\n" in ended.stdout
     assert "hello too" not in ended.stdout
     assert "step 12, loss 2.5" in ended.stdout
@@ -169,7 +169,7 @@ def test_second_job_is_refused_with_name_of_first(cluster: Cluster) -> None:
     ended = run("run", *TWO, "train.py")
     assert ended.exit_code == ExitCode.NOT_READY
     assert f"{JOB.id} runs on this cluster" in ended.stderr
-    cluster.writes.end("failed")
+    cluster.job_nodes.end("failed")
     assert run("run", *TWO, "--detach", "train.py").exit_code == ExitCode.OK
 
 
@@ -188,8 +188,8 @@ def test_ctrl_c_leaves_job_running_and_prints_how_to_return(cluster: Cluster) ->
 
 def test_checkpoint_of_another_world_size_is_refused(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.end("interrupted")
-    cluster.writes.put("checkpoints/step-10.json", {"world_size": 4})
+    cluster.job_nodes.end("interrupted")
+    cluster.job_nodes.put("checkpoints/step-10.json", {"world_size": 4})
     ended = run("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "whose checkpoint step-10 was saved by 4 processes" in ended.stderr
@@ -200,11 +200,11 @@ def test_checkpoint_of_another_world_size_is_refused(cluster: Cluster) -> None:
 def test_secrets_and_inputs_reach_the_nodes(cluster: Cluster) -> None:
     arn = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
     Path("words").write_text("a b")
-    given = ("-c", f"trn:job_secrets={arn}", "--secret", f"T={arn}", "--input", "words=words")
-    shown = run("run", *TWO, "--dry-run", *given, "train.py").stdout
+    options = ("-c", f"trn:job_secrets={arn}", "--secret", f"T={arn}", "--input", "words=words")
+    shown = run("run", *TWO, "--dry-run", *options, "train.py").stdout
     assert f"# T is the value of {arn}" in shown
     assert "# $TRN_INPUT_DIR/words is inputs/words of the job" in shown
-    ended, job = run_to_the_end(cluster, "succeeded", *given)
+    ended, job = run_to_the_end(cluster, "succeeded", *options)
     assert ended.exit_code == ExitCode.OK, ended.output
     assert (job.secrets, job.inputs) == ({"T": arn}, {"words": "inputs/words"})
     assert cluster.jobs.files(job.id, "inputs") == {"inputs/words": 3}
@@ -213,8 +213,8 @@ def test_secrets_and_inputs_reach_the_nodes(cluster: Cluster) -> None:
 def test_jobs_lists_jobs_and_shows_the_time_of_one(cluster: Cluster) -> None:
     assert "No job has been started" in run("jobs", *TWO).stdout
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.start()
-    cluster.writes.node(0, "running", phases={"first_step": 75})
+    cluster.job_nodes.start()
+    cluster.job_nodes.node(0, "running", phases={"first_step": 75})
     assert f"{JOB.id}  starting" in run("jobs", *TWO).stdout
     shown = run("jobs", *TWO, JOB.id).stdout
     assert "first step" in shown
@@ -228,8 +228,8 @@ def test_jobs_lists_jobs_and_shows_the_time_of_one(cluster: Cluster) -> None:
 
 def test_logs_of_rank_are_those_of_its_node(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.start()
-    cluster.writes.log(1, "[rank 3] of three\n", node=1)
+    cluster.job_nodes.start()
+    cluster.job_nodes.log(1, "[rank 3] of three\n", node=1)
     assert run("logs", *TWO, "--rank", "3").stdout == "[rank 3] of three\n"
     assert json.loads(run("logs", *TWO, "--rank", "3", "--json").stdout)[0]["text"] == "of three"
     assert "allowed: 0 to 3" in run("logs", *TWO, "--rank", "4").stderr
@@ -238,8 +238,8 @@ def test_logs_of_rank_are_those_of_its_node(cluster: Cluster) -> None:
 def test_logs_of_node_are_all_its_lines(cluster: Cluster) -> None:
     job = replace(JOB, has_ranks=False)
     assert cluster.jobs.submit(job, b"", over=None)
-    cluster.writes.start()
-    cluster.writes.log(1, "no rank\n[rank 3] of three\n", node=1)
+    cluster.job_nodes.start()
+    cluster.job_nodes.log(1, "no rank\n[rank 3] of three\n", node=1)
     assert run("logs", *TWO, "--node", "1").stdout == "no rank\n[rank 3] of three\n"
     assert "--rank: the job is a command" in run("logs", *TWO, "--rank", "1").stderr
     assert "allowed: 0 to 1, without --rank" in run("logs", *TWO, "--node", "2").stderr
@@ -248,8 +248,8 @@ def test_logs_of_node_are_all_its_lines(cluster: Cluster) -> None:
 
 def test_checkpoint_of_command_is_reported_by_its_nodes(cluster: Cluster) -> None:
     cluster.jobs.submit(replace(JOB, has_ranks=False), b"", over=None)
-    cluster.writes.put("checkpoints/step-10.json", {"world_size": None, "nodes": 4})
-    cluster.writes.end("failed")
+    cluster.job_nodes.put("checkpoints/step-10.json", {"world_size": None, "nodes": 4})
+    cluster.job_nodes.end("failed")
     ended = run("run", *TWO, "--resume", JOB.id, "train.py")
     assert "whose checkpoint step-10 was saved on 4 nodes" in ended.stderr
     assert "a checkpoint of 2 nodes, as many as this job has" in ended.stderr
@@ -257,7 +257,7 @@ def test_checkpoint_of_command_is_reported_by_its_nodes(cluster: Cluster) -> Non
 
 def test_stop_notifies_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.while_paused = lambda: cluster.writes.end("stopped")
+    cluster.while_paused = lambda: cluster.job_nodes.end("stopped")
     ended = run("stop", *TWO)
     assert ended.exit_code == ExitCode.OK
     assert ended.stdout == f"{JOB.id} has ended: stopped.\n"
@@ -284,14 +284,14 @@ def test_failed_job_is_explained_by_its_end(cluster: Cluster) -> None:
 
 
 def test_failed_job_is_explained_by_the_log_of_its_node(cluster: Cluster) -> None:
-    writes = replace(cluster.writes, job=JOB)
+    job_nodes = replace(cluster.job_nodes, job=JOB)
     assert cluster.jobs.submit(JOB, b"", over=None)
-    writes.start()
-    writes.log(1, "[rank 33] error: [NCC_EVRF029] Operation sort is not supported on trn2.\n", node=1)
-    writes.log(2, "[rank 33] ValueError: neuronx-cc failed with 70\n", node=1)
+    job_nodes.start()
+    job_nodes.log(1, "[rank 33] error: [NCC_EVRF029] Operation sort is not supported on trn2.\n", node=1)
+    job_nodes.log(2, "[rank 33] ValueError: neuronx-cc failed with 70\n", node=1)
     failure: dict[str, Any] = {"reason": "rank 33: ValueError: neuronx-cc failed with 70", "node": 1, "rank": 33}
-    writes.end_attempt("failed", **failure)
-    writes.end("failed", **failure)
+    job_nodes.end_attempt("failed", **failure)
+    job_nodes.end("failed", **failure)
     ended = run("jobs", *TWO, JOB.id)
     assert "Cause: the graph has an operator that the compiler does not support" in ended.stderr
 
@@ -320,12 +320,12 @@ def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:
 def test_observed_job_shows_counters_and_compares_them_with_code(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writes = replace(cluster.writes, job=JOB)
+    job_nodes = replace(cluster.job_nodes, job=JOB)
     assert cluster.jobs.submit(JOB, b"", over=None)
-    writes.start()
-    writes.node(0, "succeeded", observed=OBSERVED)
-    writes.end_attempt("succeeded")
-    writes.end("succeeded")
+    job_nodes.start()
+    job_nodes.node(0, "succeeded", observed=OBSERVED)
+    job_nodes.end_attempt("succeeded")
+    job_nodes.end("succeeded")
     shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
     assert "40 graphs compiled in" in shown
     assert "on the CPU: aten::nonzero 4, aten::erfinv 2" in shown
@@ -349,8 +349,8 @@ def test_job_without_counters_is_not_compared(cluster: Cluster) -> None:
 
 def test_observe_is_off_unless_file_or_option_enables_it(cluster: Cluster) -> None:
     Path("job.toml").write_text('script = "train.py"\nobserve = true\n')
-    for given, observes in ((("train.py",), False), (("--observe", "train.py"), True), (("job.toml",), True)):
-        ended = run("run", *TWO, "--dry-run", "--json", *given)
+    for options, observes in ((("train.py",), False), (("--observe", "train.py"), True), (("job.toml",), True)):
+        ended = run("run", *TWO, "--dry-run", "--json", *options)
         assert json.loads(ended.stdout)["observe"] is observes
     assert "PYTHONPATH begins with the observer" in run("run", *TWO, "--dry-run", "job.toml").stdout
     assert cluster.jobs.current() is None
@@ -358,10 +358,10 @@ def test_observe_is_off_unless_file_or_option_enables_it(cluster: Cluster) -> No
 
 def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})
+    cluster.job_nodes.put("checkpoints/step-10.json", {"world_size": 64})
     second = replace(JOB, id="second", resume_from=JOB.id)
     assert cluster.jobs.submit(second, b"", over=cluster.jobs.current())
-    replace(cluster.writes, job=second).end("interrupted")
+    replace(cluster.job_nodes, job=second).end("interrupted")
     ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
     assert ended.exit_code == ExitCode.OK, ended.stderr
     assert f"continues from step-10 of {JOB.id}" in ended.stderr
@@ -372,12 +372,12 @@ def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> N
 
 def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.end("interrupted")
+    cluster.job_nodes.end("interrupted")
     resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
     ended = run(*resumed)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "has no complete checkpoint" in ended.stderr
-    cluster.writes.put("checkpoints/step-10.json", {})
+    cluster.job_nodes.put("checkpoints/step-10.json", {})
     assert run(*resumed).exit_code == ExitCode.OK
     current = cluster.jobs.current()
     assert current

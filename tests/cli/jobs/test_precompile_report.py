@@ -38,7 +38,7 @@ class Host:
     """Runs its job when it is launched, and exists for an hour."""
 
     def __init__(self, cluster: Cluster, nodes: JobNodes) -> None:
-        self._writes, self._nodes = cluster.writes, nodes
+        self._job_nodes, self._nodes = cluster.job_nodes, nodes
         self.is_ended = False
 
     def state(self, *, since: datetime | None = None) -> HostState:  # noqa: ARG002
@@ -60,14 +60,14 @@ class Host:
             compile_cache={**cache, "stack": "xla", "instance_type": "trn1.32xlarge", "lnc": 1},
         )
         nodes.wait()
-        writes = replace(self._writes, job=job)
-        writes.start()
+        job_nodes = replace(self._job_nodes, job=job)
+        job_nodes.start()
         prefix = f"{BUCKET_OF_NODES}/jobs/{JOB}/"
         for key, content in [*nodes.aws.records.items()]:
             if key.startswith(f"{prefix}attempts/"):
-                writes.put(key.removeprefix(prefix), content)
+                job_nodes.put(key.removeprefix(prefix), content)
         later = datetime.now(UTC) + timedelta(hours=1)
-        writes.put("end.json", {**nodes.end, "attempts": 1, "at": f"{later:%Y-%m-%dT%H:%M:%SZ}"})
+        job_nodes.put("end.json", {**nodes.end, "attempts": 1, "at": f"{later:%Y-%m-%dT%H:%M:%SZ}"})
 
     def end(self) -> None:
         self.is_ended = True
@@ -83,18 +83,24 @@ def nodes(tmp_path: Path) -> Iterator[JobNodes]:
 
 @pytest.fixture
 def host(cluster: Cluster, nodes: JobNodes, monkeypatch: pytest.MonkeyPatch) -> Host:
-    made = Host(cluster, nodes)
+    host = Host(cluster, nodes)
 
-    def replaced(by: object) -> Callable[..., object]:
-        return lambda *_, **__: by
+    def returning(value: object) -> Callable[..., object]:
+        return lambda *_, **__: value
 
-    for name, by in {"AwsPrecompileHost": made, "AwsPrices": None}.items():
-        monkeypatch.setattr(precompiling, name, replaced(by))
-    return made
+    for name, value in {"AwsPrecompileHost": host, "AwsPrices": None}.items():
+        monkeypatch.setattr(precompiling, name, returning(value))
+    return host
 
 
 def precompile(*words: str, fails: str = "", code: int = 0) -> Any:
-    """Run `trn precompile` or another command that precompiles. code: the exit code of the compiling command."""
+    """Run a command that precompiles.
+
+    Args:
+        words: The command. Default: `trn precompile`.
+        fails: The module whose compilation fails.
+        code: The exit code of the job's command.
+    """
     prices = f"product,instance_type,region,usd,date,source\non-demand,{HOST},{REGION},{USD_PER_HOUR},2026-11-23,test\n"
     Path("prices.csv").write_text(prices)
     compiles = f"{sys.executable} {fake_compiler.__file__} xla $NEURON_COMPILE_CACHE_URL"
@@ -138,10 +144,10 @@ def test_run_precompiles_before_the_job_starts(cluster: Cluster, host: Host) -> 
         if current and current.job.id not in started:
             assert host.is_ended
             started.append(current.job.id)
-            writes = replace(cluster.writes, job=current.job)
-            writes.start()
-            writes.end_attempt("succeeded")
-            writes.end("succeeded")
+            job_nodes = replace(cluster.job_nodes, job=current.job)
+            job_nodes.start()
+            job_nodes.end_attempt("succeeded")
+            job_nodes.end("succeeded")
 
     cluster.while_paused = nodes_work
     ended = precompile("run", "--precompile")

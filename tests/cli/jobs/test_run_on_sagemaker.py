@@ -47,7 +47,9 @@ def test_job_is_shown_started_and_followed_to_its_result() -> None:
 
 def test_billed_job_requires_confirmation() -> None:
     ended = run("run", *ON, "train.py")
-    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert (ended.exit_code, "Pass --yes to confirm" in ended.stderr) == (ExitCode.BAD_INPUT, True)
+    declined = run("run", *ON, "train.py", stdin="n\n")
+    assert (declined.exit_code, declined.stderr.splitlines()[-1]) == (ExitCode.NOT_READY, "Not confirmed.")
     assert started() == []
     assert "--yes" in run("run", *ON, "--json", "train.py").stderr
 

@@ -67,7 +67,7 @@ def test_job_is_submitted_from_a_job_file_with_queue_and_priority(cluster: Clust
 
 
 def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:
-    cluster.writes.put("job.json", JOB.to_json())
+    cluster.job_nodes.put("job.json", JOB.to_json())
     listed = json.loads(run("jobs", *ON, "--json").stdout)
     assert [(one["engine"], one["status"], one["job"]["id"]) for one in listed] == [("pcs", "queued", JOB.id)]
     stopped = run("stop", *ON, JOB.id)
@@ -76,7 +76,7 @@ def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:
 
 def test_job_of_either_engine_is_found_by_its_id(cluster: Cluster) -> None:
     cluster.nodes = None
-    cluster.writes.put("job.json", JOB.to_json())
+    cluster.job_nodes.put("job.json", JOB.to_json())
     assert run("jobs", *BOTH, JOB.id).exit_code == ExitCode.OK
     missing = run("jobs", *BOTH, "train-20260101-000000")
     assert (missing.exit_code, "does not exist" in missing.stderr) == (ExitCode.NOT_READY, True)

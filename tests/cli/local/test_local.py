@@ -79,15 +79,15 @@ def test_missing_double_dash_is_reported(idle: Trn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (("--quota", "L-2C3B7625=1"), "nearest: L-2C3B7624"),
         (("--quota", "L-2C3B7624=many"), "integer number of vCPUs"),
         (("--region", "us-west-9"), "nearest: us-west-2"),
     ],
 )
-def test_invalid_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple[str, str], message: str) -> None:
-    started = idle("start", *given)
+def test_invalid_setting_is_bad_usage_and_starts_nothing(idle: Trn, options: tuple[str, str], message: str) -> None:
+    started = idle("start", *options)
     assert started.returncode == 2
     assert message in started.stderr
     assert idle("status").returncode == 3

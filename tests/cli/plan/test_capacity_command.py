@@ -18,14 +18,13 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan import capacity_command
 from trainium_core.plan.context import plan_from_file
 
-EVERYTHING = {"offering", "scores", "blocks", "reserved capacity", "price"}
 TOMORROW = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
 FOR_SALE = replace(BLOCK, start=TOMORROW, end=TOMORROW + timedelta(days=1))
 NOTHING = FakeAccount(zones=(), scores={})
 
 
 class CapacityCommand:
-    """Runs the command on accounts of the test: one for every region, or one for each."""
+    """Runs the command with the same account in all regions, or with a separate account in each region."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.monkeypatch = monkeypatch
@@ -80,7 +79,8 @@ def test_unknown_price_is_shown_as_unknown(capacity: CapacityCommand) -> None:
 def test_table_fits_the_width_of_a_pipe(capacity: CapacityCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)
-    assert len([line for line in ended.stdout.splitlines() if line.split()[:2] == ["Prospect", "What"]]) >= 1
+    assert max(map(len, ended.stdout.splitlines())) <= 120
+    assert any(line.split()[:2] == ["Prospect", "What"] for line in ended.stdout.splitlines())
 
 
 def commands(ended: Result) -> list[list[str]]:
@@ -94,7 +94,7 @@ def test_next_commands_are_valid_plans(capacity: CapacityCommand) -> None:
         assert plan_from_file(None, overrides).region == "us-west-2"
 
 
-def test_json_equals_the_tables_with_every_source(capacity: CapacityCommand) -> None:
+def test_json_has_options_prices_and_sources(capacity: CapacityCommand) -> None:
     ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
     printed = json.loads(ended.stdout)
     assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)

@@ -53,7 +53,7 @@ def test_unpinned_image_is_shown_with_its_release() -> None:
     assert all(word in ended.stdout for word in (PARAMETER, IMAGE.image_id, "2.31.1", "amazon", "pinned", "no: every"))
 
 
-def test_json_equals_the_output() -> None:
+def test_json_has_parameter_image_and_outcome() -> None:
     printed = json.loads(run("image", *GOOD, "--json").stdout)
     assert (printed["parameter"], printed["image"]["image_id"], printed["outcome"]) == (
         PARAMETER,

@@ -39,7 +39,7 @@ def test_ended_pilot_is_refused() -> None:
     assert "trn extend 8h" in problem["fix"]
 
 
-def test_json_contains_effective_settings_and_every_projection() -> None:
+def test_json_has_effective_settings_and_derived_values() -> None:
     shown = json.loads(run("plan", *GOOD, "-c", "trn:nodes=2", "--json").stdout)
     assert shown["plan"]["instance_type"] == "trn1.32xlarge"
     assert (shown["zone_id"], shown["addresses_needed"], shown["neuron_cores_per_node"]) == ("usw2-az1", 16, 32)

@@ -64,7 +64,7 @@ def test_role_adds_check_of_its_permissions(monkeypatch: pytest.MonkeyPatch) -> 
     assert account.simulated
 
 
-def test_json_equals_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_the_verdict_and_all_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, NOT_READY, "--json")
     printed = json.loads(ended.stdout)
     assert (ended.exit_code, printed["verdict"]) == (ExitCode.NOT_READY, "not ready")

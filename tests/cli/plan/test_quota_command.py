@@ -157,9 +157,8 @@ def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[0][-2:] == ["170001", "r-1"]
 
 
-@pytest.mark.parametrize("typed", ["n\n"])
-def test_request_requires_confirmation(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
-    ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
+def test_request_requires_confirmation(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", typed="n\n")
     assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
     assert "Nothing was requested." in ended.stdout
 

@@ -16,7 +16,12 @@ from trainium_runtime.errors import NotSignedInError
 
 @dataclass
 class FakeAccount:
-    """bootstrap: the installed version. signed_in: whether credentials exist."""
+    """An account.
+
+    Attributes:
+        signed_in: Whether there are credentials.
+        bootstrap: The version of the bootstrap stack; None without one.
+    """
 
     signed_in: bool = True
     bootstrap: str | None = None

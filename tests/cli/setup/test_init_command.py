@@ -33,8 +33,8 @@ def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
 def test_app_makes_every_stack_of_the_plan(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     context = json.loads((tmp_path / "cdk.json").read_text())["context"] | {"trn:stacks": ",".join(CONSTRUCT_IDS)}
-    given = {"CDK_CONTEXT_JSON": json.dumps(context), "CDK_OUTDIR": str(tmp_path / "out")}
-    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env={**os.environ, **given}, check=True)
+    settings = {"CDK_CONTEXT_JSON": json.dumps(context), "CDK_OUTDIR": str(tmp_path / "out")}
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env={**os.environ, **settings}, check=True)
     templates = [json.loads(file.read_text()) for file in (tmp_path / "out").glob("*.template.json")]
     assert len(templates) == len(CONSTRUCT_IDS)
     assert all(template["Resources"].keys() - {"CDKMetadata"} for template in templates)

@@ -18,7 +18,7 @@ CDK_CLI = facts()["nodejs"]["cdk_cli"]
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A virtual environment without Node, in an empty folder; the machine's npm records its arguments."""
+    """A folder with a virtual environment without Node.js. PATH has only the folder `machine`."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))

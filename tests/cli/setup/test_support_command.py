@@ -21,7 +21,11 @@ SCRIPT = "#!/bin/bash\nexport WANDB_API_KEY=script-value\n"
 
 @dataclass
 class FakeSupport:
-    """Returns log lines. refused: the calls that fail."""
+    """Returns records and logs.
+
+    Attributes:
+        refused: The calls that fail.
+    """
 
     refused: set[str] = field(default_factory=set[str])
 

@@ -8,7 +8,7 @@ from trainium_core.catalog.catalog import builtin_catalog
 CATALOG = builtin_catalog()
 
 
-def test_json_contains_every_value_with_its_source() -> None:
+def test_json_has_all_types_with_values_and_sources() -> None:
     shown = json.loads(run("types", "--json").stdout)
     assert list(shown) == list(CATALOG)
     assert shown["trn2.48xlarge"]["neuron_cores"] == 64
