@@ -23,7 +23,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsSupport]:
         yield AwsSupport(REGION)
 
 
-def test_deleted_stack_has_the_events_of_its_last_deployment(account: AwsSupport) -> None:
+def test_events_of_a_deleted_stack_are_found_by_name(account: AwsSupport) -> None:
     create_stack(STACK, {})
     client("cloudformation").delete_stack(StackName=STACK)
     assert account.stack_history(STACK)

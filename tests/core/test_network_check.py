@@ -60,7 +60,7 @@ def test_closed_vpc_with_endpoints_passes() -> None:
         ({"found_subnet": replace(SUBNET, vpc_id="vpc-1")}, "is in vpc-1, not in vpc-0123456789abcdef0"),
     ],
 )
-def test_subnet_of_another_vpc_fails(account: dict[str, Any], says: str) -> None:
+def test_missing_or_mismatched_vpc_and_subnet_fail(account: dict[str, Any], says: str) -> None:
     finding = network(**account)
     assert finding.outcome == "fail"
     assert says in finding.found

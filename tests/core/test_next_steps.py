@@ -35,7 +35,7 @@ def test_commands_are_valid_shell(name: str) -> None:
     subprocess.run(["bash", "-n", "-c", command], check=True, timeout=60)
 
 
-def test_session_shell_runs_as_the_first_user(tmp_path: Path) -> None:
+def test_session_shell_runs_as_the_default_user(tmp_path: Path) -> None:
     """Session Manager's agent passes the command to `sh -c`; user 0 replaces the image's 1000, which does not exist
     here.
     """

@@ -236,7 +236,7 @@ def test_plan_without_a_fault_is_ready(without_a_fault: Mapping[str, tuple[Findi
 
 
 @pytest.mark.parametrize(("denied", "kind", "permission", "checks"), QUESTIONS)
-def test_denied_call_makes_only_its_check_unknown(
+def test_denied_call_makes_only_its_checks_unknown(
     plans: Mapping[str, Plan],
     without_a_fault: Mapping[str, tuple[Finding, ...]],
     denied: str,

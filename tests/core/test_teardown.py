@@ -136,7 +136,7 @@ def test_leftovers_are_deleted_only_after_the_stacks() -> None:
     assert "delete_leftover snap-1" not in account.changes
 
 
-def test_protected_stack_stops_everything() -> None:
+def test_protected_stack_prevents_every_change() -> None:
     account = FakeTeardown(stacks=[cluster_stack(protected=True), training_stack()])
     outcomes = run(account)
     assert verdict(outcomes) == "left"
@@ -194,7 +194,7 @@ def test_nodes_of_a_retained_group_are_terminated(status: str) -> None:
     assert account.group.instances == {}
 
 
-def test_retained_nodes_that_are_not_terminated_are_left() -> None:
+def test_refused_termination_of_retained_nodes_is_left() -> None:
     stack = cluster_stack(status="DELETE_COMPLETE", resources=(RETAINED_GROUP,))
     account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[], refused=frozenset({"empty_group"}))
     assert verdict(run(account)) == "left"
@@ -307,7 +307,7 @@ WITH_A_WEBSITE = cluster_stack(
 )
 
 
-def test_shared_stack_loses_only_its_nodes() -> None:
+def test_shared_stack_loses_nodes_and_unattached_interfaces() -> None:
     account = FakeTeardown(stacks=[WITH_A_WEBSITE], work=[])
     outcomes = run(account)
     assert verdict(outcomes) == "left"

@@ -130,7 +130,7 @@ def test_missing_bucket_is_emptied_and_deleted_without_error(aws: AwsTeardown) -
     assert aws.bucket_tags("gone") == {}
 
 
-def test_only_permanently_emptied_group_cannot_be_scaled_up(aws: AwsTeardown) -> None:
+def test_group_emptied_for_good_has_a_maximum_of_0(aws: AwsTeardown) -> None:
     ec2, autoscaling = client("ec2"), client("autoscaling")
     (subnet, *_) = ec2.describe_subnets()["Subnets"]
     ec2.create_launch_template(

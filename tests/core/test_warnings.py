@@ -50,6 +50,6 @@ def test_pilot_without_end_warns_of_its_costs() -> None:
     assert "nothing ends the pilot: 2 x trn1.32xlarge" in cluster_warnings(from_settings(nodes=2))["ends"]
 
 
-def test_capacity_block_needs_no_end() -> None:
+def test_capacity_block_does_not_require_an_end() -> None:
     block = from_settings(capacity="capacity-block", reservation_id=RESERVATION)
     assert "ends" not in cluster_warnings(block)

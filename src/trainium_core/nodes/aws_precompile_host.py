@@ -56,7 +56,7 @@ class AwsPrecompileHost(AwsService):
         """The current state; None if the group does not exist.
 
         Args:
-            since: Launch errors before this time are ignored. Default: all are.
+            since: Launch errors before this time are ignored. Default: all launch errors are ignored.
 
         Raises:
             UnavailableError: Auto Scaling does not answer.

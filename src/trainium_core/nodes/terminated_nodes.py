@@ -16,7 +16,7 @@ GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
 
 _BY_REFERENCE = ("LaunchTemplateId", "Uses")
-"""The properties of the node version that can refer to other resources of the stack."""
+"""The properties of the launch template version that can refer to other resources of the stack."""
 
 _USED = (
     _TEMPLATE,
@@ -30,7 +30,7 @@ _USED = (
 """The resource types to which the properties in _BY_REFERENCE may refer."""
 
 _STEADY = frozenset({*_USED, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::IAM::Role", "AWS::KMS::Key"} - {_TEMPLATE})
-"""Resource types whose IDs, names and ARNs change only if they are replaced."""
+"""Resource types whose IDs, names and ARNs change only if the resource is replaced."""
 
 _CONDITIONAL_OF_GROUP = frozenset({"LaunchTemplate", "VPCZoneIdentifier"})
 """Properties for which CloudFormation says "Conditional" of a group although it updates the group in place.
@@ -80,7 +80,7 @@ def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> Term
     wanted = min([running, *_sizes(changes)])
     if wanted == running:
         return TerminatedNodes(count=0, template_changes=template_changes)
-    reasons = (f"{wanted} are planned",)
+    reasons = (f"the plan has fewer nodes: {wanted}",)
     return TerminatedNodes(count=running - wanted, reasons=reasons, template_changes=template_changes)
 
 
