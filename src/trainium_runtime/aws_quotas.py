@@ -23,6 +23,8 @@ _METRIC_AGE = 3 * _METRIC_PERIOD  # older data points are ignored
 
 
 class AwsQuotas(AwsService):
+    """Quotas of the account in a region, as the protocol Quotas requires."""
+
     def quota(self, service: str, code: str) -> Quota | None:
         client, key = self.client("service-quotas"), {"ServiceCode": service, "QuotaCode": code}
         with read_errors("servicequotas:GetServiceQuota", absent=("NoSuchResourceException",)):
@@ -74,7 +76,7 @@ class AwsQuotas(AwsService):
         return self._instances(family, _COUNTED)
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
-        """EC2 lists terminated instances for about an hour."""
+        """Instances that are ending or ended. EC2 lists terminated instances for about an hour."""
         return self._instances(family, _ENDED)
 
     def unused_reserved_vcpus(self, family: str) -> int:

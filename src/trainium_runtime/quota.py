@@ -87,7 +87,9 @@ class Quotas(Protocol):
 
     def metered_use(self, metric: UsageMetric) -> float | None: ...
 
-    def running_instances(self, family: str) -> Sequence[RunningInstance]: ...
+    def running_instances(self, family: str) -> Sequence[RunningInstance]:
+        """Running and pending instances."""
+        ...
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
         """Instances that recently ceased to count, if EC2 still lists them."""

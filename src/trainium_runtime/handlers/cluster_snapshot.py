@@ -15,8 +15,10 @@ class ClusterSnapshot:
     """The cluster during one run of the clock.
 
     Attributes:
+        now: The time of the run.
         stack: The stack as CloudFormation describes it.
         group: The Auto Scaling group as AWS describes it. None if there is none.
+        notices: The topic of the pilot, with the state of the clock.
         by_gate: Whether the fleet gate is the caller, so a deployment waits for nodes.
     """
 

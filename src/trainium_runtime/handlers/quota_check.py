@@ -1,6 +1,6 @@
-"""Custom::TrnQuotaGate: fails a deployment before it launches instances if they exceed the quota.
+"""Custom::TrnQuotaGate: fails a deployment before it launches instances if they exceed the quota, or if it is unknown.
 
-It is the same check as in `trn preflight`.
+`trn preflight` runs the same check.
 """
 
 import queue
@@ -20,7 +20,7 @@ from .rollback import is_rolling_back
 _PAUSE_S = 5.0
 _TIMEOUT_S = 60.0  # until a new role's permissions are effective
 _MARGIN_S = 15.0  # for the response to CloudFormation, before Lambda stops the function
-_SWITCH_OFF = "To deploy without this check: set trn:quota_gate to off"
+_SWITCH_OFF = "To deploy without this check: set trn:quota_gate to off (in an app: quota_check=False)"
 
 
 def handle(event: dict[str, Any], context: Any) -> None:
@@ -54,7 +54,7 @@ def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
 
 
 def failure(event: dict[str, Any]) -> str | None:
-    """The failure of check_need, if any. An unknown result is retried for a minute."""
+    """Why the deployment must stop. None if it may continue. An unknown result is retried for a minute."""
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
         log("the update needs no more than the cluster already has")
