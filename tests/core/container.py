@@ -33,7 +33,13 @@ def free_port() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """One node of a job. `ml` replaces /opt/ml."""
+    """One node of a job.
+
+    Attributes:
+        ml: The folder that replaces /opt/ml.
+        request: The CreateTrainingJob request.
+        bin: A folder with programs, first in PATH.
+    """
 
     ml: Path
     request: dict[str, Any]
@@ -48,9 +54,11 @@ class Container:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The request's environment and the minimum that every container has, without the user's."""
-        given = {name: value.replace("/opt/ml", str(self.ml)) for name, value in self.request["Environment"].items()}
-        return {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.ml), "OMP_NUM_THREADS": "1", **given}
+        """The variables of the request, and those that every container has."""
+        variables = {
+            name: value.replace("/opt/ml", str(self.ml)) for name, value in self.request["Environment"].items()
+        }
+        return {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.ml), "OMP_NUM_THREADS": "1", **variables}
 
     def start(self, python: Path = Path(sys.executable)) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -90,9 +98,17 @@ def container(
     cores: int | None = 2,
     hyperparameters: Mapping[str, str] | None = None,
 ) -> Container:
-    """A container as SageMaker prepares one for the request. `cores`: the output of the stand-in for neuron-ls, if any.
+    """A container as SageMaker prepares one for the request.
 
-    hyperparameters: of a request from a state machine.
+    Args:
+        folder: The folder for the container's files.
+        plan: The plan.
+        job: The job.
+        package: The packed source.
+        hosts: Names of all nodes.
+        current: Name of this node.
+        cores: The number of cores that the stand-in for neuron-ls prints; None without neuron-ls.
+        hyperparameters: The hyperparameters of the request.
     """
     ml, request = folder / "opt" / "ml", training_job_request(plan, job)
     code, config, programs = ml / "input" / "data" / "code", ml / "input" / "config", folder / "bin"

@@ -1,4 +1,4 @@
-"""A bucket of node records in moto, and what the nodes of a cluster write into it for a job."""
+"""A bucket of node records in moto, and a writer of the objects that nodes store there for a job."""
 
 import json
 from collections.abc import Generator

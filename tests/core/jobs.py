@@ -1,4 +1,4 @@
-"""A valid training job to vary, and the problems of changed ones."""
+"""A valid training job, and the problems of variants of it."""
 
 from dataclasses import replace
 from typing import Any
@@ -45,6 +45,6 @@ def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
 
 
 def the_job_problem(plan: Plan, **changes: Any) -> Problem:
-    """The single problem."""
+    """The single problem of JOB in the plan's region with these changes."""
     (problem,) = job_problems(plan, **changes)
     return problem

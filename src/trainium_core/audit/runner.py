@@ -93,7 +93,7 @@ class AuditedAccount(Identities, Prices, Protocol):
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of completed listings, and the number of all listings."""
+"""Called with the number of completed calls, and the number of all calls."""
 
 THREADS = 16
 """Concurrent requests. EC2 would throttle many more."""
@@ -139,7 +139,7 @@ def audit(
         account: The account.
         stack_names: Names of the cluster's stacks. Other stacks with the cluster's tag count too.
         now: The time of the report.
-        on_progress: Called after each listing, except those of kinds that users keep.
+        on_progress: Called after each call, except listings of kinds that users keep.
         only_estimated: Whether to skip kinds that are not part of estimates.
 
     Raises:

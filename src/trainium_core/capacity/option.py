@@ -28,15 +28,15 @@ class CapacityOption:
         capacity: The purchase option, as in a plan.
         prospect: A key of PROSPECTS.
         start: None for an immediate start.
-        end: The time at which the nodes stop; None without one.
-        hours: The duration; None if it is unlimited or unknown.
+        end: End of the block for sale, or the time at which nodes in the reservation stop; None without an end.
+        hours: Duration of the block or reservation, otherwise the requested one; None without an end.
         hourly: US dollars per instance and hour; None if unknown.
         total: US dollars for all nodes over `hours`; None if unknown.
         paid_for: Whether the instances are reserved, and cost nothing more.
         score: AWS's spot placement score.
         buys_from: ID of the offering to buy before the deployment.
         reservation_id: The reservation to launch into.
-        note: The reason for the prospect, or empty.
+        note: Details, such as the reason why it is unavailable.
     """
 
     capacity: str

@@ -38,7 +38,7 @@ class RegionAnswers:
     Attributes:
         zones: IDs of the zones that offer the type.
         reservations: The active and scheduled reservations of the type.
-        blocks: Empty if no block is available, or if blocks were not requested.
+        blocks: The blocks for sale; empty if there are none, or if they were not requested.
         sells_blocks: Whether AWS sells blocks of the type.
         scores: Spot placement scores by zone ID.
         prices: The prices that could be found.

@@ -28,8 +28,8 @@ class Framework:
         parameters: Globs of the SSM parameters of its images, below the prefix of all images.
         image_names: Globs of the names of its images.
         gpus: Whether it runs on GPUs, not on Neuron devices.
-        first_release: First release of the Neuron SDK with such images, such as 2.33; empty if unknown.
-        last_release: Last release of the Neuron SDK with such images; empty if there is no last one.
+        first_release: First release of the Neuron SDK with such images, such as 2.33; empty without a bound.
+        last_release: Last release of the Neuron SDK with such images; empty without a bound.
     """
 
     stack: str

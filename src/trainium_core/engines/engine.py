@@ -82,9 +82,9 @@ class Engine:
         workloads: Workloads to stop before its stack is deleted; None if there are none.
         service_logs: Log groups that its service creates; None if it creates none.
         service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them.
-        nodes_are_ec2_instances: Whether its nodes are EC2 instances of the account.
+        nodes_are_ec2_instances: Whether all nodes of its stack are EC2 instances of the account.
         ends_with_pilot: Whether trn:ends ends its stack.
-        can_sleep: Whether its stack can exist without nodes. A stack that cannot is destroyed at the end of the pilot.
+        can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot.
     """
 
     key: str

@@ -21,5 +21,9 @@ class Identity:
 
 class Identities(Protocol):
     def identity(self) -> Identity:
-        """Raises UnavailableError if AWS does not answer."""
+        """The identity of the credentials.
+
+        Raises:
+            UnavailableError: AWS did not answer.
+        """
         ...

@@ -74,7 +74,7 @@ def neuron_release(image: Image) -> NeuronRelease | None:
 
 
 def other_content(parameter: str | None) -> str | None:
-    """The content of the images of a Neuron parameter that do not contain PyTorch.
+    """The content of a Neuron parameter's images if they lack PyTorch.
 
     None if they contain PyTorch, or the parameter is not in the facts.
     """

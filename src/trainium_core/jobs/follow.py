@@ -37,7 +37,7 @@ class LogLine:
 
 
 class JobLog(Protocol):
-    """The output of a job, read incrementally. Raises UnavailableError."""
+    """The output of a job, read incrementally. Methods raise UnavailableError if AWS does not answer."""
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
         """The lines since the last call."""

@@ -6,6 +6,10 @@ from trainium_core.setting_schema.setting import section, setting
 
 @section
 class TinySettings:
-    """`size` is in GiB."""
+    """The settings of the tiny engine.
+
+    Attributes:
+        size: Size in GiB.
+    """
 
     size: int = setting("tiny_size", WholeNumber(1), default=2, meaning="GiB that the tiny engine has")

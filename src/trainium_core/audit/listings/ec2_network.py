@@ -1,6 +1,7 @@
-"""VPCs and their resources, without the main route table, default security group and default network ACL.
+"""VPCs and their resources.
 
-These, and default VPCs, are not listed: AWS creates them, and deletes the three with their VPC.
+Default VPCs are not listed, nor what AWS creates and deletes with a VPC: its main route table, default security group
+and default network ACL.
 """
 
 from decimal import Decimal

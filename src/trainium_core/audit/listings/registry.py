@@ -24,4 +24,4 @@ LISTINGS: tuple[Listing, ...] = (
     *EVENTS_AND_ALARMS,
     *IDENTITY_AND_KEYS,
 )
-"""Every kind, in the order of the report: kinds with high costs first."""
+"""Every kind, in the order of the report."""

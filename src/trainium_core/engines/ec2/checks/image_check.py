@@ -98,7 +98,7 @@ def supported_types(image: Image) -> tuple[str, ...]:
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the image is too old, or lacks the PyTorch that its parameter or name states."""
+    """Fails if the image is too old, or its PyTorch is missing or unsupported on the type. Warns of unknown content."""
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
