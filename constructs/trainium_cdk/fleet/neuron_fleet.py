@@ -93,7 +93,7 @@ class NeuronFleet(Fleet):
         other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
     `group`, `launch_template`, `role` and `security_group` are the CDK objects; `cache`, `version`, `records`,
-    `reconciler`, `readiness` and `pilot` (None without an end, a budget and a Capacity Block) are constructs of this
+    `reconciler`, `readiness` and `pilot` (for an end, a budget or a Capacity Block, else None) are constructs of this
     package. Changes to `launch_template` after the first deployment apply when a new `node_generation` replaces nodes.
     """
 

@@ -30,8 +30,8 @@ class Pilot(Construct):
     """The topic for the notices of a pilot, its budget, and its clock.
 
     The topic also gets alarms when the clock or the node reconciler fails. `topic` is the CDK object. `clock` is the
-    construct; None if there is nothing for it to do: no end and, for a pilot with an Auto Scaling group, no Capacity
-    Block, no idle limit and no budget that stops nodes.
+    construct, or None if none is needed. With an Auto Scaling group, an end, a Capacity Block, an idle limit and a
+    budget that stops nodes each need a clock; without a group, only an end does.
     """
 
     def __init__(
