@@ -22,7 +22,7 @@ def audit_with(*found: object, **account: object) -> Audit:
 
 
 def left(found: Audit) -> list[str]:
-    return [one.resource.name for one in found.of("left")]
+    return [entry.resource.name for entry in found.of("left")]
 
 
 def made_by(name: str) -> dict[str, str]:
@@ -41,8 +41,8 @@ def made_by(name: str) -> dict[str, str]:
     ids=["its own tag", "index of tags", "stack", "forgotten stack"],
 )
 def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
-    (one,) = found.of("left")
-    assert one.found_by[0].startswith(found_by)
+    (entry,) = found.of("left")
+    assert entry.found_by[0].startswith(found_by)
     assert found.verdict == "something left"
 
 
@@ -85,15 +85,15 @@ def test_nested_part_is_found() -> None:
 
 def test_retained_resource_does_not_count_as_left() -> None:
     found = audit_with(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
-    assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
+    assert (left(found), [entry.resource.name for entry in found.of("kept")]) == ([], ["vol-1"])
     assert found.verdict == "nothing left"
 
 
 @pytest.mark.parametrize(("status", "group"), [("DELETE_FAILED", "left"), ("DELETE_SKIPPED", "kept")])
 def test_undeleted_resource_without_a_listing_is_reported(status: str, group: str) -> None:
     found = audit_with(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
-    (one,) = found.resources
-    assert (one.group, one.kind, one.resource.name, one.usd_per_month) == (
+    (entry,) = found.resources
+    assert (entry.group, entry.kind, entry.resource.name, entry.usd_per_month) == (
         group,
         "AWS::SQS::Queue",
         "https://queue",
@@ -102,8 +102,8 @@ def test_undeleted_resource_without_a_listing_is_reported(status: str, group: st
 
 
 def test_resource_only_in_the_tag_index_has_an_unknown_price() -> None:
-    (one,) = audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
-    assert (one.kind, one.resource.name, one.usd_per_month) == ("sqs", "queue", None)
+    (entry,) = audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
+    assert (entry.kind, entry.resource.name, entry.usd_per_month) == ("sqs", "queue", None)
 
 
 def test_resource_in_tag_index_is_left_without_its_listing() -> None:
@@ -122,7 +122,7 @@ def test_resource_in_tag_index_is_left_without_its_listing() -> None:
 def test_one_denied_call_makes_the_verdict_unknown(account: FakeAuditedAccount, what: str, permission: str) -> None:
     found = audited(account)
     assert found.verdict == "unknown"
-    assert [one.what for one in found.not_read] == [what]
+    assert [unread.what for unread in found.not_read] == [what]
     assert permission in found.not_read[0].reason
 
 
@@ -130,13 +130,13 @@ def test_unmeasured_resource_is_still_listed() -> None:
     lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], denied=["vol-1"])
     found = audited(FakeAuditedAccount(lister=lister))
     assert left(found) == ["vol-1"]
-    assert [one.what for one in found.not_read] == ["EBS volume vol-1"]
+    assert [unread.what for unread in found.not_read] == ["EBS volume vol-1"]
 
 
 def test_bootstrap_resource_is_shared_and_does_not_count() -> None:
     bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
     found = audit_with(thing("vol-1"), stacks=[bootstrap])
-    assert [one.resource.name for one in found.of("shared")] == ["vol-1"]
+    assert [entry.resource.name for entry in found.of("shared")] == ["vol-1"]
     assert found.verdict == "nothing left"
 
 
@@ -155,8 +155,8 @@ NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
     ids=["by the month", "by the hour", "a part has no price", "one of two has no price"],
 )
 def test_partly_unknown_price_is_unknown(charge: Charge, usd: Decimal | None) -> None:
-    (one,) = audit_with(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
-    assert one.usd_per_month == usd
+    (entry,) = audit_with(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
+    assert entry.usd_per_month == usd
 
 
 @pytest.mark.parametrize(
@@ -204,5 +204,5 @@ def test_models_are_listed_only_if_the_index_names_one(
 ) -> None:
     models = FakeLister(listed, "imported model", "AWS::Bedrock::ImportedModel", MODEL_TYPE, handed_over=True)
     found = audited(FakeAuditedAccount(handed_over=models, tags=tagged))
-    assert [one.resource.name for one in found.of("kept")] == kept
+    assert [entry.resource.name for entry in found.of("kept")] == kept
     assert (left(found), found.verdict) == ([], verdict)

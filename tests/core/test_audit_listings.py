@@ -39,7 +39,7 @@ def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
         yield AwsResourceLister(listing, LOCATION, clients()), stub
 
 
-def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
+def listed(kind: str, answer: dict[str, Any]) -> list[Resource]:
     with stubbed(LISTING[kind]) as (lister, stub):
         stub.add_response(LISTING[kind].operation, answer)
         for _ in LISTING[kind].more_arguments:
@@ -54,7 +54,7 @@ def test_denied_call_names_the_permission() -> None:
             list(lister.resources())
 
 
-@pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
+@pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.kind)
 def test_listing_calls_an_operation_that_only_reads(listing: Listing) -> None:
     assert listing.operation.startswith(("describe_", "list_", "get_"))
     assert hasattr(clients().client(listing.service, LOCATION.region), listing.operation)
@@ -75,12 +75,12 @@ def test_kinds_and_types_are_distinguished() -> None:
 INSTANCE: dict[str, Any] = {"InstanceId": "i-1", "InstanceType": "trn1.32xlarge", "State": {"Name": "running"}}
 
 
-def instances(**differently: Any) -> list[Resource]:
-    return seen("EC2 instance", {"Reservations": [{"Instances": [INSTANCE | differently]}]})
+def instances(**changes: Any) -> list[Resource]:
+    return listed("EC2 instance", {"Reservations": [{"Instances": [INSTANCE | changes]}]})
 
 
 @pytest.mark.parametrize(
-    ("differently", "products"),
+    ("changes", "products"),
     [
         ({}, ["on-demand"]),
         ({"InstanceLifecycle": "spot"}, ["spot"]),
@@ -88,9 +88,9 @@ def instances(**differently: Any) -> list[Resource]:
         ({"State": {"Name": "stopped"}}, []),
     ],
 )
-def test_instance_price_depends_on_its_market(differently: dict[str, Any], products: list[str]) -> None:
-    (one,) = instances(**differently)
-    assert [item.product for item in one.charge.items] == products
+def test_instance_price_depends_on_its_market(changes: dict[str, Any], products: list[str]) -> None:
+    (resource,) = instances(**changes)
+    assert [item.product for item in resource.charge.items] == products
 
 
 RESERVATION: dict[str, Any] = {
@@ -102,18 +102,18 @@ RESERVATION: dict[str, Any] = {
 }
 
 
-def reservations(**differently: Any) -> list[Resource]:
-    return seen("capacity reservation", {"CapacityReservations": [RESERVATION | differently]})
+def reservations(**changes: Any) -> list[Resource]:
+    return listed("capacity reservation", {"CapacityReservations": [RESERVATION | changes]})
 
 
 def test_only_unused_part_of_a_reservation_is_billed() -> None:
-    (one,) = reservations()
-    assert [(item.product, item.quantity) for item in one.charge.items] == [("on-demand", 1)]
+    (resource,) = reservations()
+    assert [(item.product, item.quantity) for item in resource.charge.items] == [("on-demand", 1)]
 
 
 def test_capacity_block_has_no_running_cost() -> None:
-    (one,) = reservations(ReservationType="capacity-block")
-    assert (one.charge.items, one.charge.note) == ((), "paid when it was bought")
+    (resource,) = reservations(ReservationType="capacity-block")
+    assert (resource.charge.items, resource.charge.note) == ((), "paid when it was bought")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_capacity_block_has_no_running_cost() -> None:
     ],
 )
 def test_deleted_or_implicit_resource_is_not_listed(kind: str, answer: dict[str, Any]) -> None:
-    assert seen(kind, answer) == []
+    assert listed(kind, answer) == []
 
 
 def test_key_scheduled_for_deletion_is_skipped() -> None:
@@ -161,17 +161,17 @@ LUSTRE: dict[str, Any] = {"FileSystemId": "fs-0123456789abcdef0", "FileSystemTyp
     ],
 )
 def test_only_scratch_ssd_lustre_has_a_price(lustre: dict[str, Any], priced: bool) -> None:
-    (one,) = seen("FSx file system", {"FileSystems": [LUSTRE | lustre]})
-    assert (bool(one.charge.items), bool(one.charge.unpriced)) == (priced, not priced)
+    (resource,) = listed("FSx file system", {"FileSystems": [LUSTRE | lustre]})
+    assert (bool(resource.charge.items), bool(resource.charge.unpriced)) == (priced, not priced)
 
 
 def test_efs_in_cheaper_storage_class_has_unknown_price() -> None:
     size = {"Value": 3 * 2**30, "ValueInIA": 2**30}
     file_system = {"OwnerId": "1", "CreationToken": "t", "FileSystemId": "fs-1", "CreationTime": "2026-11-21T00:00:00Z"}
     more = {"LifeCycleState": "available", "NumberOfMountTargets": 0, "PerformanceMode": "generalPurpose", "Tags": []}
-    (one,) = seen("EFS file system", {"FileSystems": [file_system | more | {"SizeInBytes": size}]})
-    assert [item.quantity for item in one.charge.items] == [2]
-    assert one.charge.unpriced
+    (resource,) = listed("EFS file system", {"FileSystems": [file_system | more | {"SizeInBytes": size}]})
+    assert [item.quantity for item in resource.charge.items] == [2]
+    assert resource.charge.unpriced
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_efs_in_cheaper_storage_class_has_unknown_price() -> None:
     ],
 )
 def test_only_gp3_volume_with_default_iops_has_a_price(volume: dict[str, Any], priced: bool) -> None:
-    (one,) = seen("EBS volume", {"Volumes": [{"VolumeId": "vol-1", "Size": 10, "State": "in-use"} | volume]})
-    assert bool(one.charge.unpriced) != priced
-    faster = {item.product: item.quantity for item in one.charge.items}.get("gp3-throughput", 0)
+    (resource,) = listed("EBS volume", {"Volumes": [{"VolumeId": "vol-1", "Size": 10, "State": "in-use"} | volume]})
+    assert bool(resource.charge.unpriced) != priced
+    faster = {item.product: item.quantity for item in resource.charge.items}.get("gp3-throughput", 0)
     assert faster * 1024 == max(0, volume.get("Throughput", 0) - 125)
 
 
@@ -251,5 +251,5 @@ def test_stopping_job_and_warm_pool_are_found() -> None:
     with stubbed(LISTING["SageMaker training job"]) as (lister, stub):
         for arguments, jobs in zip(parameters, answers, strict=True):
             stub.add_response("list_training_jobs", {"TrainingJobSummaries": jobs}, arguments)
-        found = [(one.name, one.state) for one in lister.resources()]
+        found = [(resource.name, resource.state) for resource in lister.resources()]
     assert found == [("runs", "InProgress"), ("stops", "Stopping"), ("warm", "Completed, warm pool")]

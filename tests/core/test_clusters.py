@@ -16,8 +16,8 @@ END = datetime(2026, 12, 1, tzinfo=UTC)
 
 
 def stack(cluster: str = "trn", **known: object) -> ClusterStack:
-    given: dict[str, object] = {"name": "TrnClusterStack", "status": "CREATE_COMPLETE", "engine": "cluster", **known}
-    return ClusterStack(cluster=cluster, **given)  # pyright: ignore[reportArgumentType]
+    values: dict[str, object] = {"name": "TrnClusterStack", "status": "CREATE_COMPLETE", "engine": "cluster", **known}
+    return ClusterStack(cluster=cluster, **values)  # pyright: ignore[reportArgumentType]
 
 
 def node(number: int, cluster: str = "trn", product: str = ON_DEMAND, state: str = "running") -> ClusterNode:
@@ -52,15 +52,15 @@ class FakeClusters:
 
 def clusters(*known: ClusterStack | ClusterNode) -> dict[str, Cluster]:
     account = FakeClusters(
-        stacks=[one for one in known if isinstance(one, ClusterStack)],
-        nodes=[one for one in known if isinstance(one, ClusterNode)],
+        stacks=[item for item in known if isinstance(item, ClusterStack)],
+        nodes=[item for item in known if isinstance(item, ClusterNode)],
     )
-    return {one.name: one for one in clusters_in("us-west-2", account, prices={}).clusters}
+    return {cluster.name: cluster for cluster in clusters_in("us-west-2", account, prices={}).clusters}
 
 
 def test_clusters_with_a_common_name_prefix_are_distinguished() -> None:
     found = clusters(stack("trn"), stack("trn-pilot", name="trn-pilot-TrnClusterStack"), node(1, "trn-pilot"))
-    assert [(name, len(one.stacks), len(one.nodes)) for name, one in found.items()] == [
+    assert [(name, len(cluster.stacks), len(cluster.nodes)) for name, cluster in found.items()] == [
         ("trn", 1, 0),
         ("trn-pilot", 1, 1),
     ]

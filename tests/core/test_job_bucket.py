@@ -1,5 +1,6 @@
 """The jobs in S3: concurrent submissions, states derived from the nodes' files, checkpoints and logs."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from trainium_core.jobs.follow import (
     JobFollower,
     LogLine,
 )
+from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
@@ -72,6 +74,26 @@ def test_local_inputs_are_uploaded_without_secrets(jobs: AwsJobs, tmp_path: Path
     sizes = {"inputs/file": 5, "inputs/folder/a.txt": 5, "inputs/folder/deep/b.txt": 10}
     assert jobs.files(JOB.id, "inputs") == sizes
     assert jobs.files(JOB.id, "inputs/fol") == {}
+
+
+@pytest.mark.parametrize(("owner", "function", "name"), [(os, "scandir", "data"), (Path, "open", "data/a.txt")])
+def test_unreadable_local_input_is_refused_by_its_option(
+    jobs: AwsJobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.txt").write_text("a")
+    original = getattr(owner, function)
+
+    def refuse(path: Any, *arguments: Any) -> Any:
+        if Path(path) == tmp_path / name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return original(path, *arguments)
+
+    monkeypatch.setattr(owner, function, refuse)
+    with pytest.raises(JobError) as refused:
+        jobs.submit(JOB, b"", over=None, uploads={"folder": tmp_path / "data"})
+    (problem,) = refused.value.problems
+    assert (problem.key, problem.got) == ("--input", str(tmp_path / name))
 
 
 def test_resumed_job_without_checkpoints_has_its_origin(jobs: AwsJobs, nodes: NodesOfAJob) -> None:

@@ -1,4 +1,4 @@
-"""The request for a job: options and file are equivalent, and all problems are reported at once."""
+"""The request for a job: options and a file with the same values are equivalent, and all problems are reported."""
 
 import json
 from dataclasses import replace

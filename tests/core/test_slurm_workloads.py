@@ -109,6 +109,6 @@ def test_stopping_a_job_that_has_ended_succeeds(account: AwsTeardown, monkeypatc
 
 def test_jobs_end_with_the_stack_so_a_deleted_one_has_none() -> None:
     stack = StackDescription(name=PCS.construct_id, stack_id="1", status="CREATE_COMPLETE", cluster="team")
-    there = Scope(cluster="team", existing=(stack,))
-    assert (there.engines_with_workloads, there.has_outliving_workloads) == (("pcs",), False)
+    scope = Scope(cluster="team", existing=(stack,))
+    assert (scope.engines_with_workloads, scope.has_outliving_workloads) == (("pcs",), False)
     assert Scope(cluster="team", deleted=(stack,)).engines_with_workloads == ()

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.source_files import files_below
+from trainium_core.jobs.source_files import INPUT, files_below, open_input
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -304,9 +304,9 @@ class AwsJobs(AwsService):
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
         if path.is_dir():
-            files = {f"{key}/{name}": file for name, file in files_below(path).files.items()}
+            files = {f"{key}/{name}": file for name, file in files_below(path, option=INPUT).files.items()}
         for object_key, file in files.items():
-            with write_errors(self._permission("s3:PutObject")), file.open("rb") as content:
+            with open_input(file) as content, write_errors(self._permission("s3:PutObject")):
                 self._transfers.upload_fileobj(self.client("s3"), content, self.bucket, object_key)
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:

@@ -1,4 +1,4 @@
-"""The request for one job: the options of `trn run`, or a file with the same keys."""
+"""The request for one job, from the options of `trn run` or from a job file."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _MAX_MINUTES = 60 * 24 * 7
 
 @section
 class JobRequest:
-    """The request for one job. Each field is an option of `trn run` and a key of a job file."""
+    """The request for one job. Each field is a key of a job file; most are also options of `trn run`."""
 
     script: Path | None = setting(
         "script",

@@ -5,8 +5,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from trainium_core.jobs.problems import JobError, JobProblem
 
@@ -24,6 +25,10 @@ SECRET_FILES = (
 )
 """Names of files that may contain keys or passwords. Everyone with access to the bucket can read an uploaded file."""
 
+INPUT = "--input"
+"""The option of local inputs."""
+
+_SOURCE = "--source"
 _SECRET = "may contain a secret"
 _MIB = 2**20
 _SHOWN_FILES = 3
@@ -53,15 +58,19 @@ def source_files(folder: Path) -> SourceFiles:
     return source
 
 
-def files_below(folder: Path) -> SourceFiles:
+def files_below(folder: Path, *, option: str = _SOURCE) -> SourceFiles:
     """Every file below a directory. Links to files are followed, links to directories are not.
+
+    Args:
+        folder: The directory.
+        option: The option that names the directory, for messages.
 
     Raises:
         JobError: A file cannot be read.
     """
     files: dict[str, Path] = {}
     left_out: dict[str, str] = {}
-    for path, why in _candidates(folder):
+    for path, why in _candidates(folder, option):
         name = path.relative_to(folder).as_posix()
         if why is None:
             files[name] = path
@@ -79,12 +88,24 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        _refuse(error)
+        _refuse(_SOURCE, error)
 
 
-def _candidates(folder: Path) -> Iterator[tuple[Path, str | None]]:
+def open_input(path: Path) -> BinaryIO:
+    """Open a local input.
+
+    Raises:
+        JobError: The file cannot be read.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        _refuse(INPUT, error)
+
+
+def _candidates(folder: Path, option: str) -> Iterator[tuple[Path, str | None]]:
     """Each file, with the reason if it is left out, and each directory that is left out."""
-    for directory, folders, files in os.walk(folder, onerror=_refuse):
+    for directory, folders, files in os.walk(folder, onerror=partial(_refuse, option)):
         entered: list[str] = []
         for name in sorted(folders):
             path = Path(directory, name)
@@ -98,7 +119,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, str | None]]:
         for name in sorted(files):
             path = Path(directory, name)
             if not name.endswith(IGNORED_SUFFIXES):
-                yield path, _SECRET if _is_secret(name) or _leads_to_secret(path) else _why_not_a_file(path)
+                yield path, _SECRET if _is_secret(name) or _leads_to_secret(path) else _why_not_a_file(path, option)
 
 
 def _is_ignored(folder: str) -> bool:
@@ -117,13 +138,13 @@ def _leads_to_secret(path: Path) -> bool:
     return _is_secret(target.name) or not SECRET_FOLDERS.isdisjoint(target.parts)
 
 
-def _why_not_a_file(path: Path) -> str | None:
+def _why_not_a_file(path: Path, option: str) -> str | None:
     try:
         return None if stat.S_ISREG(path.stat().st_mode) else "not a regular file"
     except FileNotFoundError:
         return "a broken link"
     except OSError as error:
-        _refuse(error)
+        _refuse(option, error)
 
 
 def _check_size(folder: Path, files: Mapping[str, Path]) -> None:
@@ -142,10 +163,10 @@ def _mib(size: int) -> str:
     return f"{size / _MIB:,.0f} MiB"
 
 
-def _refuse(error: OSError) -> NoReturn:
+def _refuse(option: str, error: OSError) -> NoReturn:
     got, fix = str(error.filename), f"it cannot be read ({error.strerror}): make it readable, or leave it out"
-    raise JobError([source_problem(got, "files that can be read", fix)]) from error
+    raise JobError([JobProblem(key=option, got=got, allowed="files that can be read", fix=fix)]) from error
 
 
 def source_problem(got: Path | str, allowed: str, fix: str) -> JobProblem:
-    return JobProblem(key="--source", got=str(got), allowed=allowed, fix=fix)
+    return JobProblem(key=_SOURCE, got=str(got), allowed=allowed, fix=fix)
