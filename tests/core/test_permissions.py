@@ -90,6 +90,14 @@ def test_every_command_that_calls_aws_has_a_role() -> None:
     assert missing == set(), "put these into src/trainium_core/data/permissions.toml, or into WITHOUT_AWS_CALLS here"
 
 
+def test_page_lists_every_command_of_a_role() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/permissions.md").read_text()
+    for role in PEOPLE:
+        (row,) = re.findall(rf"^\| `{role}` \| (.*) \|$", page.partition("## ")[0], re.MULTILINE)
+        words = set(re.findall(r"[a-z]+", row))
+        assert [name for name in commands(role) if not set(re.findall(r"[a-z]+", name)) <= words] == [], role
+
+
 def test_role_look_changes_nothing() -> None:
     changing = [name for name in actions_of("look") if action(name).access not in ("Read", "List")]
     assert changing == []
