@@ -29,20 +29,22 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
     publish_assets(aws, assembly, stack)
     stack = properties.get("stackName", stack)
     bucket, _, key = _filled_in(aws, properties["stackTemplateAssetObjectUrl"]).removeprefix("s3://").partition("/")
-    wanted = {
+    arguments = {
         "TemplateURL": f"https://s3.{aws.region}.amazonaws.com/{bucket}/{key}",
         "RoleARN": _filled_in(aws, properties["cloudFormationExecutionRoleArn"]),
         "Tags": [{"Key": key, "Value": value} for key, value in properties.get("tags", {}).items()],
     }
     found = {found["StackName"]: found for found in aws.client("cloudformation").describe_stacks()["Stacks"]}
     if stack not in found:
-        return create(aws, stack, **wanted)
+        return create(aws, stack, **arguments)
     template = json.loads((assembly / properties["templateFile"]).read_text())
     current = {parameter["ParameterKey"] for parameter in found[stack].get("Parameters", [])}
     names = current & template.get("Parameters", {}).keys()
     kept = [{"ParameterKey": name, "UsePreviousValue": True} for name in names]
     try:
-        aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, Parameters=kept, **wanted)
+        aws.client("cloudformation").update_stack(
+            StackName=stack, Capabilities=CAPABILITIES, Parameters=kept, **arguments
+        )
     except ClientError as error:
         if "No updates are to be performed" not in str(error):
             raise
@@ -50,9 +52,9 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
     return _outcome(aws, stack)
 
 
-def create(aws: EmbeddedAws, stack: str, **wanted: Any) -> str:
+def create(aws: EmbeddedAws, stack: str, **arguments: Any) -> str:
     """Create a stack with these arguments of CreateStack. Returns the same as `deploy`."""
-    aws.client("cloudformation").create_stack(StackName=stack, Capabilities=CAPABILITIES, **wanted)
+    aws.client("cloudformation").create_stack(StackName=stack, Capabilities=CAPABILITIES, **arguments)
     return _outcome(aws, stack)
 
 

@@ -49,8 +49,8 @@ def reach_end_of_pilot(account: Account, stack: str) -> None:
     """
 
     def exists() -> bool:
-        found = account.aws.client("cloudformation").describe_stacks()["Stacks"]
-        return stack in [one["StackName"] for one in found]
+        stacks = account.aws.client("cloudformation").describe_stacks()["Stacks"]
+        return stack in [one["StackName"] for one in stacks]
 
     clock = MovableClock(connection=account.aws.connection)
     clock.forward(hours=39)

@@ -165,10 +165,10 @@ def test_destroyed_stack_leaves_only_retained_resources(life: tuple[Audit, Audit
 def test_empty_account_with_a_denied_call_is_not_reported_empty(
     account: Account, call: str, what: str, permission: str
 ) -> None:
-    found = audit_of(account.aws, denied=call)
-    assert found.verdict == "unknown"
-    assert [one.what for one in found.not_read] == [what]
-    assert f"the permission {permission} is missing" in found.not_read[0].reason
+    result = audit_of(account.aws, denied=call)
+    assert result.verdict == "unknown"
+    assert [one.what for one in result.not_read] == [what]
+    assert f"the permission {permission} is missing" in result.not_read[0].reason
 
 
 def test_resources_of_another_stack_are_not_leftovers(account: Account) -> None:

@@ -46,8 +46,8 @@ def account(start_account: Callable[..., Account]) -> Account:
 def platform(account: Account) -> Mapping[str, str]:
     """The existing resources that the app `imported` uses."""
     parameters = {**BOOTSTRAP_PARAMETERS, "Qualifier": "platform"}
-    given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
-    toolkit: dict[str, Any] = {"TemplateBody": bootstrap_template(), "Parameters": given}
+    stack_parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+    toolkit: dict[str, Any] = {"TemplateBody": bootstrap_template(), "Parameters": stack_parameters}
     assert assembly.create(account.aws, "PlatformToolkit", **toolkit) == "CREATE_COMPLETE"
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     document = json.dumps({"Version": "2012-10-17", "Statement": [everything]})
@@ -92,8 +92,8 @@ def generated(account: Account, environment: WheelEnvironment, tmp_path_factory:
     assert "# The code that defines your stack goes here" in stack.read_text()
     stack.write_text((DOWNSTREAM_APPS / f"{GENERATED}.py").read_text())
     # With `python3 app.py`, as in the app's own cdk.json.
-    given = ["--context", f"nodes={FEW}", "--output", str(folder / f"{GENERATED}-{FEW}")]
-    run = account.cdk("synth", "--quiet", *given, folder=app, tools=[environment.python.parent])
+    options = ["--context", f"nodes={FEW}", "--output", str(folder / f"{GENERATED}-{FEW}")]
+    run = account.cdk("synth", "--quiet", *options, folder=app, tools=[environment.python.parent])
     assert run.code == 0, run.printed
     return folder
 

@@ -49,8 +49,8 @@ class Pilot:
     def subjects(self) -> list[str]:
         """The subjects of all messages of the topic so far."""
         sqs = self.account.aws.client("sqs")
-        while found := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages", []):
-            for message in found:
+        while messages := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages", []):
+            for message in messages:
                 self.received.append(json.loads(message["Body"])["Subject"])
                 sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
         return self.received

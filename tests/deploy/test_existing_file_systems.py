@@ -86,10 +86,10 @@ def existing(account: Account, own_network: Mapping[str, str]) -> Iterator[Mappi
 
 def ingress_rules(account: Account, group: str) -> set[tuple[int, str]]:
     """The first port and the source of each ingress rule."""
-    (found,) = account.aws.client("ec2").describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    (security_group,) = account.aws.client("ec2").describe_security_groups(GroupIds=[group])["SecurityGroups"]
     return {
         (rule.get("FromPort", -1), source["GroupId"])
-        for rule in found["IpPermissions"]
+        for rule in security_group["IpPermissions"]
         for source in rule["UserIdGroupPairs"]
     }
 

@@ -51,11 +51,11 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 
 def with_role(account: Account, name: str) -> Account:
     role = f"arn:aws:iam::{ACCOUNT_ID}:role/{name}"
-    given = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
     credentials = Credentials(
-        access_key_id=given["AccessKeyId"],
-        secret_access_key=given["SecretAccessKey"],
-        session_token=given["SessionToken"],
+        access_key_id=keys["AccessKeyId"],
+        secret_access_key=keys["SecretAccessKey"],
+        session_token=keys["SessionToken"],
     )
     connection = replace(account.aws.connection, credentials=credentials)
     return replace(account, aws=replace(account.aws, connection=connection, _clients={}))

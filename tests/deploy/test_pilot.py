@@ -103,8 +103,8 @@ class Killed:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "both.toml"
-        self.wanted = read_pilot_file(PILOT, folder)
-        self.place = folder / self.wanted.folder
+        self.pilot = read_pilot_file(PILOT, folder)
+        self.place = folder / self.pilot.folder
         for part in ("steps", "evidence"):
             (self.place / part).mkdir(parents=True)
         self.calls = list[str]()
@@ -112,11 +112,11 @@ class Killed:
 
     def run(self) -> None:
         stored = self.place / "pilot.json"
-        state = PilotState(digest=digest_of(self.wanted, self._file))
+        state = PilotState(digest=digest_of(self.pilot, self._file))
         if stored.exists():
             state = PilotState.from_json(stored.read_text())
-        options = {side: ("--file", file) for side, file in self.wanted.sides.items()}
-        commands = PilotCommands(self.wanted, state, self._file.parent, options, yes=True)
+        options = {side: ("--file", file) for side, file in self.pilot.sides.items()}
+        commands = PilotCommands(self.pilot, state, self._file.parent, options, yes=True)
 
         def run_and_die(step: Step, job: str, seconds: float | None) -> StepEnd:
             end = commands.run(step, job, seconds)
@@ -132,7 +132,7 @@ class Killed:
             say=lambda _line: None,
             now=lambda: datetime.now(UTC),
         )
-        Pilot(self.wanted, state, outside).run()
+        Pilot(self.pilot, state, outside).run()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def whole(account: Account, folder: Path, _environment: None) -> Whole:
 def test_pilot_continues_after_every_kill_to_its_end(whole: Whole) -> None:
     assert whole.continued.exit_code == 0, whole.continued.output
     assert all(stored["state"] == DONE for stored in whole.state.steps.values()), whole.state.steps
-    assert {step.key for step in steps_of(whole.killed.wanted)} == set(whole.state.steps)
+    assert {step.key for step in steps_of(whole.killed.pilot)} == set(whole.state.steps)
 
 
 def test_pilot_leaves_nothing_billed(whole: Whole) -> None:

@@ -35,8 +35,8 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 
 def group(account: Account) -> Mapping[str, Any]:
     client = account.aws.client("autoscaling")
-    (found,) = client.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
-    return found
+    (scaling_group,) = client.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    return scaling_group
 
 
 def host_states(account: Account) -> list[str]:
@@ -99,10 +99,10 @@ def newest_job(account: Account) -> str:
 def await_failed(account: Account, job: str) -> str:
     """The reason, once the record says that the job failed."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while (found := status_of(account, job))["status"] != "failed":
-        assert time.monotonic() < deadline, f"{job} is {found['status']}"
+    while (state := status_of(account, job))["status"] != "failed":
+        assert time.monotonic() < deadline, f"{job} is {state['status']}"
         time.sleep(0.1)
-    return str(found["outcome"]["reason"])
+    return str(state["outcome"]["reason"])
 
 
 def test_sleep_ends_the_host_and_fails_its_job(account: Account, tmp_path: Path) -> None:

@@ -64,5 +64,5 @@ def test_cache_retained_by_the_app_keeps_its_content(account: Account, before: I
     both = filled(account)
     account.destroy(STACK)
     left = differences(before, account.inventory())
-    (kept,) = [name for name in both if any(name in one for one in left)]
-    assert any(one.endswith(f"{kept}/{KEY}") for one in left)
+    (retained,) = [name for name in both if any(name in one for one in left)]
+    assert any(one.endswith(f"{retained}/{KEY}") for one in left)

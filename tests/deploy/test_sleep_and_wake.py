@@ -37,8 +37,8 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 def name_image(account: Account, place: int) -> None:
     """Let the parameter name one of the Neuron images."""
     neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
-    found = account.aws.client("ec2").describe_images(Filters=neuron)["Images"]
-    value = sorted(image["ImageId"] for image in found)[place]
+    neuron_images = account.aws.client("ec2").describe_images(Filters=neuron)["Images"]
+    value = sorted(image["ImageId"] for image in neuron_images)[place]
     account.aws.client("ssm").put_parameter(Name=IMAGE, Value=value, Type="String", Overwrite=True)
 
 
@@ -61,9 +61,9 @@ def nodes_awake(account: Account, awake: Inventory) -> Run:  # noqa: ARG001
 @pytest.fixture(scope="module")
 def image_before(account: Account, nodes_awake: Run) -> set[str]:  # noqa: ARG001
     """The image that the nodes boot; the parameter then names another image."""
-    found = images(account)
+    before = images(account)
     name_image(account, -1)
-    return found
+    return before
 
 
 @pytest.fixture(scope="module")

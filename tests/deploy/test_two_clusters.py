@@ -26,15 +26,15 @@ def test_one_of_two_clusters_is_listed_and_destroyed_alone(account: Account, bes
 
     listed = run_trn(account, "list", *OF_ONE_NODE, "--json")
     assert listed.code == 0, listed.printed
-    found = {one["name"]: one for one in json.loads(listed.printed)["clusters"]}
-    assert {name: [stack["name"] for stack in one["stacks"]] for name, one in found.items()} == {
+    by_name = {one["name"]: one for one in json.loads(listed.printed)["clusters"]}
+    assert {name: [stack["name"] for stack in one["stacks"]] for name, one in by_name.items()} == {
         "trn": ["trn-TrnClusterStack"],
         "trn-pilot": ["TrnClusterStack"],
     }
-    assert [(one["state"], len(one["nodes"]), one["usd_per_hour"]) for one in found.values()] == 2 * [
+    assert [(one["state"], len(one["nodes"]), one["usd_per_hour"]) for one in by_name.values()] == 2 * [
         ("running", 1, "21.5")
     ]
-    assert (found["trn"]["ends"], found["trn-pilot"]["ends"] is None) == (None, False)
+    assert (by_name["trn"]["ends"], by_name["trn-pilot"]["ends"] is None) == (None, False)
 
     destroyed = run_trn(account, "destroy", *OF_ONE_NODE, "-c", "trn:cluster_name=trn", "--yes", "--grace", "0")
     assert destroyed.code == 0, destroyed.printed

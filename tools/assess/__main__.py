@@ -154,10 +154,10 @@ def main() -> int:
     options = parser.parse_args()
     scores = list[tuple[CodeBase, Score]]()
     for base in code_bases():
-        found = found_in(checked_out(base, options.checkouts), base.paths)
-        scores.append((base, score(found, base.places)))
+        findings = found_in(checked_out(base, options.checkouts), base.paths)
+        scores.append((base, score(findings, base.places)))
         if options.list:
-            for word, places in (("wrong", found - base.places), ("missed", base.places - found)):
+            for word, places in (("wrong", findings - base.places), ("missed", base.places - findings)):
                 for path, line, rule in sorted(places):
                     print(f"{word} {base.name}/{path}:{line} {rule}")
     text = report(scores)

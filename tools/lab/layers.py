@@ -127,9 +127,9 @@ def _merged(upper: Path, work: Path, below: Sequence[Path]) -> Generator[Path]:
 def write_unit(folder: Path, name: str, text: str, *, wanted_by: str) -> None:
     """Write a systemd unit and enable it."""
     write_file(folder, f"etc/systemd/system/{name}", text, mode=0o644)
-    wanted = folder / f"etc/systemd/system/{wanted_by}.wants/{name}"
-    wanted.parent.mkdir(parents=True, exist_ok=True)
-    wanted.symlink_to(f"../{name}")
+    link = folder / f"etc/systemd/system/{wanted_by}.wants/{name}"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"../{name}")
 
 
 def write_file(folder: Path, path: str, text: str, *, mode: int = 0o755) -> None:

@@ -201,10 +201,12 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
                 connection.request(self.command, path, body=body, headers=passed)
                 response = connection.getresponse()
                 content = response.read()
-                kept = {name: value for name, value in response.headers.items() if name.lower() not in _HOP_BY_HOP}
+                response_headers = {
+                    name: value for name, value in response.headers.items() if name.lower() not in _HOP_BY_HOP
+                }
                 if self.command != "HEAD":
-                    kept["Content-Length"] = str(len(content))
-                return response.status, kept, content
+                    response_headers["Content-Length"] = str(len(content))
+                return response.status, response_headers, content
             finally:
                 connection.close()
 

@@ -42,9 +42,9 @@ def test_job_user_cannot_log_in_and_has_no_home(place: Path) -> None:
     (place / "trn-job.conf").write_text(f'u {limits.JOB_USER} {limits.JOB_UID} "Jobs" /nonexistent /usr/sbin/nologin\n')
     (place / "etc").mkdir()
     subprocess.run(["systemd-sysusers", f"--root={place}", place / "trn-job.conf"], check=True)
-    (found,) = [line for line in (place / "etc/passwd").read_text().splitlines() if line.startswith("trn-job:")]
-    assert found.split(":")[2:4] == ["60800", "60800"]
-    assert found.split(":")[5:] == ["/nonexistent", "/usr/sbin/nologin"]
+    (entry,) = [line for line in (place / "etc/passwd").read_text().splitlines() if line.startswith("trn-job:")]
+    assert entry.split(":")[2:4] == ["60800", "60800"]
+    assert entry.split(":")[5:] == ["/nonexistent", "/usr/sbin/nologin"]
 
 
 def test_root_imports_nothing_from_job_folder(place: Path) -> None:

@@ -68,8 +68,8 @@ def test_nodes_with_missing_device_or_packet_loss_are_replaced(cluster: ClusterJ
 
 
 def test_nodes_pass_collective_test(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
-    found = {check["found"] for node in nodes.values() for check in checks_of(node) if "internode" in check["name"]}
-    assert found == {f"correct over {NODES} nodes, 88.0 GB/s at 256 MiB"}
+    results = {check["found"] for node in nodes.values() for check in checks_of(node) if "internode" in check["name"]}
+    assert results == {f"correct over {NODES} nodes, 88.0 GB/s at 256 MiB"}
     assert lab
 
 
