@@ -26,7 +26,9 @@ _CODE = "TrainiumCdkHandlerCode"
 """ID of the asset in the scope of the stack, where it must not conflict with ids of the app."""
 
 _ATTEMPTS, _RETRY_MINUTES = 3, 4
-"""Lambda retries an asynchronous invocation twice, after one and two minutes (Lambda Developer Guide)."""
+"""Lambda retries an asynchronous invocation twice, after one and two minutes (Lambda Developer Guide). The fourth
+minute is a margin.
+"""
 
 _LONGEST_SERVICE_TIMEOUT = 60
 """Minutes: 3,600 seconds (CloudFormation template reference, ServiceTimeout)."""
@@ -38,8 +40,8 @@ _RUNTIME = "python3.14"
 class HandlerFunction(Construct):
     """A Lambda function for a custom resource or for events. It, its log group and its role are deleted with the stack.
 
-    Its log group belongs to the stack. Its role cannot create another one, which a function that logs after the
-    deletion of its group would leave behind.
+    Its log group belongs to the stack. Its role cannot create log groups. Otherwise, a function that logs after
+    the deletion of its group would create a new one, which would remain.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class HandlerFunction(Construct):
     def allow(
         self, *, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
     ) -> None:
-        """Allow the function actions on resources.
+        """Allow the function to perform actions on resources.
 
         Args:
             conditions: Conditions of the statement. Default: none.
@@ -112,7 +114,7 @@ class HandlerFunction(Construct):
         )
 
     def allow_reading(self, actions: Sequence[str]) -> None:
-        """Allow the function read-only actions that do not support resource-level permissions."""
+        """Allow the function to perform read-only actions that do not support resource-level permissions."""
         self.allow(actions=actions, resources=["*"])
         reason = "read-only actions without resource-level permissions (Service Authorization Reference)"
         justify_wildcard(self, "*", reason)
@@ -130,7 +132,7 @@ class HandlerFunction(Construct):
 
         Args:
             timeout_minutes: How long CloudFormation waits for a response. Default: the time of three attempts of the
-                function with the pauses between them, up to CloudFormation's limit of an hour.
+                function, the pauses between them and a minute more, up to CloudFormation's limit of an hour.
         """
         waits = timeout_minutes or min(_ATTEMPTS * self._timeout_minutes + _RETRY_MINUTES, _LONGEST_SERVICE_TIMEOUT)
         made = CustomResource(
@@ -150,7 +152,6 @@ class HandlerFunction(Construct):
 
     def allow_calling_itself(self) -> None:
         """Allow the function to invoke itself, so that it can wait longer than one invocation."""
-        # A separate policy: the function depends on the default policy, which therefore cannot name the function.
         calling = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn])
         iam.Policy(self, "CallItself", roles=[self.role], statements=[calling])
 

@@ -1,4 +1,4 @@
-"""Results of other tools, read from files that these tools wrote."""
+"""Results of other tools, read from files in the formats that these tools write."""
 
 import json
 from contextlib import suppress
@@ -137,7 +137,7 @@ def test_sweep_of_guidellm_is_refused_with_a_fix() -> None:
 
 
 @given(st.sampled_from(RESULTS), st.floats(0, 1))
-def test_truncated_file_is_refused_or_has_finite_numbers(name: str, share: float) -> None:
+def test_truncated_file_is_refused_or_has_metrics(name: str, share: float) -> None:
     text = text_of(name).rstrip()
     try:
         results = read_results(text[: int(share * (len(text) - 1))])

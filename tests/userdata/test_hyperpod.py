@@ -1,4 +1,4 @@
-"""The lifecycle script of HyperPod: valid bash, which also runs in a folder."""
+"""The lifecycle script of HyperPod is valid bash, and runs here on a folder in place of the instance's files."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from trainium_wire.cache_place import place_of
 
 CACHE = "s3://cache/neuron-compile-cache"
 SYSTEM = ("systemctl", "pgrep", "prlimit")
-"""Programs that would change the machine that runs the test."""
+"""Programs that would find or change services and processes of the machine that runs the test."""
 
 
 every_script = pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
 
 def run(plan: Plan, root: Path) -> list[str]:
     """Run the script as HyperPod does, from another folder. Returns its calls of system programs."""
-    scripts, programs, parameters = root.parent / "scripts", root.parent / "bin", root.parent / "asked"
+    scripts, programs, calls = root.parent / "scripts", root.parent / "bin", root.parent / "calls"
     for folder in (scripts, programs):
         folder.mkdir(exist_ok=True)
     for name, text in hyperpod_files(
@@ -53,22 +53,22 @@ def run(plan: Plan, root: Path) -> list[str]:
     ).items():
         (scripts / name).write_text(text)
     for name in SYSTEM:
-        (programs / name).write_text(f'#!/bin/bash\necho "{name} $*" >>{parameters}\n')
+        (programs / name).write_text(f'#!/bin/bash\necho "{name} $*" >>{calls}\n')
         (programs / name).chmod(0o755)
     environment = {"PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(root)}
     subprocess.run(["bash", scripts / "on_create.sh"], env=environment, cwd="/", check=True, capture_output=True)
-    return parameters.read_text().splitlines()
+    return calls.read_text().splitlines()
 
 
 def test_instance_gets_environment_limits_and_ports_for_training(root: Path) -> None:
-    asked = run(plan_for("trn1.32xlarge"), root)
+    calls = run(plan_for("trn1.32xlarge"), root)
     environment = (root / "etc/trn/environment").read_text().splitlines()
     assert {f"NEURON_COMPILE_CACHE_URL={CACHE}/direct", "FI_PROVIDER=efa", "AWS_REGION=us-west-2"} <= {*environment}
     assert "/etc/trn/environment" in (root / "etc/profile.d/trn.sh").read_text()
     assert "* - memlock unlimited" in (root / "etc/security/limits.d/99-trn.conf").read_text()
     assert (root / "proc/sys/net/ipv4/ip_local_reserved_ports").read_text().startswith("8080,")
     # The daemon that starts jobs gets the limits last.
-    assert asked[-1] == "systemctl try-restart slurmd.service"
+    assert calls[-1] == "systemctl try-restart slurmd.service"
 
 
 def install_compiler(root: Path, environment: str, version: str) -> Path:
@@ -83,7 +83,7 @@ def last_cache_url(root: Path) -> str:
     return [line.partition("=")[2] for line in lines if line.startswith("NEURON_COMPILE_CACHE_URL=")][-1]
 
 
-def test_compiled_graphs_are_stored_under_the_newest_compiler(root: Path) -> None:
+def test_graphs_are_stored_under_the_newest_compiler_of_pytorch(root: Path) -> None:
     install_compiler(root, "aws_neuronx_venv_pytorch_2_9", "2.20.1+a1")
     install_compiler(root, "aws_neuronx_venv_pytorch_2_10", "2.21.2+b2")
     install_compiler(root, "aws_neuronx_venv_pytorch_2_11_nxd_training", "2.99")
@@ -96,9 +96,9 @@ def test_job_gets_the_cache_url_for_its_environment_and_processes(root: Path, tm
     install_compiler(root, "aws_neuronx_venv_pytorch_2_9", "2.20.1+a1")
     own = install_compiler(tmp_path / "home", "venv", "2.22")
     run(plan_for("trn1.32xlarge"), root)
-    asked = {"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(own)}
+    environment = {"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(own)}
     printed = subprocess.run(
-        [root / "usr/local/bin/trn-cache-url", "64"], env=asked, check=True, capture_output=True, text=True
+        [root / "usr/local/bin/trn-cache-url", "64"], env=environment, check=True, capture_output=True, text=True
     )
     where = place_of(compiler="2.22", instance_type="trn1.32xlarge", lnc=1, stack="xla", world_size=64)
     assert printed.stdout.strip() == f"{CACHE}/{where.direct_path}"

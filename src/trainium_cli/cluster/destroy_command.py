@@ -50,7 +50,8 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker
     and Slurm, which get two minutes to save their state, notifies and ends the nodes, empties buckets and deletes the
     stacks; finally log groups, SSM parameters, snapshots and network interfaces with the cluster's tag. Resources of
-    other clusters, or without a cluster's tag, are not touched. A stack of your app with other resources stays, without
+    other clusters are not touched, nor are resources without the tag outside the stacks, except log groups that are
+    named after them. A stack of your app with other resources stays, without
     its nodes, unless you pass --whole-stacks.
 
     You can interrupt the command at any time and run it again to continue.
@@ -107,7 +108,7 @@ def _nothing(invocation: Invocation, found: Inventory, scope: Scope, plan: Plan)
     if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), "verdict": "gone", "steps": []})
     else:
-        say(f"\nNothing of {scope.cluster} is in {plan.region} to destroy.{others_sentence(invocation, plan)}")
+        say(f"\nThere is nothing of {scope.cluster} to destroy in {plan.region}.{others_sentence(invocation, plan)}")
     return ExitCode.NOT_READY if scope.foreign else ExitCode.OK
 
 
@@ -161,7 +162,7 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
         "gone": f"Nothing of {cluster} is left in {region}{except_retained}. `trn audit` verifies this.",
         "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
         "destroy` again.",
-        "unknown": f"Not all of {cluster} in {region} could be read, see above. `trn destroy` continues.",
+        "unknown": f"Not all of {cluster} in {region} could be read, see above. Run `trn destroy` again: it continues.",
     }
     screen.print(f"\n{sentences[verdict(outcomes)]}", style="bold")
 

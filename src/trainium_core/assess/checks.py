@@ -72,7 +72,7 @@ def tensor_sort(_reader: Resolver, site: CallSite) -> bool:
     return site.receiver in TENSORS
 
 
-def unbucketed_loader(_reader: Resolver, site: CallSite) -> bool:
+def partial_batch_loader(_reader: Resolver, site: CallSite) -> bool:
     """A training loader that keeps the last, smaller batch."""
     if site.path not in _LOADERS or {"batch_sampler", "**"} & set(site.keywords):
         return False
@@ -185,7 +185,7 @@ for _check, _names in (
     (integer_product, _PRODUCTS),
     (integer_topk, ("topk",)),
     (tensor_sort, ("sort", "argsort", "median", "kthvalue", "msort")),
-    (unbucketed_loader, ("DataLoader",)),
+    (partial_batch_loader, ("DataLoader",)),
     (lone_loader, ("DataLoader",)),
     (one_argument_where, ("where",)),
 ):

@@ -20,7 +20,7 @@ _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
 
 def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
-    """Whether a resource belongs to the cluster: it has the cluster's tag, and was not created by another's stack.
+    """Whether a resource belongs to the cluster: it has the cluster's tag, and no stack of others created it.
 
     Args:
         tags: The tags of the resource.
@@ -40,7 +40,7 @@ class Scope:
         cluster: Name of the cluster.
         existing: Existing stacks of the cluster.
         deleted: Deleted stacks of the cluster that CloudFormation still lists.
-        foreign: Existing stacks with a usual name of the cluster's stacks that do not belong to the cluster.
+        foreign: Existing stacks that have a usual name of the cluster's stacks, but do not belong to the cluster.
         whole_stacks: Whether stacks that contain other resources are deleted too.
     """
 

@@ -10,7 +10,7 @@ from .log import log
 
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")
 _LONGEST = 300
-_PER_POLL = 5  # nodes per poll: EC2 throttles the call strictly, and a few sentences are enough
+_PER_POLL = 5  # nodes per poll: EC2 throttles the call strictly, and the errors of a few nodes are enough
 _INTERVAL_S = 60.0
 
 

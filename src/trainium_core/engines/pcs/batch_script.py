@@ -20,8 +20,9 @@ _WAIT_SECONDS = 60 * _RESULT_MINUTES
 def batch_script(plan: Plan, job: Job, *, queue: str) -> str:
     """The script that runs a job of the plan's cluster, on whole nodes.
 
-    Slurm requeues the script after the loss of a node, and the script requeues itself for the exit codes in the job
-    file. The programs on the nodes run the job from S3, as on a cluster without Slurm.
+    While retries remain, Slurm requeues the script after the loss of a node. The script requeues itself after an exit
+    code of the job file, a hang, an interruption, or the loss of a node that Slurm has not detected yet. The programs
+    on the nodes run the job from S3, as on a cluster without Slurm.
     """
     options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue))
     task = "\n".join(f"#     {line}" for line in _node_lines(job))

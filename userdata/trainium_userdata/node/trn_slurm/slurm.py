@@ -14,8 +14,8 @@ SECONDS = 20
 COMPLETING = "COMPLETING"
 ENDS = {
     "CANCELLED": (STOPPED, "scancel"),
-    "TIMEOUT": (TIME_LIMIT, "Slurm's time limit of the job is over"),
-    "DEADLINE": (TIME_LIMIT, "Slurm's deadline of the job is over"),
+    "TIMEOUT": (TIME_LIMIT, "the job reached Slurm's time limit"),
+    "DEADLINE": (TIME_LIMIT, "the job's deadline in Slurm has passed"),
     "PREEMPTED": (NODE_LOST, "Slurm gave the job's nodes to another job"),
 }
 
@@ -23,7 +23,7 @@ ENDS = {
 def why_ended() -> tuple[str, str]:
     """Why Slurm ends the processes of this job, as result and reason."""
     state = job_state()
-    return ENDS.get(state, (NODE_LOST, f"Slurm ended the job's processes; it is {state or 'in an unknown state'}"))
+    return ENDS.get(state, (NODE_LOST, f"Slurm ended the job's processes; the job is {state or 'in an unknown state'}"))
 
 
 def job_state() -> str:
