@@ -27,7 +27,8 @@ step "the nodes' root file system" python -m tools.lab.base_rootfs "${rootfs[@]}
 
 case $what in
   lab)
-    pytest --quiet -p no:cacheprovider tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples ||
+    pytest --quiet -p no:cacheprovider --numprocesses 2 --dist loadfile \
+      tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples ||
       fail "$name: a test with real PyTorch failed, see above"
     python -m tools.lab || fail "$name: a test failed, see above; each node's console is below .lab/run"
     ;;
