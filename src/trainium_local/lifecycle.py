@@ -4,6 +4,7 @@ One file, readable by its owner only, stores the address and the credentials of 
 verifies that the server at this address has these credentials. If not, the file is stale: no server is running.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -152,9 +153,11 @@ def _refuse_taken_port(port: int) -> None:
     try:
         socket.create_server((HOST, port)).close()
     except OSError as error:
+        is_taken = error.errno == errno.EADDRINUSE
+        problem = "is taken by another program, or by an embedded AWS of another state folder"
         raise LocalError(
-            f"port {port} is taken by another program, or by an embedded AWS of another state folder "
-            f"({error.strerror}). Choose another with --port, or --port 0 for a free one."
+            f"port {port} {problem if is_taken else 'cannot be used'} ({error.strerror}). "
+            "Choose another with --port, or --port 0 for a free one."
         ) from error
 
 

@@ -282,7 +282,7 @@ def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, 
         (("[gates]", "[fidelity]\nreference = 'tpu'\n[gates]"), "fidelity.reference is 'tpu'; it must be a side"),
         (("[gates]", "[fidelity]\nlogits = 'x'\n[gates]"), "fidelity: logits, fp32 and bf16 must be given together"),
         (("tuned = true", "tuned = 1"), "sides.trainium.tuned is 1; it must be true or false"),
-        (('name = "lm"', "name = "), "is not TOML"),
+        (('name = "lm"', "name = "), "the file is not TOML"),
     ],
 )
 def test_mistake_in_the_file_is_named(tmp_path: Path, change: tuple[str, str], problem: str) -> None:

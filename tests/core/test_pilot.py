@@ -305,7 +305,7 @@ REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'
                 "budget_usd is True",
                 "hours is 0",
                 "none does not exist",
-                "bench is 3; it must be text",
+                "bench is 3; it must be a text that is not empty",
                 "fail_on is 'x'; it must be one of",
             ],
         ),

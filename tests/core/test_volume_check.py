@@ -38,10 +38,10 @@ def kms(account: AwsAccount) -> Iterator[Stubber]:
         yield stubber
 
 
-@pytest.mark.parametrize(("manager", "own"), [("AWS", None), ("CUSTOMER", KEY)])
-def test_key_manager_determines_its_owner(
-    account: AwsAccount, ec2: Any, kms: Any, manager: str, own: str | None
+@pytest.mark.parametrize(("manager", "expected"), [("AWS", None), ("CUSTOMER", KEY)])
+def test_only_a_customer_managed_key_is_returned(
+    account: AwsAccount, ec2: Any, kms: Any, manager: str, expected: str | None
 ) -> None:
     ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": KEY})
     kms.add_response("describe_key", {"KeyMetadata": {"KeyId": KEY, "KeyManager": manager}}, {"KeyId": KEY})
-    assert account.default_volume_key() == own
+    assert account.default_volume_key() == expected

@@ -47,7 +47,8 @@ def allow_sessions(role: iam.IRole) -> bool:
 def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:
     """Allow a role to read the inputs and secrets of jobs, and to read and write their checkpoints.
 
-    If a bucket or secret is encrypted with a customer managed KMS key, its key policy must allow the role to decrypt.
+    If a bucket or secret is encrypted with a customer managed KMS key, the policy of the key must allow the role
+    kms:Decrypt, and for checkpoints also kms:GenerateDataKey.
     """
     for number, (url, actions) in enumerate(_folders(access)):
         place = urlsplit(url)

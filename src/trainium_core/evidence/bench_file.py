@@ -105,7 +105,7 @@ def read_bench_file(content: bytes, path: Path) -> BenchFile:
     try:
         document = parse_toml(content.decode())
     except UnicodeDecodeError as error:
-        raise TomlFileError([f"is not TOML: {error}"]) from error
+        raise TomlFileError([f"the file is not TOML: {error}"]) from error
     reading = _Reading(path.parent.absolute())
     source = Input(path=path.name, sha256=sha256(content).hexdigest(), bytes=len(content))
     file = reading.file(document, source)

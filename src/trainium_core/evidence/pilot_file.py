@@ -122,7 +122,7 @@ def _mistakes(key: str, value: object, folder: Path) -> Iterator[str]:
         if not (is_number(value) and cast("float", value) > 0):
             yield f"budget_usd is {value!r}; it must be an amount in US dollars above 0"
     elif not isinstance(value, str) or not value:
-        yield f"{key} is {value!r}; it must be text"
+        yield f"{key} is {value!r}; it must be a text that is not empty"
     elif key == "fail_on" and value not in FAIL_ON:
         yield f"fail_on is {value!r}; it must be one of {', '.join(FAIL_ON)}"
     elif key in _PATHS and not (folder / value).exists():

@@ -31,7 +31,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise TomlFileError([f"is not TOML: {error}"]) from error
+        raise TomlFileError([f"the file is not TOML: {error}"]) from error
 
 
 class TomlReader:
@@ -69,8 +69,9 @@ class TomlReader:
 
     def text(self, table: Mapping[str, Any], key: str, prefix: str, *, required: bool = False) -> Any:
         """The text of a key, which must not be empty; None if it is missing or not valid."""
+        expected = "a text that is not empty"
         return self.value(
-            table, key, prefix, lambda value: isinstance(value, str) and value != "", "text", required=required
+            table, key, prefix, lambda value: isinstance(value, str) and value != "", expected, required=required
         )
 
     def table(self, table: Mapping[str, Any], key: str, prefix: str, *, required: bool = False) -> Mapping[str, Any]:

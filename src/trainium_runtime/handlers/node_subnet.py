@@ -46,8 +46,10 @@ def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, 
 
 def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[str]) -> str:
     locations = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
-    return (
-        f"none of the subnets is in a zone that offers {instance_type}: {locations}; "
-        f"these zones of the region do: {', '.join(offering) or 'none'}. "
+    fix = (
+        f"these zones of the region do: {', '.join(offering)}. "
         "Give the VPC a subnet in one of them, and select it with vpc_subnets"
+        if offering
+        else "no zone of the region does. Choose another region or instance type"
     )
+    return f"none of the subnets is in a zone that offers {instance_type}: {locations}; {fix}"

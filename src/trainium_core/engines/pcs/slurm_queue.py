@@ -134,7 +134,10 @@ def cancel_command(number: str) -> str:
 
 
 def list_all_command() -> str:
-    """The command that prints the current jobs of all users, with each array element under its own number."""
+    """The command that prints the current jobs of all users.
+
+    Each array element that has started has its own number. The waiting ones share the number of the array.
+    """
     return _with_slurm(f"squeue --noheader --format={shlex.quote(_FORMAT.replace('%i', '%A'))}")
 
 

@@ -210,7 +210,7 @@ class Cache:
         return self._clock() - since >= self.layout.settle_seconds
 
     def _remember_complete(self, names: Iterable[str]) -> None:
-        """Store the names of complete entries. After a crash, `prepare` cannot detect whether an entry is complete."""
+        """Store the names of complete entries, so that `prepare` recognises them after a crash."""
         if self.layout.settle_seconds and not self._complete.issuperset(names):
             self._complete.update(names)
             new = self.root / f"{COMPLETE}-new"
@@ -286,7 +286,7 @@ class Cache:
         if problem:
             self._broken[name] = etag
             self._in_s3.discard(name)
-            self.report.warn(f"{self.place.key(name)} is not used and will be replaced: {problem}")
+            self.report.warn(f"{self.place.key(name)} is not used: {problem}")
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
         whole.rename(target)
