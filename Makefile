@@ -16,10 +16,10 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and every test that needs no deployment, root or separate environment
+test: setup ## Run every check, and every test that needs no embedded AWS, root or separate environment
 	@tools/check.sh test
 
-integration: setup ## Deploy every stack and the apps of the tests to embedded AWSs, operate and destroy them; run the demo
+integration: setup ## Test the embedded AWS; deploy every stack and the apps of the tests to it, operate and destroy them; run the demo
 	@tools/check.sh integration
 
 coverage: setup ## Run the same as test, and list lines that no test runs in pytest's own processes

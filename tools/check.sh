@@ -32,7 +32,7 @@ run_pytest() {
   pytest --quiet -rs --numprocesses 4 --dist loadfile --no-loadscope-reorder "$@" || failed+=(pytest)
 }
 
-integration=(tests/deploy tests/tools/demo)
+integration=(tests/deploy tests/local tests/cli/local tests/tools/demo)
 # These need a separate environment: make security and make lab run them.
 apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py
   tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples)
