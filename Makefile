@@ -16,7 +16,7 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and every test that needs no embedded AWS, root or separate environment
+test: setup ## Run every check, and the tests of the code; the targets below run the others
 	@tools/check.sh test
 
 integration: setup ## Test the embedded AWS; deploy every stack and the apps of the tests to it, operate and destroy them; run the demo
