@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .PHONY: help setup demo pilot test integration coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
 	@tools/setup.sh
@@ -16,7 +16,7 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and the tests of the code; the targets below run the others
+test: setup ## Run every check, and the tests of the code
 	@tools/check.sh test
 
 integration: setup ## Test the embedded AWS; deploy every stack and the apps of the tests to it, operate and destroy them; run the demo
