@@ -1,4 +1,4 @@
-"""The arithmetic of quotas: rounding, usage of another market, or a node counted twice never make a limit pass."""
+"""The arithmetic of quotas: rounding, usage of another market and a node counted twice never make a limit look sufficient."""
 
 import pytest
 from hypothesis import given
@@ -83,7 +83,7 @@ def test_room_requires_used_and_needed_within_the_limit(limit: float, use: Quota
 
 
 @given(limit=st.floats(0, 4000), use=uses)
-def test_suggested_limit_is_the_smallest_that_has_room(limit: float, use: QuotaUse) -> None:
+def test_suggested_limit_is_the_smallest_for_the_worst_case(limit: float, use: QuotaUse) -> None:
     enough = state_of(limit, use).sufficient_limit
     assert state_of(enough, use).fits_in_worst_case
     assert not state_of(enough - 1, use).fits_in_worst_case
@@ -117,7 +117,7 @@ def test_need_survives_conversion_to_text_by_cloudformation(plan: Plan) -> None:
         ({"region": "us-east-1"}, True),
     ],
 )
-def test_only_a_larger_need_of_the_same_quota_is_more(changes: dict[str, object], exceeds: bool) -> None:
+def test_larger_need_or_need_of_another_quota_exceeds(changes: dict[str, object], exceeds: bool) -> None:
     assert need_of(**changes).exceeds(NEED) == exceeds
 
 

@@ -110,8 +110,9 @@ class CompileCache(Construct):
             encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
             removal_policy: DESTROY deletes a new bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep
                 it. Default: DESTROY.
-            expiration: Age in whole days, from 1 to 3650, at which a graph in a new bucket expires. Graphs of old
-                compiler versions are never read again. Default: 90 days.
+            expiration: Age in whole days, from 1 to 3650, at which a graph in a new bucket expires, except those that
+                PyTorch/XLA itself stores below `direct`. Graphs of old compiler versions are never read again. Default:
+                90 days.
             read_only: Whether nodes may only read an existing bucket, which others write. Default: False.
 
         Raises:

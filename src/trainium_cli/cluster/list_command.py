@@ -104,7 +104,7 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
     for reason in dict.fromkeys(reason for listed in lists for reason in listed.prices_unavailable):
         out.print(f"AWS prices are unavailable: {reason}")
     number = {0: "no cluster", 1: "1 cluster"}.get(len(clusters), f"{len(clusters)} clusters")
-    known = " that could be read" if not_read else ""
+    known = "; not everything could be read" if not_read else ""
     out.print(f"{number} of account {account} in {where}{known}", style="bold")
 
 

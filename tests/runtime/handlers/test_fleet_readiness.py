@@ -109,7 +109,9 @@ def test_permanent_launch_failure_fails_immediately(
     assert clock.now == NOON.timestamp()
 
 
-def test_launch_failures_before_a_success_are_ignored(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+def test_failures_before_a_launch_that_did_not_fail_are_ignored(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
     """For example in a rollback, after a template from which no instance could be launched."""
     fleet.add_launch("Failed", OVER_QUOTA)
     fleet.add_launch("InProgress")

@@ -44,7 +44,7 @@ def jobs(slurm: SlurmCluster) -> SlurmJobs:
 
 @pytest.fixture(scope="module")
 def undisturbed(slurm: SlurmCluster, jobs: SlurmJobs) -> Mapping[str, Trained]:
-    """Trainings without a fault, by the way they were submitted. sbatch and submitit use examples/slurm unchanged."""
+    """Trainings without a fault, by the kind of their submission. sbatch and submitit use examples/slurm unchanged."""
     folder = slurm.home / USER / "examples"
     for name in ("lm", "slurm"):
         shutil.copytree(EXAMPLE.parent / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -35,7 +35,9 @@ def unpack(archive: Path, folder: Path) -> None:
                 elif member.issym():
                     links.append((path, member.linkname))
                 else:
-                    raise SourceError(f"the packed source holds {member.name}, which is not a file, folder or link")
+                    raise SourceError(
+                        f"the packed source holds {member.name}, which is not a file, folder or symbolic link"
+                    )
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise SourceError(f"the packed source cannot be read: {error}") from None
     # Last, so that nothing is written through a link.
