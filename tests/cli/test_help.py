@@ -68,7 +68,7 @@ def test_help_fits_into_the_width(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_help(name: str) -> None:
+def test_every_option_of_a_command_has_help(name: str) -> None:
     options = [option for option in command(name).params if isinstance(option, click.Option)]
     assert all(option.help for option in options)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of quotas: rounding, usage of another market and a node counted twice never make a limit look sufficient."""
+"""The arithmetic of quotas: rounding, usage of another market and nodes counted twice never make a limit sufficient."""
 
 import pytest
 from hypothesis import given

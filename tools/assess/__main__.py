@@ -34,7 +34,6 @@ class CodeBase:
     Attributes:
         paths: The labelled files, and folders whose Python files are labelled.
         places: The expected findings.
-        held_out: Whether the rules were developed without this code base, see docs/project/assess-accuracy.md.
     """
 
     name: str
@@ -43,7 +42,6 @@ class CodeBase:
     license: str
     paths: Sequence[str]
     places: frozenset[Place]
-    held_out: bool = False
 
 
 @dataclass
@@ -105,8 +103,7 @@ def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
     for _, result in scores:
         total.add(result)
     by_base = [
-        f"| [{base.name}]({base.repository}/tree/{base.commit}){' (held out)' if base.held_out else ''} "
-        f"| {base.license} | {_figures(result)} |"
+        f"| [{base.name}]({base.repository}/tree/{base.commit}) | {base.license} | {_figures(result)} |"
         for base, result in scores
     ]
     names = sorted({*total.right, *total.wrong, *total.missed})

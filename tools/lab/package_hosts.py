@@ -20,7 +20,7 @@ class PackageHosts:
     """Hosts of package repositories.
 
     Attributes:
-        hosts: A folder for each host.
+        hosts: A folder that contains a folder for each host.
         with_expired_key: The same, but the repository is signed with a key that has expired.
     """
 
@@ -35,7 +35,7 @@ def write_package_hosts(folder: Path) -> PackageHosts:
     packages = [build_package(package, folder) for package in neuron_software()]
     headers = build_package(Package(name=f"linux-headers-{os.uname().release}", version="1"), folder)
     efa_key = make_key(folder / "keys/efa", "EFA installer")
-    # User data rendered from here on trust these keys instead of Amazon's.
+    # From here on, rendered user data trusts these keys instead of Amazon's.
     neuron_packages()["efa_installer"]["key_fingerprint"] = efa_key.fingerprint
     neuron_packages()["repository"]["key_fingerprints"] = []
     hosts = {False: folder / "hosts", True: folder / "hosts-with-expired-key"}

@@ -4,7 +4,8 @@
 
 Writes src/trainium_core/data/cloudformation_permissions.toml: the types that it already contains, and the types given
 as arguments. Uses the registry schemas that cfn-lint ships. Omits the handler `list`, which only lists resources.
-Renew service_authorization.toml afterwards.
+Afterwards, pass the new actions to tools.permissions.service_authorization, then run this again: their dependent
+actions come from service_authorization.toml.
 """
 
 import argparse
@@ -23,7 +24,7 @@ HANDLERS = ("create", "read", "update", "delete")
 
 HEADER = """\
 # The actions that CloudFormation's role must be allowed, by resource type.
-# Written by `python -m tools.permissions.cloudformation`, some of it by hand in that script.
+# Written by `python -m tools.permissions.cloudformation`; some entries are maintained by hand in that script.
 source = "handlers of the CloudFormation registry's schemas, as in cfn-lint {version}"
 date = 2026-11-22
 """

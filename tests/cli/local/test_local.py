@@ -54,7 +54,7 @@ def test_status_without_server_exits_with_3(idle: Trn) -> None:
     assert (shown.returncode, shown.stdout) == (3, "The embedded AWS is not running. Start it with: trn local start\n")
 
 
-def test_restart_with_other_settings_is_refused(running: Trn) -> None:
+def test_second_start_with_other_settings_is_refused(running: Trn) -> None:
     again = running("start", "--quota", "L-2C3B7624=128")
     assert again.returncode == 1
     assert "L-2C3B7624: requested 128, is 384" in again.stderr

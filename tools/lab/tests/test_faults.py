@@ -27,7 +27,7 @@ def leave_it(_lab: Laboratory, _node: Node) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A fault of a node, and the sentence that ends the deployment's event.
+    """A fault of a node, and the pattern of its reason in the deployment's event.
 
     Attributes:
         hardware: Changed fields of the node's hardware.

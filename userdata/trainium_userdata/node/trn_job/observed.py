@@ -24,7 +24,7 @@ class Observed:
         self._compiling = compiling
 
     def command(self, text: str) -> str:
-        """Add the observer to a command: after the profile, which may set PYTHONPATH."""
+        """Add the observer to a command: after the login shell's profile, which may set PYTHONPATH."""
         spec = self._launch.spec
         lines = [*(self._counting() if spec.observe else ()), *(self._profiling() if spec.profile else ())]
         if spec.observe or (spec.profile and spec.has_ranks):
@@ -35,7 +35,10 @@ class Observed:
         return "\n".join([*lines, text])
 
     def _counting(self) -> list[str]:
-        """The variables that make frameworks print why they compile; the job's own variables take precedence."""
+        """The folder of the counters, and the variables that make frameworks print why they compile.
+
+        The job's own values of the latter take precedence.
+        """
         counted = self._folder / "counted"
         counted.mkdir(parents=True)
         return [
