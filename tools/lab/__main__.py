@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -15,6 +16,7 @@ from tools.lab.machine import CANNOT_RUN, NAMESPACES
 from tools.lab.paths import FOLDER, PART, REPOSITORY, RUNS
 from tools.lab.sweep import join, leave, sweep
 
+_INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 PYTEST = ("pytest", "-p", "no:cacheprovider", "--quiet", "-rs", "--durations=5")
 
 
@@ -33,14 +35,31 @@ def main() -> int:
         shutil.rmtree(RUNS, ignore_errors=True)
         join()
         try:
-            if module := sys.argv[1:]:
-                return subprocess.run(_command(*module), cwd=REPOSITORY, check=False).returncode
-            return _run_tests()
+            with _many_inotify_instances():
+                if module := sys.argv[1:]:
+                    return subprocess.run(_command(*module), cwd=REPOSITORY, check=False).returncode
+                return _run_tests()
         except KeyboardInterrupt:
             return 130
         finally:
             leave()
             sweep()
+
+
+@contextmanager
+def _many_inotify_instances() -> Generator[None]:
+    """Raise the limit of inotify instances of root meanwhile, if this machine allows it.
+
+    systemd on each node needs several. Linux's default of 128 is not enough for the nodes of three labs.
+    """
+    limit = _INOTIFY_LIMIT.read_text()
+    with suppress(OSError):
+        _INOTIFY_LIMIT.write_text(str(max(int(limit), 4096)))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            _INOTIFY_LIMIT.write_text(limit)
 
 
 def _run_tests() -> int:
