@@ -22,7 +22,7 @@ test: setup ## Run every check, and the tests of the code
 integration: setup ## Test the embedded AWS; deploy every stack and the apps of the tests to it, operate and destroy them; run the demo
 	@tools/check.sh integration
 
-coverage: setup ## Run the same as test, and list lines that no test runs in pytest's own processes
+coverage: setup ## Run the checks and the tests of test and integration, and list lines that none runs in pytest's own processes
 	@tools/check.sh coverage
 
 lint: setup ## Run the checks without the tests: ruff, pyright, shellcheck

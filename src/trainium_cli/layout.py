@@ -38,12 +38,12 @@ class Table:
         if widths is None:
             yield from self._records()
             return
-        drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-        drawn.header_style = "bold"
+        # The box adds a column between cells.
+        padding = (0, GAP - 1, 0, 0)
+        drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding, header_style="bold")
         for column, width in zip(self.columns, widths, strict=True):
-            drawn.add_column(
-                column.title, justify="right" if column.right else "left", overflow="fold", width=width, vertical="top"
-            )
+            justify = "right" if column.right else "left"
+            drawn.add_column(column.title, justify=justify, overflow="fold", width=width)
         for row in self.rows:
             drawn.add_row(*row)
         yield drawn

@@ -39,9 +39,10 @@ class Screen:
         echo(self.rendered(shown, style), colour=self.has_colours)
 
     def rendered(self, shown: RenderableType, style: str = "") -> str:
-        """The output of `print`, without spaces at the ends of lines."""
-        drawn = Console(
-            file=io.StringIO(),
+        """The output of `print`, without a line end. Uncoloured lines do not end in spaces."""
+        drawn = io.StringIO()
+        Console(
+            file=drawn,
             width=self.width,
             color_system="standard" if self.has_colours else None,
             force_terminal=self.has_colours,
@@ -50,10 +51,8 @@ class Screen:
             emoji=False,
             legacy_windows=False,
             _environ={},
-        )
-        with drawn.capture() as capture:
-            drawn.print("\n".join(wrapped(shown, self.width)) if isinstance(shown, str) else shown, style=style or None)
-        lines = [line.rstrip() for line in capture.get().removesuffix("\n").split("\n")]
+        ).print("\n".join(wrapped(shown, self.width)) if isinstance(shown, str) else shown, style=style or None)
+        lines = [line.rstrip() for line in drawn.getvalue().removesuffix("\n").split("\n")]
         return "\n".join(lines if _is_utf() else [line.replace("─", "-") for line in lines])
 
 

@@ -1,5 +1,6 @@
 """Start, status and stop of the background process, and what can prevent them."""
 
+import errno
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -68,6 +69,15 @@ def test_damaged_state_file_means_not_running(tmp_path: Path, text: str) -> None
     (tmp_path / "server.json").write_text(text)
     (tmp_path / "server.json").chmod(0o600)
     assert lifecycle.status(tmp_path) is None
+
+
+def test_unusable_port_is_not_called_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_address: tuple[str, int]) -> socket.socket:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(lifecycle.socket, "create_server", refuse)
+    with pytest.raises(LocalError, match=r"^port 80 cannot be used \(Permission denied\)\. "):
+        lifecycle.start(tmp_path, Settings(port=80))
 
 
 def test_port_in_use_is_reported(tmp_path: Path) -> None:

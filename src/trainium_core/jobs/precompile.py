@@ -46,11 +46,7 @@ def precompile_job(
     unchanged, and must compile without a device. Scripts are refused.
 
     Args:
-        plan: The plan of the cluster.
-        request: The request.
-        script: Path of the script in the packed source; None for a command.
-        now: The time of the submission.
-        source_sha256: SHA-256 of the packed source.
+        plan, request, script, now, source_sha256: As in `new_job`.
 
     Raises:
         JobError: The job cannot be precompiled, or the plan has no precompile host.

@@ -75,8 +75,8 @@ class AwsNetwork(AwsService):
 
     def vpc(self, vpc_id: str) -> Vpc | None:
         with read_errors("ec2:DescribeVpcs", absent=("InvalidVpcID.",)):
-            for entry in self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]:
-                return self._with_dns(entry)
+            vpcs = self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]
+            return self._with_dns(vpcs[0]) if vpcs else None
         return None
 
     def vpcs_excluding(self, cluster: str) -> int:
