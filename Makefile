@@ -16,16 +16,16 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
 	@tools/lab.sh pilot
 
-test: setup ## Run every check, and the tests of the code
+test: setup ## Test the code
 	@tools/check.sh test
 
 integration: setup ## Test the embedded AWS; deploy every stack and the apps of the tests to it, operate and destroy them; run the demo
 	@tools/check.sh integration
 
-coverage: setup ## Run the checks and the tests of test and integration, and list lines that none runs in pytest's own processes
+coverage: setup ## Run the tests of test and integration, and list lines that none runs in pytest's own processes
 	@tools/check.sh coverage
 
-lint: setup ## Run the checks without the tests: ruff, pyright, shellcheck
+lint: setup ## Check without running: ruff, pyright, shellcheck, and the phrases of tools/prose.toml
 	@tools/check.sh lint
 
 format: setup ## Let ruff fix and format the Python files
