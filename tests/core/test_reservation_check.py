@@ -36,7 +36,7 @@ def test_scheduled_block_is_a_warning_with_its_start() -> None:
     answer = judge(SCHEDULED_BLOCK, **IN_A_BLOCK)
     assert (answer.outcome, answer.fix) == ("warn", "deploy at any time: the nodes launch when it begins")
     assert "no node can launch before 2026-11-22 11:30 UTC" in answer.found
-    assert "nodes can run until 2026-11-24 10:45 UTC" in answer.found
+    assert "usable until 2026-11-24 10:45 UTC" in answer.found
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ PROSPECTS: dict[Prospect, str] = {
     "now": "could start now",
     "later": "could start later",
     "unlikely": "for sale, but very unlikely",
-    "unknown": "AWS gave no answer",
+    "unknown": "a request failed, or AWS did not give a score or a size",
     "no": "unavailable",
 }
 """The meaning of each prospect, best first."""
@@ -28,11 +28,11 @@ class CapacityOption:
         capacity: The purchase option, as in a plan.
         prospect: A key of PROSPECTS.
         start: None for an immediate start.
-        end: End of the block for sale, or the time at which nodes in the reservation stop; None without an end.
+        end: End of the block for sale, or the time until which the reservation is usable; None without an end.
         hours: Duration of the block or reservation, otherwise the requested one; None without an end.
         hourly: US dollars per instance and hour; None if unknown.
         total: US dollars for all nodes over `hours`; None if unknown.
-        paid_for: Whether the instances are reserved, and cost nothing more.
+        paid_for: Whether the instances are reserved already, so that nodes cost nothing in addition.
         score: AWS's spot placement score.
         buys_from: ID of the offering to buy before the deployment.
         reservation_id: The reservation to launch into.

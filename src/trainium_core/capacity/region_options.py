@@ -61,8 +61,12 @@ def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterat
             yield from ways(request, answers)
 
 
-def nodes_stop_at(reservation: Reservation) -> datetime | None:
-    """When the nodes stop: at the end of a reservation, or before the end of a Capacity Block. None: never."""
+def usable_until(reservation: Reservation) -> datetime | None:
+    """The time until which nodes can use a reservation; None if it has no end.
+
+    Nodes in a Capacity Block are terminated before the end of the block. After the end of another reservation, its
+    instances keep running on demand.
+    """
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
     return reservation.end - stops_before_block_end(reservation.instance_type)
@@ -78,7 +82,7 @@ def _reserved(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capa
 
 def _reservation_option(request: CapacityRequest, region: str, reservation: Reservation) -> CapacityOption:
     start = reservation.start if reservation.start and reservation.start > request.now else None
-    last, remaining = nodes_stop_at(reservation), f"{reservation.launchable} of {reservation.total} instances are left"
+    last, remaining = usable_until(reservation), f"{reservation.launchable} of {reservation.total} instances are left"
     prospect, note = "later" if start else "now", remaining
     if start and not reservation.total:
         prospect, note = "unknown", "its size is known only after it starts"

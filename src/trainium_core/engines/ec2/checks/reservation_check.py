@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
-from trainium_core.capacity.region_options import nodes_stop_at
+from trainium_core.capacity.region_options import usable_until
 from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -84,17 +84,17 @@ def _group_fix(reservation: Reservation) -> str:
 
 
 def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
-    last = nodes_stop_at(reservation)
+    last = usable_until(reservation)
     if reservation.state not in USABLE:
         fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
         return CheckResult(outcome="fail", found=f"it is {reservation.state}", fix=fix)
     start = max(reservation.start or now, now)
     timeout = timedelta(minutes=plan.node.timeout_minutes)
     if last is not None and last - start < timeout:
-        found = f"nodes can run until {_time(last)}"
+        found = f"it is usable until {_time(last)}"
         needed = f"{plan.node.timeout_minutes} minutes for the nodes to start"
         return CheckResult(outcome="fail", found=found, needed=needed, fix="use another reservation")
-    until = "" if last is None else f"; nodes can run until {_time(last)}"
+    until = "" if last is None else f"; usable until {_time(last)}"
     if reservation.state == "scheduled":
         found = f"scheduled: no node can launch before {_time(start)}{until}"
         is_block = plan.capacity == "capacity-block"
