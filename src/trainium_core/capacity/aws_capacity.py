@@ -23,8 +23,8 @@ _NOT_SOLD = "not supported for Capacity Blocks"
 
 _MESSAGES = {
     "CapacityBlockDescribeLimitExceeded": "AWS refused the search for Capacity Blocks in this region: either this "
-    "account sent too many (try again in a few minutes), or its quota for Capacity Blocks of the type is 0 (ask AWS "
-    "Support)",
+    "account sent too many searches (try again in a few minutes), or its quota for Capacity Blocks of the type is 0 "
+    "(ask AWS Support)",
     "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer": "AWS sells this type "
     "in UltraServers, and this account may not search for them: ask AWS Support",
     "PendingVerification": "AWS is still verifying this account, and does not sell Capacity Blocks to it yet",
