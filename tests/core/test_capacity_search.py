@@ -62,7 +62,7 @@ def test_spot_without_a_score_is_unknown() -> None:
     assert (option.prospect, option.note) == ("unknown", "AWS gave no spot placement score")
 
 
-def test_block_costs_its_fee_and_a_rate_per_instance() -> None:
+def test_block_total_is_its_fee_and_price_is_per_instance_hour() -> None:
     block = replace(BLOCK, instances=2, upfront_fee=Decimal(1440))
     option = the_option(FakeAccount(blocks=[block]), "capacity-block", nodes=2)
     assert (option.prospect, option.start, option.hours) == ("later", TOMORROW, 24)
@@ -148,7 +148,7 @@ def test_unavailable_region_does_not_hide_others() -> None:
     usd=st.none() | st.decimals("0.01", 100, places=4),
     nodes=st.integers(1, 100),
 )
-def test_total_is_never_below_its_parts_and_no_option_is_lost(
+def test_total_is_for_all_nodes_and_hours_and_no_option_is_lost(
     unavailable: set[str], usd: Decimal | None, nodes: int
 ) -> None:
     account = FakeAccount(unavailable=unavailable, usd={"on-demand": usd, "spot": usd}, blocks=())

@@ -43,7 +43,7 @@ class FakeAccount:
         node_group: None before the group is created.
         deployed: The nodes according to the template.
         block: The reservation of the nodes.
-        unavailable: The error of all requests, or empty.
+        unavailable: The error of `fleet`; empty if it answers.
     """
 
     tag: str | None = None
