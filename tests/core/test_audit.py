@@ -38,7 +38,7 @@ def made_by(name: str) -> dict[str, str]:
         (audit_with(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "made by stack"),
         (audit_with(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
     ],
-    ids=["its own tag", "index of tags", "stack", "forgotten stack"],
+    ids=["its own tag", "tag index", "stack", "forgotten stack"],
 )
 def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
     (entry,) = found.of("left")
@@ -106,7 +106,7 @@ def test_resource_only_in_the_tag_index_has_an_unknown_price() -> None:
     assert (entry.kind, entry.resource.name, entry.usd_per_month) == ("sqs", "queue", None)
 
 
-def test_resource_in_tag_index_is_left_without_its_listing() -> None:
+def test_indexed_resource_is_left_if_its_listing_failed() -> None:
     found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={thing("vol-1").arn: CLUSTER}))
     assert left(found) == ["vol-1"]
 

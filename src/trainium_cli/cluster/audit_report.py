@@ -11,7 +11,7 @@ from trainium_core.costs.estimate import Total, dollars
 
 HEADINGS: Mapping[Group, str] = {
     "left": "Left",
-    "kept": "Retained by the stack",
+    "kept": "Retained",
     "shared": "Part of the CDK bootstrap, which other CDK apps share",
 }
 COLUMNS = ("Kind", "What", "State", "Found by", "Per month")

@@ -46,9 +46,9 @@ class Evidence:
         return tuple(way for way in ways if way)
 
     def name_prefix(self, name: str) -> str:
-        """`STACK-...` if a part of the name begins with a stack of the cluster and a hyphen; otherwise empty.
+        """`STACK-...` if a part of the name begins with the name of a cluster's stack and a hyphen; otherwise empty.
 
-        Parts are separated by `/`. If several stacks match, also of others, the one with the longest name counts.
+        Parts are separated by `/`. If several stacks match, including others', the one with the longest name counts.
         """
         # A resource named after a shared stack may be another cluster's.
         shared = {stack.name for stack in self.stacks.own if stack.shared}

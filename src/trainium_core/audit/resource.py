@@ -55,7 +55,7 @@ class Resource:
         parents: IDs of the resources that it is part of, such as its VPC.
         state: The service's state, or empty.
         detail: Its size, type or similar, as text.
-        created: Time of creation; None if its listing does not contain it.
+        created: Time of creation, of an SSM parameter of its last change; None if its listing does not contain it.
         charge: Its cost.
     """
 

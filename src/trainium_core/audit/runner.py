@@ -44,8 +44,8 @@ def only_in_tag_index(
 ) -> Iterator[Found]:
     """Tagged resources of kinds that have no listing, or whose listing failed.
 
-    A resource that its listing lacks is deleted: the tag index lags behind. Resources that a stack retained, or failed
-    to delete, are omitted, because only_in_stack_records returns them.
+    A resource that is missing from its listing has been deleted: the tag index lags behind. Resources that a stack
+    retained, or failed to delete, are omitted, because only_in_stack_records returns them.
     """
     covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
     remembered = {

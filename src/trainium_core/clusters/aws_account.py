@@ -36,10 +36,10 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
     """Implements trainium_core.clusters.cluster.ClustersAccount."""
 
     def cluster_stacks(self) -> ClusterStacks:
-        """Stacks with the tag, stacks whose resources have the tag, and stacks with the names of this app.
+        """Stacks with the tag, and stacks whose resources have the tag.
 
         The tag index names the stack of each tagged resource. The index lags behind, so the stacks of tagged Auto
-        Scaling groups are also read.
+        Scaling groups are also read, and stacks with the names that this repository's app gives them.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
             searches = {

@@ -1,4 +1,4 @@
-"""Finds the stacks of a cluster by tags and resources, whatever their names."""
+"""Groups the stacks of an account by cluster, and derives the plan of a deployed cluster from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

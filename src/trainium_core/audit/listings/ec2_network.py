@@ -1,7 +1,7 @@
 """VPCs and their resources.
 
-Default VPCs are not listed, nor what AWS creates and deletes with a VPC: its main route table, default security group
-and default network ACL.
+Default VPCs are not listed. Neither are the resources that AWS creates and deletes with a VPC: its main route table,
+default security group and default network ACL.
 """
 
 from decimal import Decimal

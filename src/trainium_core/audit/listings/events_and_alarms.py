@@ -16,7 +16,7 @@ _STANDARD_RESOLUTION_SECONDS = 60
     "EventBridge rule", "AWS::Events::Rule", arn_type="events:rule", permission="events:ListRules", in_estimates=False
 )
 def _rules(entry: Entry, _location: Location) -> Resource | None:
-    if entry.get("ManagedBy"):  # managed by a service, cannot be deleted
+    if entry.get("ManagedBy"):  # created and managed by an AWS service
         return None
     name, arn = entry["Name"], entry["Arn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=entry.get("State", ""), charge=BY_USE)

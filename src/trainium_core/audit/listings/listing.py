@@ -52,7 +52,7 @@ class Listing:
         entries: JMESPath of the list in the response. Default: named after the action, such as Volumes[].
         service: boto3's name of the service. Default: the prefix of the action.
         operation: boto3's method. Default: named after the action.
-        arguments: Arguments of the call.
+        arguments: Arguments of the call. In text, `{account}` is replaced by the account ID.
         more_arguments: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
         measure: Function that adds data that needs more requests.

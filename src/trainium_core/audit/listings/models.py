@@ -1,4 +1,4 @@
-"""SageMaker endpoints and models, models imported into Bedrock, and ECR repositories: users create them for models."""
+"""Resources that users create for models: in SageMaker, models imported into Bedrock, and ECR repositories."""
 
 from dataclasses import replace
 from typing import Any
