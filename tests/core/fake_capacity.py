@@ -49,7 +49,7 @@ class FakeCapacity:
     """Capacity that a test defines.
 
     Attributes:
-        unavailable: The names of the calls that fail.
+        unavailable: The calls that fail: blocks, scores, reserved capacity, reservation, nodes in reservation.
         blocks: The Capacity Blocks for sale; None if AWS sells none of the type.
         scores: Spot placement scores by zone ID.
         in_hand: The reservations of the account.

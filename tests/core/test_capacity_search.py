@@ -77,7 +77,7 @@ def test_fee_in_another_currency_is_not_counted_as_dollars() -> None:
 @pytest.mark.parametrize(
     ("blocks", "settings", "note"),
     [
-        ((), {}, "none for 1 x 24 h"),
+        ((), {}, "no block for 1 node and 24 h is for sale"),
         (None, {}, "AWS does not sell this type here"),
         ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances"),
     ],

@@ -23,6 +23,8 @@ _DELETED_STACKS = 50
 
 
 class AwsStackHistory(AwsStackReader):
+    """Reads existing and deleted stacks, with the resources that they created."""
+
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
         stacks = [*self.describe_stacks(), *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:

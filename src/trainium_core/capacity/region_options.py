@@ -165,7 +165,7 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
         )
     if not answers.blocks:
         nodes, largest = request.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
-        reason = f"none for {nodes} x {request.hours} h"
+        reason = f"no block for {nodes} node{'s' if nodes > 1 else ''} and {request.hours} h is for sale"
         if not answers.sells_blocks:
             reason = "AWS does not sell this type here"
             if request.plan.type.instances_per_ultraserver > 1:
