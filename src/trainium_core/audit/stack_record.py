@@ -15,8 +15,8 @@ class StackRecord:
     """A stack's history.
 
     Attributes:
-        cluster: The cluster in its tag; for a deleted stack, or one with a searched name, also the cluster in the tags of
-            its resources. None without such a tag.
+        cluster: The cluster in its tag; for a deleted stack, or one with a searched name, else that in the tags of its
+            resources. None without such a tag.
         deleted: Time of deletion; None if the stack still exists, even partly.
         made: Last status of every resource that it ever created, by CloudFormation type and physical ID.
         shared: Whether it contains or contained resources of others. `made` omits them unless the stack retained them.
