@@ -35,7 +35,7 @@ def made_by(name: str) -> dict[str, str]:
     [
         (audit_with(thing("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
         (audit_with(thing("vol-1"), tags={thing("vol-1").arn: CLUSTER}), "tag trn:cluster"),
-        (audit_with(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "made by stack"),
+        (audit_with(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "created by stack"),
         (audit_with(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
     ],
     ids=["its own tag", "tag index", "stack", "forgotten stack"],

@@ -40,7 +40,7 @@ class Evidence:
         named = next((prefix for name in sorted(resource.ids) if (prefix := self.name_prefix(name))), "")
         ways = (
             f"tag {CLUSTER_TAG}" if owner == self.cluster else "",
-            f"made by stack {maker.name}" if maker else "",
+            f"created by stack {maker.name}" if maker else "",
             f"name {named}" if named else "",
         )
         return tuple(way for way in ways if way)

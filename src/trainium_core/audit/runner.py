@@ -66,7 +66,7 @@ def only_in_stack_records(
         for (resource_type, name), status in stack.made.items():
             if status == wanted and resource_type not in covered:
                 resource = Resource(name=name, arn="", ids=frozenset([name]), state=status, charge=_NO_PRICE)
-                yield Found(kind=resource_type, resource=resource, found_by=(f"made by stack {stack.name}",))
+                yield Found(kind=resource_type, resource=resource, found_by=(f"created by stack {stack.name}",))
 
 
 class AuditedAccount(Identities, Prices, Protocol):
@@ -268,7 +268,7 @@ def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
 def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
     for kind, resource_type, resource in answers.seen:
         if answers.stacks.bootstrap_made(resource_type, resource.ids):
-            yield Found(kind=kind, resource=resource, found_by=(f"made by stack {BOOTSTRAP_STACK_NAME}",))
+            yield Found(kind=kind, resource=resource, found_by=(f"created by stack {BOOTSTRAP_STACK_NAME}",))
 
 
 def _group(seen: Seen, answers: _Answers) -> Group:
