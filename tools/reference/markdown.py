@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 _CODE = re.compile(r"(`[^`]*`)")
-_SPECIAL = re.compile(r"([*|\[\]\\]|<|>|(?<!\w)_|_(?!\w))")
+_SPECIAL = re.compile(r"([*|\[\]\\]|<|>|(?<!\w)_+|_+(?!\w))")
 _ENTITIES = {"<": "&lt;", ">": "&gt;"}
 
 
@@ -15,7 +15,7 @@ def text(plain: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return _ENTITIES.get(match[1], f"\\{match[1]}")
+    return _ENTITIES.get(match[1]) or "".join(f"\\{character}" for character in match[1])
 
 
 def code(plain: object) -> str:

@@ -82,15 +82,21 @@ def errors() -> str:
 
 def _error(error: KnownError) -> str:
     heading = error.name[0].upper() + error.name[1:]
-    seen = ", ".join(code(part) for part in error.pattern.split("|")) if _is_plain(error.pattern) else ""
-    lines = [f"### {heading}", f"**Cause.** {text(error.cause)}.", f"**Fix.** {text(error.fix)}."]
-    lines += [f"Its text contains {seen}."] if seen else []
+    lines = [f"### {heading}", f"**Cause.** {_sentence(error.cause)}", f"**Fix.** {_sentence(error.fix)}"]
+    if _is_plain(error.pattern):
+        parts = error.pattern.split("|")
+        lines.append(f"The message contains {'one of ' if parts[1:] else ''}{', '.join(map(code, parts))}.")
     source = f"[{text(error.source)}]({error.url})" if error.url else text(error.source)
     return "\n\n".join([*lines, f"Source, {error.date}: {source}"])
 
 
+def _sentence(plain: str) -> str:
+    return f"{text(plain[0].upper() + plain[1:])}."
+
+
 def _is_plain(pattern: str) -> bool:
-    return not any(special in pattern for special in "()[]{}?\\")
+    """Whether a pattern consists of literal texts, separated by `|`."""
+    return not any(special in pattern for special in "\\.^$*+?()[]{}")
 
 
 def instance_types() -> str:
