@@ -60,10 +60,10 @@ KINDS = (
     Kind("SNS topics", "sns", "list_topics", "Topics[].TopicArn"),
     Kind("budgets", "budgets", "describe_budgets", "Budgets[].BudgetName", {"AccountId": ACCOUNT_ID}),
     Kind("IAM roles", "iam", "list_roles", "Roles[].RoleName"),
-    Kind("own IAM policies", "iam", "list_policies", "Policies[].PolicyName", {"Scope": "Local"}),
+    Kind("customer managed IAM policies", "iam", "list_policies", "Policies[].PolicyName", {"Scope": "Local"}),
     Kind("instance profiles", "iam", "list_instance_profiles", "InstanceProfiles[].InstanceProfileName"),
     # Parameters under /aws are public and belong to another account.
-    Kind("own SSM parameters", "ssm", "describe_parameters", "Parameters[?!starts_with(Name, '/aws/')].Name"),
+    Kind("SSM parameters", "ssm", "describe_parameters", "Parameters[?!starts_with(Name, '/aws/')].Name"),
     Kind("ECR repositories", "ecr", "describe_repositories", "repositories[].repositoryName"),
     Kind(
         f"anything tagged {CLUSTER_TAG}",
