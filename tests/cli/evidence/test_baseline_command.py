@@ -30,7 +30,7 @@ def test_both_sides_are_shown_with_the_reason_and_next_commands(folder: Path) ->
     shown = run("baseline", "--offline")
     assert shown.exit_code == ExitCode.OK
     assert "8 A100, 320 GiB" in shown.stdout
-    assert "a sample of AWS compares Trn1 with P4d" in " ".join(shown.stdout.split())
+    assert "an AWS sample compares Trn1 with P4d" in " ".join(shown.stdout.split())
     assert "trn deploy --file gpu-baseline/cdk.json" in shown.stdout
     assert sorted(path.name for path in folder.iterdir()) == ["cdk.json", "setup.sh"]
 
