@@ -41,8 +41,8 @@ def _section(command: click.Command, context: click.Context) -> str:
 
 def _help(command: click.Command) -> Iterator[str]:
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-        if paragraph.startswith("\b\n"):  # click leaves this character as it is.
-            yield f"```text\n{paragraph.removeprefix(chr(8)).strip(chr(10))}\n```"
+        if paragraph.startswith(("\b\n", "    ")):  # click does not wrap a paragraph that begins with \b.
+            yield f"```text\n{inspect.cleandoc(paragraph.removeprefix(chr(8)))}\n```"
         elif paragraph:
             yield text(paragraph)
 

@@ -51,8 +51,10 @@ def node_checks() -> str:
 
 
 def _finds_out(check: Callable[..., Any]) -> str:
-    """The first line of the docstring of the check's module."""
-    return text((inspect.getdoc(inspect.getmodule(check)) or "").partition("\n")[0])
+    """The first line of the docstring of the check, if it begins with `Whether`, else of its module."""
+    own = inspect.getdoc(check) or ""
+    described = own if own.startswith("Whether ") else inspect.getdoc(inspect.getmodule(check)) or ""
+    return text(described.partition("\n")[0])
 
 
 def assess_rules() -> str:

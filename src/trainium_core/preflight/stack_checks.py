@@ -28,6 +28,7 @@ _REPAIRS: Mapping[str, str] = {
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
+    """Whether the account and region are bootstrapped for the CDK, in a version that the stacks accept."""
     result = bootstrap_of(plan.region, account)
     if result.outcome != "fail":
         return result
@@ -53,7 +54,7 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
 
 
 def check_stack(plan: Plan, account: Account) -> CheckResult:
-    """Check the states of the stacks in trn:stacks."""
+    """Whether the stacks in trn:stacks are in a state that allows a deployment, and belong to the cluster."""
     return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 

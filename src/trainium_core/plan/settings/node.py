@@ -37,7 +37,7 @@ class Node:
         ListOf(Choice(tuple(NODE_CHECKS)), f"names, separated by commas: {', '.join(NODE_CHECKS)}"),
         default=(),
         default_text="none",
-        meaning="node checks that run and are shown, but do not fail the node",
+        meaning="node checks that run and are shown, but do not fail the node; internode-collectives then does not run",
     )
     verification: Verification = setting(
         "verification",
