@@ -40,7 +40,7 @@ def run_app(tmp_path: Path) -> Any:
         ({"trn:node": "4"}, ["trn:node: got '4'", "nearest: nodes", "write trn:nodes"]),
         ({"trn:instance_type": "trn1.32xl"}, ["trn:instance_type: got 'trn1.32xl'", "nearest: trn1.32xlarge"]),
         ({"trn:capacity": "capacity-block"}, ["trn:reservation_id: got nothing"]),
-        ({"trn:setup_script": "no-such-file"}, ["trn:setup_script", "there is no file"]),
+        ({"trn:setup_script": "no-such-file"}, ["trn:setup_script", "does not exist"]),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

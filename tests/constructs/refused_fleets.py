@@ -149,7 +149,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "more nodes than a block": (
         lambda: {"nodes": 65, "capacity": Capacity.capacity_block("cr-0123456789abcdef0")},
         "nodes",
-        "ask for 64 nodes or fewer",
+        "use 64 nodes or fewer",
     ),
     "invalid cluster name": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
     "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "give its ID"),

@@ -32,7 +32,7 @@ def test_first_cause_in_a_log_is_reported(log: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("code", DOCUMENTED_CODES)
-def test_documented_compiler_code_has_its_own_row(code: str) -> None:
+def test_documented_compiler_code_has_a_specific_row(code: str) -> None:
     error = known_error(f"error: [NCC_{code}] something")
     assert error is not None
     assert error.name not in ("compiler error", "internal compiler error")

@@ -1,4 +1,4 @@
-"""The plan as a value: what it derives, that it round-trips as text, and the cost of validating it."""
+"""The plan as a value: which settings make one, that it round-trips as text, and what its validation imports."""
 
 import subprocess
 import sys

@@ -70,7 +70,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"capacity": "spot", "reservation_id": RESERVATION}, "reservation_id", "choose capacity-block or reservation"),
     ({**BLOCK, "instance_type": "trn1n.32xlarge"}, "capacity", "on-demand, spot on trn1n.32xlarge"),
     ({**BLOCK, "nodes": 65}, "nodes", "up to 64"),
-    ({"nodes": 10**9}, "nodes", "each node takes 8 of a subnet's"),
+    ({"nodes": 10**9}, "nodes", "each node needs 8 of the subnet's"),
     ({"nodes": "1000000000", **OWN_VPC}, "nodes", "trn:secondary_interface_type=efa-only"),
     ({**OHIO, "logical_neuroncore_config": 4}, "logical_neuroncore_config", "1 or 2 on trn2.48xlarge"),
     ({"logical_neuroncore_config": 2}, "logical_neuroncore_config", "1 on trn1.32xlarge"),
@@ -121,7 +121,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     # End and budget
     ({"ends_action": "destroy"}, "ends_action", "set trn:ends too, or remove it"),
-    ({"notify_email": "someone@example.com"}, "notify_email", "set trn:ends too, or remove it"),
+    ({"notify_email": "someone@example.com"}, "notify_email", "set trn:ends or trn:budget_usd too, or remove it"),
     ({"budget_action": "stop"}, "budget_action", "set trn:budget_usd too, or remove it"),
     ({**HYDERABAD, "budget_usd": "500"}, "budget_usd", "trn:cluster=trn-pilot"),
     ({"idle_minutes": "60", **BLOCK}, "idle_minutes", "paid in advance"),
@@ -144,7 +144,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"hyperpod_eks_cluster": EKS_CLUSTER}, "hyperpod_eks_cluster", "no value with trn:hyperpod_orchestrator=slurm"),
     ({"hyperpod_orchestrator": "eks"}, "hyperpod_eks_cluster", "give the ARN of the EKS cluster"),
-    (EKS, "vpc_id", "cannot move later"),
+    (EKS, "vpc_id", "cannot move to another VPC later"),
     (
         {"hyperpod_training_plan": TRAINING_PLAN, "instance_type": "trn1n.32xlarge"},
         "hyperpod_training_plan",

@@ -1,4 +1,4 @@
-"""The source of a price: the user's file, then AWS, then the snapshot; a price in none of them is unknown."""
+"""The source of a price: the user's file, then AWS, then the snapshot."""
 
 from decimal import Decimal
 

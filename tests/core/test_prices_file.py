@@ -29,7 +29,7 @@ def spot(zone_id: str = "") -> PricedItem:
 
 
 @pytest.mark.parametrize("item", snapshot_prices())
-def test_every_snapshot_price_has_a_confidence(item: PricedItem) -> None:
+def test_every_snapshot_price_has_source_date_and_confidence(item: PricedItem) -> None:
     price = snapshot_prices()[item]
     assert price.source
     assert price.confidence
@@ -37,10 +37,10 @@ def test_every_snapshot_price_has_a_confidence(item: PricedItem) -> None:
     assert price.origin == "snapshot"
 
 
-OF_NO_CATALOGUE = ("", *facts()["precompile"]["hosts"])
+NOT_IN_CATALOGUE = ("", *facts()["precompile"]["hosts"])
 
 
-@pytest.mark.parametrize("item", [item for item in snapshot_prices() if item.instance_type not in OF_NO_CATALOGUE])
+@pytest.mark.parametrize("item", [item for item in snapshot_prices() if item.instance_type not in NOT_IN_CATALOGUE])
 def test_snapshot_prices_are_of_offered_types(item: PricedItem) -> None:
     zones = builtin_catalog()[item.instance_type].zones[item.region]
     assert not item.zone_id or item.zone_id in zones

@@ -75,7 +75,7 @@ def test_torchrun_starts_a_process_per_logical_core_of_each_node(plan: Plan) -> 
         ("g6.xlarge", "spot", "L-3819A6DF"),
     ],
 )
-def test_spot_quota_of_p_types_is_per_generation(name: str, capacity: CapacityKind, code: str | None) -> None:
+def test_gpu_quota_is_per_family_or_p_generation(name: str, capacity: CapacityKind, code: str | None) -> None:
     kind = builtin_catalog()[name]
     need = instances_quota_need(kind, 2, capacity, region="us-west-2", cluster_name="gpus")
     assert (need and need.code) == code

@@ -33,5 +33,5 @@ def test_stack_names_are_valid_for_cloudformation(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["two--hyphens", "last-", "-first", "Upper", "1st", "x" * 33, ""])
-def test_cluster_name_with_ambiguous_hyphens_is_refused(name: str) -> None:
+def test_invalid_cluster_name_is_refused(name: str) -> None:
     assert [problem.key for problem in problems_of(cluster_name=name)] == ["cluster_name"]

@@ -47,6 +47,9 @@ def parse_catalog(text: str, where: str) -> CatalogFile:
         text: The content of the file.
         where: The name of the file, for messages.
 
+    Returns:
+        The content.
+
     Raises:
         CatalogError: A value, a source or the form is wrong.
     """

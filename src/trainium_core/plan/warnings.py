@@ -10,13 +10,13 @@ from trainium_core.plan.values import CapacityKind
 from trainium_runtime.naming import CLUSTER_TAG
 
 LUSTRE_CLIENT = (
-    "it is not documented that Neuron images include the Lustre client (mount.lustre), and a node without it fails: "
-    "use an image that includes it"
+    "AWS does not document whether Neuron images include the Lustre client (mount.lustre), and a node without it "
+    "fails: use an image that includes it"
 )
 UNANNOUNCED_END = "no e-mail announces the end of the pilot: set notify_email, or subscribe to the topic in the outputs"
 LATE_BUDGET = (
     "AWS Budgets records nothing until the account's payer has activated the cost allocation tag "
-    f"{CLUSTER_TAG}, and then up to a day late: set an end to stop the nodes in time"
+    f"{CLUSTER_TAG}, and then lags by up to a day: set an end to stop the nodes in time"
 )
 
 
@@ -47,8 +47,8 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
     """
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
-            f"{region} had no /aws/service/neuron parameters when last checked (2026-10-03): if the deployment cannot "
-            "fetch the parameter, copy an image there and give its ID"
+            f"{region} had no /aws/service/neuron parameters on 2026-10-03, when last checked: if the deployment "
+            "cannot fetch the parameter, copy an image there and give its ID"
         )
     supported = pytorch_for(kind)
     if framework and framework.is_pytorch and framework != supported:

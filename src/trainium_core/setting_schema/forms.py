@@ -29,7 +29,7 @@ ON, OFF = "on", "off"
 
 
 class UnreadableError(ValueError):
-    """A value does not have the form of its setting. The message says what to do."""
+    """A value does not have the form of its setting. The message says how to correct it."""
 
 
 class Form(Protocol):
@@ -226,7 +226,7 @@ class FilePath:
         except OSError as error:  # such as a name longer than the file system allows
             raise UnreadableError(f"{path}: {error.strerror}") from error
         if not exists:
-            raise UnreadableError(f"there is no file {path}")
+            raise UnreadableError(f"{path} does not exist, or is not a file")
         return path
 
 
@@ -249,7 +249,7 @@ class TagMap:
             raise UnreadableError(f"give {self.allowed}")
         pairs = cast(Mapping[Any, Any], raw).items()
         if not all(isinstance(part, str | int) for pair in pairs for part in pair):
-            raise UnreadableError("give each tag a string")
+            raise UnreadableError("give each key and value as a string")
         tags = {str(key): str(value) for key, value in pairs}
         for key, value in tags.items():
             if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):

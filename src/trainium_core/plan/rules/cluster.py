@@ -50,8 +50,8 @@ def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="nodes",
             got=plan.nodes,
-            allowed=f"up to {available // per_node}: each node takes {per_node} of a subnet's {available} addresses",
-            fix="ask for fewer nodes" + (f", or make room with {' or '.join(remedies)}" if remedies else ""),
+            allowed=f"up to {available // per_node}: each node needs {per_node} of the subnet's {available} addresses",
+            fix="reduce trn:nodes" + (f", or set {' or '.join(remedies)}" if remedies else ""),
         )
 
 
@@ -83,7 +83,7 @@ def image_is_for_devices(plan: PlanValues) -> Iterator[Problem]:
     other_prefix = image_facts(gpus=not plan.type.is_gpu)["parameter_prefix"]
     if plan.image.startswith(other_prefix):
         allowed = f"an image for {plan.type.device_noun}, which {plan.instance_type} has"
-        fix = f"leave it out for {default_image(plan.type)}, or name another image"
+        fix = f"remove it to use {default_image(plan.type)}, or name another image"
         yield Problem(key="ami", got=plan.ami, allowed=allowed, fix=fix)
 
 

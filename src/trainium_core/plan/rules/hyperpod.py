@@ -49,7 +49,8 @@ def eks_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
             key="vpc_id",
             got=None,
             allowed=SETTINGS["vpc_id"].form.allowed,
-            fix="set trn:vpc_id and trn:subnet_id of the EKS cluster's own VPC: a HyperPod cluster cannot move later",
+            fix="set trn:vpc_id to the VPC of the EKS cluster, and trn:subnet_id to a subnet in it; a HyperPod cluster "
+            "cannot move to another VPC later",
         )
 
 

@@ -49,7 +49,7 @@ def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterato
     largest = facts()["capacity_blocks"]["instances_per_block"]
     if capacity == "capacity-block" and nodes > largest:
         allowed = f"up to {largest}, the size of the largest Capacity Block"
-        yield Problem(key=field, got=nodes, allowed=allowed, fix=f"ask for {largest} nodes or fewer")
+        yield Problem(key=field, got=nodes, allowed=allowed, fix=f"use {largest} nodes or fewer")
 
 
 def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:

@@ -33,7 +33,7 @@ def slurm_version_is_available(plan: PlanValues) -> Iterator[Problem]:
 @rule("pcs_min_nodes", "nodes")
 def static_nodes_fit_nodes(plan: PlanValues) -> Iterator[Problem]:
     if plan.pcs.min_nodes > plan.nodes and "pcs" in plan.stacks:
-        fix = "lower it, or raise trn:nodes"
+        fix = "reduce it, or increase trn:nodes"
         yield Problem(key="pcs_min_nodes", got=plan.pcs.min_nodes, allowed=f"up to trn:nodes, {plan.nodes}", fix=fix)
 
 
@@ -61,7 +61,7 @@ def cluster_name_is_long_enough(plan: PlanValues) -> Iterator[Problem]:
 def nodes_fit_largest_size(plan: PlanValues) -> Iterator[Problem]:
     most = max(size["nodes"] for size in _PCS["sizes"].values()) - _LOGIN_NODES * plan.pcs.login
     if "pcs" in plan.stacks and plan.nodes > most:
-        yield Problem(key="nodes", got=plan.nodes, allowed=f"up to {most} {_STACK}", fix="ask for fewer nodes")
+        yield Problem(key="nodes", got=plan.nodes, allowed=f"up to {most} {_STACK}", fix="reduce trn:nodes")
 
 
 @rule("stacks", "instance_type", "catalog")

@@ -41,7 +41,7 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
 
 
 def end_without_sleep(plan: PlanValues, stack: str, *, because: str, idle_fix: str) -> Iterator[Problem]:
-    """A stack that cannot sleep must be destroyed at the end, and cannot stop at its budget or without use.
+    """The problems of settings that put a cluster to sleep, for a stack that cannot sleep: it can only be destroyed.
 
     Args:
         plan: The plan.
@@ -81,8 +81,13 @@ def budget_action_requires_budget(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("ends", "budget_usd", "idle_minutes", "notify_email", "capacity")
 def notify_email_requires_end_or_budget(plan: PlanValues) -> Iterator[Problem]:
-    if not plan.needs_clock and plan.pilot.budget_usd is None:
-        yield from _without(plan, "notify_email", needs="ends")
+    if plan.pilot.notify_email is not None and not plan.needs_clock and plan.pilot.budget_usd is None:
+        yield Problem(
+            key="notify_email",
+            got=plan.pilot.notify_email,
+            allowed="no value without an end, a budget, trn:idle_minutes or a Capacity Block: there is nothing to send",
+            fix="set trn:ends or trn:budget_usd too, or remove it",
+        )
 
 
 @rule("idle_minutes", "capacity")
