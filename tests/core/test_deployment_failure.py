@@ -68,7 +68,7 @@ def test_advice_matches_the_reason(reason: str, command: str) -> None:
         ("with an explicit deny in a service control policy", "AWS organization"),
         (
             "because no permissions boundary allows the ec2:CreateVpc action",
-            "allow that action in the permissions boundary",
+            "allow the action in that permissions boundary",
         ),
         ("because no identity-based policy allows the ec2:CreateVpc action", "grant that permission to the principal"),
     ],
