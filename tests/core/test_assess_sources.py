@@ -1,4 +1,4 @@
-"""Which files are read, and how: notebooks, requirements, Dockerfiles, shell, CUDA, and unreadable files."""
+"""Which files are read, and how: notebooks, requirements, Dockerfiles, shell, CUDA, unreadable files, and comments."""
 
 import json
 from collections.abc import Mapping
@@ -57,6 +57,9 @@ def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
         ("environment.yml", "dependencies:\n  - python=3.12\n  - pip:\n    - flash-attn==2\n"),
         ("Dockerfile", "FROM ubuntu\nRUN pip install --no-cache-dir -U flash-attn==2 && ls\n"),
         ("run.sh", "python -m pip install 'flash-attn>2'\n"),
+        ("run.sh", "uv pip install flash-attn\n"),
+        ("run.sh", "uv add flash-attn\n"),
+        ("run.sh", "mamba install -c conda-forge flash-attn\n"),
         ("requirements.txt", "git+https://github.com/Dao-AILab/flash-attn.git@v2\n"),
     ],
 )
@@ -101,10 +104,16 @@ def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str
         ("try:\n    import apex\nexcept ImportError:\n    apex = None\n", "L-apex-optional"),
     ],
 )
-def test_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
+def test_only_an_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
     assessment = assessment_of(tmp_path, {"a.py": source})
     assert [finding.rule for finding in assessment.findings] == [rule]
     assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
+
+
+@pytest.mark.parametrize("source", ["match x:\n    case 1:\n        import strange\n", "with x:\n    import strange\n"])
+@pytest.mark.parametrize("more", ["", "import torch\n"], ids=["without torch", "torch"])
+def test_import_in_a_block_is_found(source: str, more: str, tmp_path: Path) -> None:
+    assert [*assessment_of(tmp_path, {"a.py": source + more}).unknown] == ["strange"]
 
 
 def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
@@ -216,7 +225,7 @@ def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str
 @pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 1))
-def test_truncated_example_is_read_or_named(rule: Rule, tmp_path: Path, cut: float) -> None:
+def test_findings_in_a_truncated_example_have_valid_places(rule: Rule, tmp_path: Path, cut: float) -> None:
     text = rule.bad[: int(len(rule.bad) * cut)]
     path = tmp_path / rule.example_file
     path.write_text(text)

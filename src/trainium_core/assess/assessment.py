@@ -36,7 +36,7 @@ from trainium_core.assess.sources import (
 )
 
 SMALL_BYTES = 2_000_000
-"""A code base up to this size is read in this process: starting others would take longer."""
+"""Up to this size of Python files and notebooks, all files are read in this process: starting others takes longer."""
 
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
@@ -306,7 +306,7 @@ class _FileReader:
 
 
 def _ignored_by(finding: Finding, comments: Mapping[int, tuple[Sequence[str], str]]) -> int:
-    """The line of the comment that ignores a finding; 0 if there is none. Comments in notebooks do not count."""
+    """The line of the comment that ignores a finding; 0 if there is none. Comments in notebooks have no effect."""
     name = finding.rule.removesuffix(OPTIONAL_SUFFIX).removeprefix(LIBRARY_PREFIX)
     for line in () if finding.cell else (finding.line, finding.end_line):
         names, reason = comments.get(line, ((), ""))
@@ -327,7 +327,7 @@ def _with_deep_recursion(read: Callable[[], None]) -> None:
 
 
 def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Imported]:
-    """The external modules that statements import, at any depth."""
+    """The names that statements import, at any depth, without relative imports."""
     for statement in body:
         if isinstance(statement, ast.Import):
             yield from ((alias.name, statement, optional) for alias in statement.names)
@@ -343,6 +343,8 @@ def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Im
                     yield from _imports(cast("list[ast.stmt]", inner), optional=is_optional)
             for handler in getattr(statement, "handlers", ()):
                 yield from _imports(handler.body, optional=optional)
+            for case in getattr(statement, "cases", ()):
+                yield from _imports(case.body, optional=optional)
 
 
 def _characters(line: str, offset: int) -> int:

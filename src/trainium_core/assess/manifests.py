@@ -1,4 +1,4 @@
-"""The libraries that a code base requires, from requirements, project and lock files, and from pip commands."""
+"""The libraries that a code base requires, from requirements, project and lock files, and from install commands."""
 
 import configparser
 import json
@@ -12,7 +12,7 @@ from trainium_core.assess.sources import FILES, UnreadableError
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
-_PIP = re.compile(r"(?:\bpip[\d.]*|\buv (?:pip|add)|-m pip|\bconda|\bmamba)\s+(?:install|add)\s+(.*)")
+_INSTALLS = re.compile(r"(?:\b(?:pip[\d.]*|conda|mamba)\s+install|\buv\s+add)\s+(.*)")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
 
     Args:
         text: The content of the file.
-        kind: Its kind, from `kind_of`. Only files of requirements have libraries.
+        kind: Its kind, from `kind_of`. Kinds other than requirements, conda, pyproject, lock and setup.cfg have none.
 
     Raises:
         UnreadableError: The content is not valid for this kind.
@@ -60,8 +60,8 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
 
 
 def installed_by(line: str) -> Iterator[tuple[str, int]]:
-    """The libraries that a pip, uv or conda command in a line of shell installs, with their columns from 0."""
-    command = _PIP.search(line)
+    """The libraries that a pip, uv, conda or mamba command in a line of shell installs, with their columns from 0."""
+    command = _INSTALLS.search(line)
     if not command:
         return
     words = re.finditer(r"[^\s;&|\"'\\]+", re.split(r"&&|\|\||;|\s#", command[1])[0])

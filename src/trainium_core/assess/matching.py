@@ -114,7 +114,7 @@ _ENVIRONMENT_CALLS = frozenset(
 
 
 _OF_MODULES = ("cuda", "half", "double")
-"""Methods that every torch module has, also a module that the project defines."""
+"""Methods of every torch module, including modules that the project defines."""
 
 
 class Matcher:
@@ -175,7 +175,7 @@ class Matcher:
                 self._check(checks.slice_update, site)
 
     def string(self, node: ast.expr, text: str) -> None:
-        if len(text) < LONGEST_STRING and _any_string().fullmatch(text):
+        if len(text) <= LONGEST_STRING and _any_string().fullmatch(text):
             for pattern, row in self.index.strings:
                 if pattern.fullmatch(text):
                     self._report(row, node)

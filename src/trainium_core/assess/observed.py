@@ -37,7 +37,7 @@ class Comparison:
         seen: Rules with findings whose effect was counted, each with its events.
         not_seen: Rules with findings whose effect was not counted in this job.
         not_predicted: Events without a finding.
-        uncounted: Rules with findings whose effect has no counter, such as a device's name.
+        uncounted: Rules with findings whose effect has no counter, such as the name of a device in the code.
     """
 
     seen: Mapping[str, Sequence[str]]

@@ -57,7 +57,7 @@ class Resolver(Expressions):
             self.read_function(function, ())
 
     def _unread(self) -> Iterable[Function]:
-        """Functions that were not read yet, also those defined in them: __init__, then per-step and uncalled ones."""
+        """Functions that were not read yet, and those that they define: __init__, per-step and uncalled ones first."""
         while True:
             waiting = [function for function in self.functions.values() if not function.is_read]
             if not waiting:

@@ -1,4 +1,4 @@
-"""Selects and reads the files of a code base: Python, notebooks, shell, Dockerfiles, CUDA, manifests."""
+"""Selects and reads the files of a code base: Python, notebooks, shell, Dockerfiles, CUDA, manifests, weights."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ LARGEST_BYTES = 16_000_000
 """A larger file is reported and not read."""
 
 FILES: Mapping[str, Any] = tomllib.loads((DATA / "assess" / "files.toml").read_text(encoding="utf-8"))
-"""Kinds of files by their names, and folders that are skipped."""
+"""Kinds of files by their names, folders that are skipped, and install options that a value follows."""
 
 _LFS = b"version https://git-lfs"
 _LARGEST_POINTER = 1024
