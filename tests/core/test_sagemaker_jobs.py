@@ -253,6 +253,13 @@ def test_interruption_begins_another_attempt() -> None:
     assert outcomes == ["interrupted", "succeeded"]
 
 
+def test_attempt_ends_with_its_first_interruption() -> None:
+    stages = ("Interrupted", "Training", "Interrupted", "Restarting", "Training", "Interrupted", "Training")
+    state = ended(*stages)
+    ends = [attempt.outcome.at for attempt in state.attempts[:-1] if attempt.outcome]
+    assert ends == [NOON + timedelta(minutes=2), NOON + timedelta(minutes=5)]
+
+
 def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: SourcePackage) -> None:
     with pytest.raises(NoStackError, match="Stack SageMakerTrainingStack does not exist"):
         prepared(jobs, package)

@@ -1,4 +1,4 @@
-"""SageMaker's quotas are found by name. A known code saves listing them, if the quota with the code has that name."""
+"""SageMaker's quotas are found by name. A known code makes the list unnecessary if its quota has that name."""
 
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.facts import facts
@@ -30,6 +30,6 @@ def test_type_without_known_code_is_found_by_name() -> None:
     assert sagemaker_quota("trn2.48xlarge", "training-job", account) == quota("L-00000002", name)
 
 
-def test_every_known_code_is_of_a_requestable_usage() -> None:
+def test_every_known_code_has_a_known_usage() -> None:
     endings = facts()["sagemaker_quotas"]["usages"].values()
     assert all(name.split(" for ")[1] in endings for name in facts()["sagemaker_quotas"]["codes"])

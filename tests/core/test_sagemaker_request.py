@@ -115,7 +115,7 @@ def test_no_more_storage_is_requested_than_local_disks_hold() -> None:
     assert request(from_settings(root_volume_gib=600))["ResourceConfig"]["VolumeSizeInGB"] == 600
 
 
-def test_everything_has_the_cluster_tag() -> None:
+def test_job_has_the_cluster_tag_and_the_tags_of_the_plan() -> None:
     made = request(from_settings(tags={"team": "ml"}))
     assert made["Tags"] == [{"Key": "trn:cluster", "Value": "trn-pilot"}, {"Key": "team", "Value": "ml"}]
 

@@ -1,4 +1,4 @@
-"""The packed source: identical bytes for identical files, without files that training never needs."""
+"""The packed source, the container entry's compatibility and compile cache, and the names of jobs."""
 
 import ast
 import io

@@ -1,4 +1,4 @@
-"""The training jobs of a cluster in SageMaker, with their logs in CloudWatch and their files in S3."""
+"""A cluster's training jobs in SageMaker, with their logs in CloudWatch and their files in S3."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class SageMakerJobs(AwsService):
     shortest_poll, log_delay = 10.0, 10.0
     bills_jobs = True
     instead: Mapping[str, str] = {
-        "command": "put the command into a script, and give the script",
+        "command": "put the command into a script, and pass the script",
         "nodes": "leave it out: a training job has all instances of the plan, trn:nodes",
         "setup": "leave it out, and list packages in the source's requirements.txt, which the container installs",
         "stack": "leave it out: the training image determines the stack",
@@ -242,7 +242,7 @@ class SageMakerJobs(AwsService):
         return []
 
     def log_events(self, stream: str, token: str | None) -> tuple[list[Mapping[str, Any]], str]:
-        """A limited number of events after a token, and the next token. At the end, both tokens are equal."""
+        """A limited number of events after a token, and the next token, which is the same at the end of the stream."""
         events: list[Mapping[str, Any]] = []
         for _ in range(_PAGES_AT_ONCE):
             arguments: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
@@ -264,10 +264,10 @@ class TrainingLog:
         self._tokens: dict[str, str] = {}
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
-        """New lines, ordered by time: all of them if the job has ended; otherwise a limited number.
+        """New lines: all of them if the job has ended; otherwise a limited number. Each batch is ordered by time.
 
         Raises:
-            UnavailableError: A log stream cannot be read. The lines of the others have been returned.
+            UnavailableError: The log streams cannot be listed, or one cannot be read. Lines of the others come first.
         """
         while True:
             before, unread = dict(self._tokens), None
@@ -359,7 +359,7 @@ def _group() -> str:
 
 
 def _may_have_started(cause: BaseException | None) -> bool:
-    """Whether the job may have started. If its name is in use, a request that boto3 repeated may have started it."""
+    """Whether the job may have started. If its name is in use, an earlier attempt of boto3 may have started it."""
     if isinstance(cause, ClientError):
         status = cast(Any, cause).response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or error_code(cause) == "ResourceInUse"

@@ -12,7 +12,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
 _EXECUTION, _JOB, _WARM_POOL = "execution", "training job", "warm pool"
-"""Kinds of workloads. An execution belongs to a state machine. A warm pool has the name of the job that it ran."""
+"""Kinds of workloads. An execution is that of a state machine. A warm pool has the name of the job that it ran."""
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"
@@ -41,7 +41,7 @@ def _executions(account: AwsService, machine: str) -> Iterator[Workload]:
 
 
 def _jobs(account: AwsService, cluster: str, **condition: str) -> Iterator[Mapping[str, Any]]:
-    """Jobs selected by name and tag: another cluster's name may start with this cluster's name."""
+    """Jobs with the cluster's name prefix and tag. NameContains also finds the prefix within other names."""
     prefix = training_job_prefix(cluster)
     with read_errors("sagemaker:ListTrainingJobs"):
         pages = account.client("sagemaker").get_paginator("list_training_jobs")

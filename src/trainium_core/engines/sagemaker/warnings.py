@@ -10,6 +10,6 @@ def training_warnings(plan: Plan) -> Mapping[str, str]:
     if plan.pilot.ends is None:
         return {}
     return {
-        "ends": "trn:ends does not end SageMakerTrainingStack, or training jobs: each job ends at its own maximum "
+        "ends": "trn:ends does not end SageMakerTrainingStack or its training jobs: each job ends at its maximum "
         "run time, and `trn destroy` deletes the stack"
     }

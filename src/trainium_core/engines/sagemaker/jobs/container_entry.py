@@ -1,8 +1,8 @@
 """Entry point of a SageMaker training container: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
 
-Unpacks the source archive next to this file, determines the node's rank and the number of nodes, counts the
-NeuronCores, and starts torchrun with one process for each. Uses only the standard library (Python 3.9 and later), no
-SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
+Determines the node's rank and the number of nodes, unpacks the source archive next to this file, installs its
+requirements.txt, counts the NeuronCores, and starts torchrun with one process for each. Uses only the standard library
+(Python 3.9 and later), no SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
 """
 
 import json
@@ -52,7 +52,11 @@ def main(script: str, arguments: "list[str]") -> int:
 
 
 def read_json(name: str) -> Any:
-    """The content of a file that SageMaker wrote; {} if it does not exist."""
+    """The content of a JSON file that SageMaker wrote; {} if it does not exist.
+
+    Raises:
+        EntryError: The file is not JSON.
+    """
     try:
         return json.loads((ROOT / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -62,12 +66,16 @@ def read_json(name: str) -> Any:
 
 
 def place(resources: "dict[str, Any]") -> "tuple[list[str], int]":
-    """The names of all nodes, in an order that is the same on every node, and this node's rank."""
+    """The names of all nodes, in an order that is the same on every node, and this node's rank.
+
+    Raises:
+        EntryError: The content of resourceconfig.json does not name this node.
+    """
     try:
         nodes = sorted(resources["hosts"], key=lambda name: (len(name), name))
         return nodes, nodes.index(resources["current_host"])
     except (KeyError, ValueError) as error:
-        raise EntryError(f"resourceconfig.json does not say which node this is: {error!r}") from error
+        raise EntryError(f"resourceconfig.json does not name this node: {error!r}") from error
 
 
 def unpack() -> Path:
@@ -80,7 +88,11 @@ def unpack() -> Path:
 
 
 def install_requirements(folder: Path) -> None:
-    """Install requirements.txt of the source, if there is one. Requires access to a package index."""
+    """Install requirements.txt of the source, if there is one. pip needs access to a package index.
+
+    Raises:
+        EntryError: pip failed.
+    """
     if not (folder / "requirements.txt").is_file():
         return
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]
@@ -96,7 +108,8 @@ def process_count() -> int:
     """One process for each logical NeuronCore that neuron-ls shows; the plan's number if neuron-ls is missing.
 
     Raises:
-        EntryError: neuron-ls fails, or shows another number than the plan's: other nodes would wait for processes.
+        EntryError: neuron-ls fails, prints an unknown format, or shows another number than the plan's. Other nodes
+            would wait for missing processes.
     """
     expected = int(os.environ["TRN_EXPECTED_PROCESSES"])
     try:
@@ -106,7 +119,7 @@ def process_count() -> int:
         print(f"trn: no neuron-ls in this image; {expected} processes, as the plan expects", flush=True)
         return expected
     except subprocess.CalledProcessError as error:
-        raise EntryError(f"neuron-ls finds no device: {error.stderr.decode(errors='replace').strip()}") from error
+        raise EntryError(f"neuron-ls failed: {error.stderr.decode(errors='replace').strip()}") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise EntryError(f"neuron-ls printed an unknown format: {error!r}") from error
     if cores != expected:
@@ -126,7 +139,11 @@ def logical_cores(devices: "list[dict[str, Any]]") -> int:
 
 
 def wait_for_names(nodes: "list[str]") -> None:
-    """Wait until the nodes' names resolve. SageMaker publishes them while it starts the nodes."""
+    """Wait until the nodes' names resolve. SageMaker publishes them while it starts the nodes.
+
+    Raises:
+        EntryError: A name does not resolve within NAME_SECONDS.
+    """
     deadline = time.monotonic() + NAME_SECONDS
     for name in nodes if len(nodes) > 1 else []:
         while True:
@@ -135,7 +152,7 @@ def wait_for_names(nodes: "list[str]") -> None:
                 break
             except OSError as error:
                 if time.monotonic() > deadline:
-                    raise EntryError(f"the name of node {name} is not known after {NAME_SECONDS} s") from error
+                    raise EntryError(f"the name of node {name} did not resolve within {NAME_SECONDS} s") from error
                 time.sleep(1)
 
 
@@ -185,7 +202,10 @@ def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
 
 
 def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
-    """The variables that separate PyTorch/XLA's compiled graphs by release; {} if the job sets another cache URL."""
+    """The variables that separate PyTorch/XLA's compiled graphs by release.
+
+    {} without a compile cache, if the job sets another cache URL, or if the release of the compiler is unknown.
+    """
     cache = json.loads(os.environ.get("TRN_COMPILE_CACHE", "{}"))
     if not cache or url != f"{cache['url']}/direct":
         return {}

@@ -1,4 +1,4 @@
-"""The parameters of a training job that the plan does not have."""
+"""The parameters of a training job that are not in the plan."""
 
 import re
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ class TrainingJob:
         environment: Environment variables.
         inputs: S3 URLs by the name of their channel, the folder below /opt/ml/input/data.
         input_mode: File or FastFile.
-        max_minutes: Maximum run time.
-        spot_wait_minutes: Additional time to wait for spot capacity. Default: the maximum run time.
+        max_minutes: Maximum run time in minutes.
+        spot_wait_minutes: Additional minutes to wait for spot capacity. Default: the maximum run time.
         warm_pool_minutes: Minutes that the instances are kept, and billed, after the job.
         training_plan_arn: Training plan to run in, if any.
         subnet_ids: Subnets of the instances; empty for SageMaker's network.
@@ -87,7 +87,7 @@ def new_training_job(
         now: Time in the job's name.
 
     Raises:
-        JobError: AWS has no training image in the region.
+        JobError: The plan names no image, and AWS has no training image in the region.
     """
     settings = plan.sagemaker
     name = job_name(plan, request.name or script, now)
@@ -123,7 +123,13 @@ def on_spot(plan: Plan, training_plan_arn: str | None = None) -> bool:
 
 
 def job_name(plan: Plan, script: str, now: datetime) -> str:
-    """The name of a job, such as `trn-pilot--train-20261121-133000`: the cluster, the script and the time."""
+    """The name of a job, such as `trn-pilot--train-20261121-133000`: the cluster, the script, and the time.
+
+    Args:
+        plan: The plan.
+        script: Path of the script, whose file name is used without its extension, or a name that replaces it.
+        now: The time.
+    """
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
     begin = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")

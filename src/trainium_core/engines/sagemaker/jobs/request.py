@@ -46,7 +46,7 @@ def channel_digest(package: SourcePackage) -> str:
 def training_job_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
     """The request for boto3.
 
-    The container starts the container entry from the source channel, which starts torchrun. So the image needs only
+    The container runs the container entry from the source channel, which starts torchrun, so the image needs only
     Python and torch. SageMaker's debugger and profiler do not support Trainium; both are off.
 
     Args:
@@ -152,7 +152,7 @@ def _neuron(plan: Plan, job: TrainingJob) -> dict[str, str]:
     if plan.type.logical_neuroncore_configs:
         chosen["NEURON_LOGICAL_NC_CONFIG"] = str(plan.lnc)
     if job.cache_url is not None:
-        # The inputs of an entry's place, except the compiler version, which only the container can read.
+        # The inputs of an entry's place, except the compiler version and the world size, which the container adds.
         cache = {"url": job.cache_url, "instance_type": plan.instance_type, "lnc": plan.lnc or 1}
         chosen["TRN_COMPILE_CACHE"] = json.dumps(cache)
         chosen["NEURON_COMPILE_CACHE_URL"] = f"{job.cache_url}/{DIRECT}"

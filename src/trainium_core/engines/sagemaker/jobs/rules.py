@@ -1,4 +1,4 @@
-"""Rules for a plan and a training job. They refuse requests that SageMaker would refuse, or bill without effect."""
+"""Rules for a plan and a training job: jobs that SageMaker would refuse, and options that would have no effect."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def _capacity_is_supported(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
             key="capacity",
             got=plan.capacity,
             allowed="on-demand or spot for a training job",
-            fix="SageMaker cannot use EC2 reservations: give --training-plan, or -c trn:capacity=on-demand",
+            fix="SageMaker cannot use EC2 reservations: pass --training-plan, or -c trn:capacity=on-demand",
         )
 
 
@@ -53,7 +53,7 @@ def _training_plan_fits(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
 
 def _wait_is_for_spot(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     if job.spot_wait_minutes is not None and not on_spot(plan, job.training_plan_arn):
-        fix = "remove it, or give -c trn:capacity=spot"
+        fix = "remove it, or pass -c trn:capacity=spot"
         got = job.spot_wait_minutes
         yield JobProblem(key="--spot-wait-minutes", got=got, allowed="no value without spot capacity", fix=fix)
 
@@ -64,7 +64,7 @@ def _warm_pool_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
         fix = f"choose {longest} or less"
         yield JobProblem(key="--warm-pool-minutes", got=minutes, allowed=f"from 0 to {longest}", fix=fix)
     elif minutes and on_spot(plan, job.training_plan_arn):
-        fix = "remove it, or give -c trn:capacity=on-demand: SageMaker keeps no spot instances"
+        fix = "remove it, or pass -c trn:capacity=on-demand: SageMaker keeps no spot instances"
         yield JobProblem(key="--warm-pool-minutes", got=minutes, allowed="no value with spot capacity", fix=fix)
 
 

@@ -68,13 +68,14 @@ def _job(entry: Mapping[str, Any]) -> Job:
 
 
 def _attempts(stages: Sequence[Mapping[str, Any]], outcome: Outcome | None) -> Iterator[Attempt]:
-    """The attempts. An attempt begins with the first stage of PHASES, and another one after each interruption."""
+    """The attempts. An attempt begins with the first stage in PHASES, at the start or after an interruption."""
     attempts: list[list[Mapping[str, Any]]] = []
     interruptions: list[Mapping[str, Any]] = []
     begins = True
     for stage in stages:
         if stage["Status"] in INTERRUPTIONS:
-            interruptions.append(stage)
+            if not begins:
+                interruptions.append(stage)
             begins = True
         elif stage["Status"] in PHASES:
             if begins:
