@@ -1,4 +1,4 @@
-"""Warnings about a valid plan."""
+"""Warnings about a valid plan of a cluster."""
 
 import pytest
 
@@ -46,8 +46,20 @@ def test_settings_that_avoid_a_warning(settings: dict[str, str]) -> None:
     assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
 
 
-def test_pilot_without_end_warns_of_its_costs() -> None:
-    assert "nothing ends the pilot: 2 x trn1.32xlarge" in cluster_warnings(from_settings(nodes=2))["ends"]
+@pytest.mark.parametrize(
+    ("settings", "until"),
+    [
+        ({}, "are billed until `trn sleep` runs or the stack is destroyed"),
+        ({"idle_minutes": "60"}, "until `trn sleep` runs, they are unused for 60 minutes or the stack is destroyed"),
+        ({"budget_usd": "500", "budget_action": "stop"}, "runs, the budget is spent or the stack is destroyed"),
+        ({"capacity": "reservation", "reservation_id": RESERVATION}, "trn1.32xlarge run until `trn sleep` runs"),
+    ],
+    ids=["on demand", "idle", "budget", "reservation"],
+)
+def test_warning_of_a_missing_end_names_what_stops_the_nodes(settings: dict[str, str], until: str) -> None:
+    warning = cluster_warnings(from_settings(nodes=2, **settings))["ends"]
+    assert warning.startswith("no date ends the pilot: 2 x trn1.32xlarge ")
+    assert until in warning
 
 
 def test_capacity_block_does_not_require_an_end() -> None:

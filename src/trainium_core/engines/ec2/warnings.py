@@ -39,11 +39,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     for text in capacity_warnings(plan.capacity):
         yield "capacity", text
     if plan.pilot.ends is None and plan.capacity != "capacity-block":
-        yield (
-            "ends",
-            f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until `trn sleep` runs "
-            "or the stack is destroyed; set trn:ends, such as 5d",
-        )
+        yield "ends", _without_end(plan)
     if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
         yield ("idle_minutes", "a reservation is billed while its nodes sleep: cancel it when you no longer need it")
     yield from pilot_warnings(plan)
@@ -55,3 +51,17 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             "route_table_id",
             f"nodes report to S3: {plan.network.subnet_id} must have a route there already, or set trn:route_table_id",
         )
+
+
+def _without_end(plan: Plan) -> str:
+    """What happens to the nodes of a plan without trn:ends. A reservation is billed whether its nodes run or not."""
+    stay = "run" if plan.capacity == "reservation" else "are billed"
+    ends = ["`trn sleep` runs"]
+    if plan.pilot.idle_minutes is not None:
+        ends.append(f"they are unused for {plan.pilot.idle_minutes} minutes")
+    if plan.pilot.stops_at_budget:
+        ends.append("the budget is spent")
+    return (
+        f"no date ends the pilot: {plan.nodes} x {plan.instance_type} {stay} until {', '.join(ends)} or the stack is "
+        "destroyed; set trn:ends, such as 5d"
+    )
