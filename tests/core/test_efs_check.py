@@ -48,7 +48,11 @@ def test_existing_mount_target_in_zone_of_nodes_passes() -> None:
         (with_targets(), "has no mount target in usw2-az4", "leave out trn:efs_security_group"),
         (with_targets(replace(TARGET, zone_id="usw2-az1")), "has no mount target in usw2-az4", "leave out trn:efs_sec"),
         (with_targets(replace(TARGET, state="creating")), "in usw2-az4 is creating", "wait until it is available"),
-        (with_targets(replace(TARGET, security_group_ids=["sg-1"])), "is not in sg-0", "efs_security_group to sg-1"),
+        (
+            with_targets(replace(TARGET, security_group_ids=["sg-1"])),
+            "is not in the security group sg-0",
+            "efs_security_group to sg-1",
+        ),
     ],
 )
 def test_file_system_unreachable_for_nodes_fails(file_system: EfsFileSystem | None, says: str, fix: str) -> None:

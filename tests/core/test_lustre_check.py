@@ -34,13 +34,13 @@ def test_existing_file_system_in_subnet_of_nodes_passes() -> None:
 @pytest.mark.parametrize(
     ("change", "says", "fix"),
     [
-        ({"kind": "ONTAP"}, "is a file system of the type ONTAP", "set trn:fsx_lustre to another"),
+        ({"kind": "ONTAP"}, "is an FSx file system of type ONTAP, not LUSTRE", "set trn:fsx_lustre to another"),
         ({"state": "FAILED"}, "is FAILED", "wait, or check it"),
         ({"vpc_id": "vpc-1"}, f"is in vpc-1, not in {VPC.vpc_id}", "set trn:vpc_id to vpc-1"),
         ({"mount_name": "zyxw"}, "is zyxw, not abcdefgh", "set trn:fsx_lustre_mount_name to zyxw"),
         (
             {"security_group_ids": ["sg-2", "sg-1"]},
-            "is not in sg-0",
+            "is not in the security group sg-0",
             "fsx_lustre_security_group to sg-1 or sg-2",
         ),
     ],
@@ -57,7 +57,7 @@ def test_file_system_in_another_zone_warns_of_billed_traffic() -> None:
         found_lustre=replace(LUSTRE, subnet_id=ELSEWHERE.subnet_id), other_subnets={ELSEWHERE.subnet_id: ELSEWHERE}
     )
     assert finding.outcome == "warn"
-    assert f"is in usw2-az1, the nodes in {SUBNET.zone_id}" in finding.found
+    assert f"is in usw2-az1, the nodes are in {SUBNET.zone_id}" in finding.found
 
 
 def test_file_system_with_unreadable_zone_is_unknown() -> None:
@@ -70,7 +70,7 @@ def test_vpc_without_dns_resolution_fails(off: str, file_system: dict[str, Any])
     account = FakeAccount(found_vpc=replace(VPC, **{off: False}))
     finding = finding_of("lustre", account, **OWN_VPC, **file_system)
     assert finding.outcome == "fail"
-    assert finding.fix.startswith("turn enableDns")
+    assert finding.fix.startswith("turn on enableDns")
 
 
 def test_file_system_in_another_subnet_of_zone_passes() -> None:

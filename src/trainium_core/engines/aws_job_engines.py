@@ -17,7 +17,7 @@ JOB_ENGINES: Mapping[str, Callable[[Plan, str, Clients], JobEngine]] = {
     SageMakerJobs.key: SageMakerJobs,
     SlurmJobs.key: SlurmJobs,
 }
-"""The engines by key in trn:stacks. Each takes the plan, the name of its CloudFormation stack, and the clients."""
+"""Constructors by the engine's key in trn:stacks. Arguments: the plan, the CloudFormation stack's name, and clients."""
 
 
 def running_engines(plan: Plan) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def running_engines(plan: Plan) -> tuple[str, ...]:
 
 
 def chosen_engine(plan: Plan, on: str | None) -> str:
-    """The key of the engine that --on names. Default: the plan's first engine that runs jobs.
+    """The key of the engine that --on names. Default: the cluster, else the plan's first other engine that runs jobs.
 
     Args:
         plan: The plan.

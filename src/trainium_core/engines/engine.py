@@ -1,4 +1,4 @@
-"""The interface of an engine: what it reports about a plan, and what its service creates outside the stack."""
+"""The interface of an engine: what it reports about a plan, and what its service runs or creates outside the stack."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,10 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.check_result import CheckResult
 
 Check = Callable[[Plan, Account], CheckResult | None]
-"""The result of a check; None if it does not apply to the plan."""
+"""A preflight check: returns its result, or None if it does not apply to the plan.
+
+A check may raise UnavailableError. The result is then `unknown`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,7 @@ class ServiceNodes:
         resource_type: CloudFormation type of the resource.
         called: Name of the resource in messages.
         running: Returns the number of nodes, given the physical ID of the resource.
-        fleets: Returns the nodes that a template defines, given the physical IDs of its resources by logical ID.
+        fleets: Returns the nodes that a template defines, given its resources and their physical IDs by logical ID.
         group: Reads the group of a fleet, given its physical ID; None if its nodes are not EC2 instances.
     """
 
@@ -68,7 +71,10 @@ class Workloads:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """One engine. Its callables get only plans whose trn:stacks includes it, except `warnings` of the cluster's engine.
+    """One engine.
+
+    Its callables get only plans whose trn:stacks includes the engine, with two exceptions: `warnings` of the cluster's
+    engine gets every plan, and a check also gets the plans of engines that list it in `shared_checks`.
 
     Attributes:
         key: Its name in trn:stacks.
@@ -81,10 +87,11 @@ class Engine:
         listings: Resource kinds that only this engine creates, for `trn audit`.
         workloads: Workloads to stop before its stack is deleted; None if there are none.
         service_logs: Log groups that its service creates; None if it creates none.
-        service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them.
-        nodes_are_ec2_instances: Whether all nodes of its stack are EC2 instances of the account.
+        service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them, or if it has none.
+        nodes_are_ec2_instances: Whether the nodes of its stack, if any, are EC2 instances of the account.
         ends_with_pilot: Whether trn:ends ends its stack.
-        can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot.
+        can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot, if
+            trn:ends ends it.
     """
 
     key: str

@@ -26,7 +26,7 @@ ENGINES_WITH_NODES = (
 
 
 def engines_with_check(name: str) -> frozenset[str]:
-    """The keys of the engines whose stacks a check applies to; empty for a check of every plan."""
+    """The keys of the engines whose stacks a check applies to; empty for a check that no engine has."""
     return frozenset(key for key, engine in ENGINES.items() if name in (*engine.checks, *engine.shared_checks))
 
 
@@ -36,6 +36,6 @@ def engines_of(plan: Plan) -> tuple[Engine, ...]:
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings by setting: the warnings of the cluster's engine, for every plan, and of the plan's other engines."""
+    """Warnings by setting: those of the cluster's engine, which every plan gets, and of the plan's other engines."""
     engines = dict.fromkeys((CLUSTER.key, *plan.stacks))
     return merged(warning for key in engines for warning in ENGINES[key].warnings(plan).items())

@@ -56,7 +56,7 @@ class Ec2Jobs(BucketJobs):
         return precompile_host_hour(self.plan, estimated) if of_host else estimated.running_hour
 
     def ready(self) -> "ReadyCluster":
-        """The cluster, if all its nodes are proven and no job runs on it.
+        """The cluster, if all its nodes are proven and no job is running.
 
         Raises:
             NotStartedError: A node is not proven, the cluster is asleep, or a job is running.
@@ -81,7 +81,7 @@ class Ec2Jobs(BucketJobs):
         if state is not None and not state.is_over:
             job_id = state.job.id
             raise NotStartedError(
-                f"{job_id} runs on this cluster ({state.status}), and one job runs at a time. "
+                f"{job_id} runs on this cluster ({state.status}), and only one job can run at a time. "
                 f"`trn logs {job_id} --follow` follows the job, `trn stop {job_id}` ends the job."
             )
         return ReadyCluster(current=current, members=[member.instance_id for member in report.membership.members])
@@ -135,7 +135,7 @@ class PreparedClusterJob(PreparedBucketJob[Ec2Jobs]):
         ready = self.jobs.ready()
         self._over = ready.current
         if self.job.nodes > len(ready.members):
-            raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job needs {self.job.nodes}.")
+            raise NotStartedError(f"the cluster has {len(ready.members)} nodes, but the job needs {self.job.nodes}.")
         return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:

@@ -47,7 +47,7 @@ def _instances(plan: Plan) -> CostItem:
 
 
 def _precompile_host(plan: Plan) -> Iterator[CostItem]:
-    """The host. Its volume is left out: it costs about a hundredth of the instance."""
+    """The precompile host, if any. Its volume is left out: it costs about a hundredth of the instance."""
     kind = plan.cache.precompile_instance_type
     if kind is not None:
         group = "AWS::AutoScaling::AutoScalingGroup"

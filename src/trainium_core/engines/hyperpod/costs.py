@@ -27,11 +27,11 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
 
 def cost_notes(plan: Plan) -> Iterator[str]:
     hyperpod = plan.hyperpod
-    yield f"{CONSTRUCT_IDS['hyperpod']} is billed whether its nodes run or not: `trn sleep` does not affect it"
+    yield f"{CONSTRUCT_IDS['hyperpod']} is billed until it is destroyed: `trn sleep` does not affect it"
     if hyperpod.training_plan is not None:
         yield "the training plan is prepaid, and not in this estimate"
     if hyperpod.eks_cluster is not None:
-        yield "the EKS cluster exists already, and is not in this estimate"
+        yield "the EKS cluster already exists, and is not in this estimate"
 
 
 def _instances(plan: Plan, count: int, instance_type: str) -> CostItem:

@@ -7,12 +7,13 @@ from trainium_core.plan.warnings import pilot_warnings
 
 
 def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings about its end, budget and network, by setting."""
+    """Warnings by setting."""
     warnings = dict(pilot_warnings(plan))
     if plan.pilot.ends is None:
+        stay = "are billed" if plan.hyperpod.training_plan is None else "run"
         warnings["ends"] = (
-            f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until the stack "
-            "is destroyed; set trn:ends, such as 5d"
+            f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} {stay} until the stack is "
+            "destroyed; set trn:ends, such as 5d"
         )
     elif plan.pilot.ends_action is None:
         warnings["ends_action"] = (
@@ -22,7 +23,7 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
     hyperpod = plan.hyperpod
     if hyperpod.orchestrator == "eks" and hyperpod.eks_security_group is None:
         warnings["hyperpod_eks_security_group"] = (
-            "the nodes join no security group of the EKS cluster: its control plane does not reach them, and they do "
-            "not reach CoreDNS on other nodes; set trn:hyperpod_eks_security_group"
+            "the nodes are in no security group of the EKS cluster: its control plane cannot reach them, and they "
+            "cannot reach CoreDNS on other nodes; set trn:hyperpod_eks_security_group"
         )
     return warnings

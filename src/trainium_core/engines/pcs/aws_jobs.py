@@ -1,4 +1,4 @@
-"""The jobs of a cluster of Slurm on AWS PCS: submitted on its login node, with their records in S3."""
+"""The jobs of a Slurm cluster on AWS PCS: submitted on its login node, with their records in S3."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ from trainium_wire.formats import moment
 from trainium_wire.job import STOPPED
 
 _ASK_SECONDS = 15
-"""Time between requests to Slurm."""
+"""Minimum time between requests to Slurm."""
 _SILENT_SECONDS = 180
 """Nodes report every 15 seconds. After this time without a report, Slurm is asked whether the job is still running."""
 _NEW_SECONDS = 300
@@ -54,8 +54,8 @@ class SlurmJobs(BucketJobs):
     key = "pcs"
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
-        "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes says how long idle nodes stay",
-        "upload": "leave it out: a job of Slurm is uploaded when it is submitted",
+        "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes sets how long idle nodes stay",
+        "upload": "leave it out: a Slurm job is uploaded when it is submitted",
         "wake": "leave it out: Slurm starts nodes for a job",
         "recovery": "leave it out: `trn bench` terminates nodes of a plain cluster only",
         "precompile": "leave it out: only a plain cluster has a host that compiles first",
@@ -114,7 +114,7 @@ class SlurmJobs(BucketJobs):
         return None if state is None else self._with_slurm(state)
 
     def stop(self, job_id: str) -> None:
-        """Ask the nodes to end the job. A job that has not started is cancelled in Slurm."""
+        """Ask the nodes to end the job. If it has not started, cancel it in Slurm and close it."""
         super().stop(job_id)
         self._asked_at = None
         job = self._ask().get(job_id)
@@ -128,7 +128,10 @@ class SlurmJobs(BucketJobs):
         return estimate(self.plan, aws=prices, items=lambda plan: job_items(plan, nodes)).running_hour
 
     def _with_slurm(self, state: JobState) -> JobState:
-        """The state of a job, from Slurm if its nodes do not report. Records the end of a job that Slurm has ended."""
+        """The state of a job, from Slurm if its nodes do not report.
+
+        Records the end of a job that Slurm has ended, or no longer has.
+        """
         if state.is_over or not _is_silent(state):
             return state
         job_id = state.job.id

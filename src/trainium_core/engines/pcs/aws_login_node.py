@@ -14,11 +14,11 @@ GROUP_TAG = "aws:pcs:compute-node-group-id"
 _SECONDS, _POLL_SECONDS = 60, 0.5
 _UNFINISHED = ("Pending", "InProgress", "Delayed", "Cancelling")
 _NOT_YET = "InvocationDoesNotExist"
-"""The error for a moment after a command was sent."""
+"""The error of GetCommandInvocation for a moment after SendCommand."""
 
 
 class NoAnswerError(UnavailableError):
-    """A command was sent and may have been run: its result is unknown."""
+    """A command may have been sent and run. Its result is unknown."""
 
 
 class CommandFailedError(RequestRefusedError):
@@ -30,8 +30,8 @@ class AwsLoginNode:
 
     Args:
         account: The account.
-        tags: The tags by which the instance is found.
-        pause: Waits for a number of seconds.
+        tags: Tags of the instance.
+        pause: Function that waits for a number of seconds.
     """
 
     def __init__(
@@ -92,12 +92,16 @@ class AwsLoginNode:
         instance = self.running()
         if instance is None:
             raise UnavailableError(
-                "the login node is not running: AWS PCS starts it within minutes, unless its set-up fails"
+                "the login node is not running: AWS PCS starts it within minutes, unless its setup fails"
             )
         return instance
 
     def running(self) -> str | None:
-        """The instance ID of the login node; None if it is not running."""
+        """The instance ID of the login node; None if it is not running.
+
+        Raises:
+            UnavailableError: AWS did not answer.
+        """
         filters = [
             *({"Name": f"tag:{key}", "Values": [value]} for key, value in self._tags.items()),
             {"Name": "instance-state-name", "Values": ["running"]},

@@ -43,7 +43,7 @@ def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
 
 
 def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any]]:
-    """EC2's descriptions of the instances of the group, whose ID AWS PCS stores in a tag."""
+    """EC2's descriptions of the group's instances. AWS PCS tags each instance with the ID of its group."""
     filters = [
         {"Name": _GROUP_TAG, "Values": [group_arn.rpartition("/")[2]]},
         {"Name": "instance-state-name", "Values": [*_EXISTING]},

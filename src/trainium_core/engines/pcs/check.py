@@ -11,7 +11,11 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_pcs(plan: Plan, account: Account) -> CheckResult:
-    """The result. In a region without AWS PCS, listing the clusters fails."""
+    """Whether the region has room for another cluster, and whether the nodes can boot the plan's image.
+
+    Raises:
+        UnavailableError: AWS did not answer. This includes regions without AWS PCS, where clusters cannot be listed.
+    """
     return worst_of([_clusters(plan, account), *_image(plan, account)])
 
 
@@ -20,7 +24,10 @@ def _clusters(plan: Plan, account: Account) -> CheckResult:
     found = f"{len(names)} AWS PCS clusters in {plan.region}"
     if plan.cluster_name in names or len(names) < most:
         return CheckResult(outcome="pass", found=found)
-    fix = "if the quota for clusters of AWS PCS has been raised, suppress this check; otherwise request an increase"
+    fix = (
+        "request an increase of the quota for AWS PCS clusters; if it has been raised already, pass --suppress pcs, "
+        "which also skips the check of the image"
+    )
     return CheckResult(outcome="unknown", found=found, needed=f"fewer than {most}, the default quota", fix=fix)
 
 
@@ -31,14 +38,14 @@ def _image(plan: Plan, account: Account) -> Iterator[CheckResult]:
     if image is None:
         what = f"image {image_id}" if image_id else f"SSM parameter {plan.image}"
         found = f"no {what} in {plan.region} that this account can access"
-        yield CheckResult(outcome="fail", found=found, fix=f"set {key} to another one")
+        yield CheckResult(outcome="fail", found=found, fix=f"set {key} to another image")
         return
     problems = [*_problems(plan, image, key)]
     yield from problems
     if own and not problems:
         oldest = facts()["pcs"]["oldest_agent"]
-        found = f"{own} does not show whether it has the agent of AWS PCS and Slurm {plan.pcs.slurm_version}"
-        fix = f"make sure that the agent is {oldest} or newer, and that the Neuron software is installed"
+        found = f"unknown whether {own} includes the AWS PCS agent and Slurm {plan.pcs.slurm_version}"
+        fix = f"make sure that it includes both (agent {oldest} or newer), and the Neuron software"
         yield CheckResult(outcome="warn", found=found, fix=fix)
 
 

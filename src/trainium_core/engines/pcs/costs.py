@@ -23,7 +23,7 @@ _GUARD_ALARMS = 1
 
 
 def cost_items(plan: Plan) -> Iterator[CostItem]:
-    """All billed items. Static nodes are always billed; the other nodes count as billed while jobs use all of them."""
+    """All billed items. Jobs use all nodes in a running hour; static nodes are billed without jobs too."""
     pcs = plan.pcs
     for nodes, billed in _nodes(plan):
         yield _instances(plan, nodes, billed)
@@ -59,11 +59,11 @@ def cost_notes(plan: Plan) -> Iterator[str]:
     )
     yield "AWS PCS bills the controller, each managed node and accounting at prices that this package does not have"
     if plan.pcs.image is None:
-        yield "the image that EC2 Image Builder makes is billed as a snapshot, and its build as an instance for an hour"
+        yield "the image that EC2 Image Builder creates is billed as a snapshot, and its build as an instance-hour"
 
 
 def _nodes(plan: Plan) -> Iterator[tuple[int, Billed]]:
-    """Numbers of nodes, each with when these nodes are billed."""
+    """Yields groups of nodes: the number of nodes, and when they are billed."""
     if plan.capacity == CAPACITY_BLOCK:
         yield plan.nodes, "prepaid"
     elif plan.capacity == "reservation":

@@ -13,7 +13,7 @@ _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> Iterator[DeployedFleet]:
-    """The groups of nodes in a template, without groups of login nodes.
+    """The groups of nodes in a template that have a cluster tag, without groups of login nodes.
 
     Args:
         resources: The resources of the template.
@@ -41,7 +41,7 @@ def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> 
 
 
 def _guard_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
-    """The environment of the function that bounds the launches of a group; empty without one."""
+    """The environment of the function that limits the launches of a group; empty without one."""
     functions = (made.get("Properties", {}) for made in resources.values() if made["Type"] == "AWS::Lambda::Function")
     for function in functions:
         variables: Mapping[str, Any] = function.get("Environment", {}).get("Variables", {})

@@ -51,16 +51,17 @@ class SlurmJob:
 
     @property
     def stage(self) -> str:
-        """What the job waits for; empty if it runs."""
+        """Why the job does not run yet, for display; empty if it is not waiting."""
         return "queued" if self.is_waiting else "waiting for the nodes" if self.state == STARTING else ""
 
     @property
     def detail(self) -> str:
+        """The number of a waiting job, and Slurm's reason; empty for other jobs."""
         return f"Slurm job {self.number}, {self.reason}" if self.stage else ""
 
 
 def end_of(job: SlurmJob | None) -> tuple[str, str]:
-    """Result and reason of a job that Slurm has ended, or no longer has."""
+    """Result and reason of a job that Slurm has ended, or no longer has (None)."""
     if job is None:
         return FAILED, "Slurm no longer has this job, and its nodes did not report how it ended"
     result = _RESULTS.get(job.state, FAILED)
@@ -93,8 +94,8 @@ def read_jobs(text: str) -> Iterator[tuple[str, SlurmJob]]:
 def submit_command(script: str, *, name: str, priority: int) -> str:
     """The command that submits a batch script as the user of jobs, and prints Slurm's ID.
 
-    botocore may send the command twice, so a job with the same name is not submitted again. Only root can raise a
-    priority. If Slurm refuses the priority, the job stays in the queue, and the command also prints the refusal.
+    botocore may send the command twice, so a job with the same name is not submitted again. The user of jobs cannot
+    raise a priority, so root does. If Slurm refuses, the job stays in the queue, and the command prints the refusal.
     """
     packed = base64.b64encode(script.encode()).decode()
     # The job does not inherit root's environment. Its user has no home directory: each attempt creates one.

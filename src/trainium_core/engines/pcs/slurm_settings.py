@@ -63,7 +63,7 @@ def group_settings(plan: Plan) -> Mapping[str, str]:
 
 
 def features(plan: Plan) -> Sequence[str]:
-    """Features for --constraint: the type, the cores per node, and the framework if it is known."""
+    """Features for --constraint: neuron, the instance type, the NeuronCores per node, and the framework if known."""
     framework = plan.framework
     stack = [framework.stack] if framework else []
     return [GRES_NAME, plan.instance_type, f"neuroncores{plan.neuron_cores_per_node}", *stack]
@@ -88,5 +88,5 @@ def queue_settings(plan: Plan, queue: SlurmQueue) -> Mapping[str, str]:
 
 
 def cpus(plan: Plan) -> int:
-    """The CPUs that Slurm sees on a node: AWS PCS sets one thread per core, and a vCPU of these types is a thread."""
+    """The CPUs that Slurm sees on a node: AWS PCS sets one thread per core, and a vCPU is a thread."""
     return plan.type.vcpus // facts()["pcs"]["threads_of_types"]

@@ -7,7 +7,7 @@ from trainium_core.plan.warnings import LUSTRE_CLIENT, capacity_warnings, merged
 
 
 def pcs_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings about cost, capacity and image, by setting."""
+    """Warnings by setting."""
     return merged([*pilot_warnings(plan), *_warnings(plan)])
 
 
@@ -19,10 +19,11 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.file_systems.fsx_lustre is not None:
         yield "fsx_lustre", LUSTRE_CLIENT
     if plan.pilot.ends is None:
+        billed = "controller and login node are" if plan.pcs.login else "controller is"
         yield (
             "ends",
-            "nothing ends the AWS PCS cluster: its controller and login node are billed without jobs until the stack "
-            "is destroyed; set trn:ends, such as 5d",
+            f"nothing ends the AWS PCS cluster: its {billed} billed, even without jobs, until the stack is destroyed; "
+            "set trn:ends, such as 5d",
         )
     elif plan.pilot.ends_action is None:
         yield (

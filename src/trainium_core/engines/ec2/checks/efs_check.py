@@ -52,7 +52,8 @@ def _existing_mount_target(plan: Plan, file_system: EfsFileSystem, zone: str) ->
     if not here:
         text = f"{file_system.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
         text += "does not resolve there"
-        return CheckResult(outcome="fail", found=text, fix="leave out trn:efs_security_group, so that one is created")
+        fix = "leave out trn:efs_security_group: the stack then creates a mount target"
+        return CheckResult(outcome="fail", found=text, fix=fix)
     (target,) = here
     if target.state != _USABLE:
         text = f"the mount target of {file_system.file_system_id} in {zone} is {target.state}"
@@ -60,7 +61,7 @@ def _existing_mount_target(plan: Plan, file_system: EfsFileSystem, zone: str) ->
     if plan.file_systems.efs_security_group not in target.security_group_ids:
         groups = " or ".join(sorted(target.security_group_ids))
         wanted = plan.file_systems.efs_security_group
-        text = f"the mount target of {file_system.file_system_id} in {zone} is not in {wanted}"
+        text = f"the mount target of {file_system.file_system_id} in {zone} is not in the security group {wanted}"
         return CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")
     return CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
 
@@ -68,9 +69,9 @@ def _existing_mount_target(plan: Plan, file_system: EfsFileSystem, zone: str) ->
 def _new_mount_target(
     plan: Plan, file_system: EfsFileSystem, others: list[MountTarget], zone: str
 ) -> Iterator[CheckResult]:
-    """Problems of creating a mount target beside `others`, which the cluster did not create."""
+    """What prevents a new mount target. `others` are mount targets that the cluster did not create."""
     if file_system.only_zone_id not in (None, zone):
-        text = f"{file_system.file_system_id} is only in {file_system.only_zone_id}, the nodes in {zone}"
+        text = f"{file_system.file_system_id} is only in {file_system.only_zone_id}, the nodes are in {zone}"
         yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use the zone of the file system")
     elsewhere = {target.vpc_id for target in others if target.vpc_id != plan.network.vpc_id}
     if elsewhere:

@@ -24,7 +24,7 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     current = account.parameter(plan.image_parameter) if plan.image_parameter else None
     if plan.ami_is_parameter and current is None:
         found = f"no SSM parameter {plan.image} in {plan.region}"
-        return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one, or to an AMI id")
+        return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one, or to an AMI ID")
     image_id = current if plan.ami_is_parameter and current else plan.image
     image = account.image(image_id)
     if image is None:
@@ -48,7 +48,7 @@ def _is_known(plan: Plan, image: Image) -> bool:
 
 
 def described(image: Image) -> str:
-    """The image's ID and the Neuron SDK release that its description states, or its name on GPU images."""
+    """The image's ID with the Neuron SDK release in its description, or, for a GPU image, with its name."""
     if image.name.startswith(image_facts(gpus=True)["name_prefix"]):
         return f"{image.image_id} ({image.name})"
     release = neuron_release(image)
@@ -75,7 +75,7 @@ def _boot_problem(plan: Plan, image: Image) -> Iterator[CheckResult]:
 
 
 def _framework_for_gpus(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the image has no driver for GPUs, and warns if it may lack PyTorch or support of the type."""
+    """Fails for an image for Neuron devices. Warns if the driver, PyTorch or support for the type may be missing."""
     known, types = image_facts(gpus=True), supported_types(image)
     if image.name.startswith(image_facts(gpus=False)["name_prefix"]):
         fix = "leave trn:ami out, or set it to an image for GPUs"
@@ -98,7 +98,10 @@ def supported_types(image: Image) -> tuple[str, ...]:
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the image is too old, or its PyTorch is missing or unsupported on the type. Warns of unknown content."""
+    """Fails if the image is too old, or its PyTorch is missing or does not run on the type. Warns of unknown content.
+
+    If the image should include PyTorch and its description names no release, the result is `unknown`.
+    """
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
@@ -140,11 +143,11 @@ def _doubts(plan: Plan, image: Image) -> Iterator[CheckResult]:
         found = f"{image.image_id} belongs to account {image.owner}, not to Amazon"
         yield CheckResult(outcome="warn", found=found, fix="make sure that you trust the image")
     if not image.name.startswith(known["name_prefix"]):
-        found = f"{image.image_id} is called {image.name or 'nothing'}, not {known['name_prefix']}..."
+        found = f"the name of {image.image_id} is {image.name!r}, and does not begin with {known['name_prefix']!r}"
         fix = "make sure that the image contains the driver, EFA and the framework"
         yield CheckResult(outcome="warn", found=found, fix=fix)
     if image.deprecated is not None and image.deprecated <= datetime.now(UTC):
-        found = f"{image.image_id} is deprecated since {image.deprecated:%Y-%m-%d}, and may be withdrawn"
+        found = f"{image.image_id} has been deprecated since {image.deprecated:%Y-%m-%d}, and may be withdrawn"
         yield CheckResult(outcome="warn", found=found, fix="move to a newer image when you can")
 
 
@@ -154,4 +157,4 @@ def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: 
         return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
     newer = account.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
-    return CheckResult(outcome="warn", found=found, fix="run: trn image pin, to use the newer image")
+    return CheckResult(outcome="warn", found=found, fix="to use the newer image, run `trn image pin`")

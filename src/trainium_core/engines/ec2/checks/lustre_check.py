@@ -31,10 +31,12 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
     file_system = account.fsx_file_system(file_system_id)
     if file_system is None:
         text = f"no {file_system_id} in {plan.region} that this account can access"
-        yield CheckResult(outcome="fail", found=text, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
+        yield CheckResult(
+            outcome="fail", found=text, fix="set trn:fsx_lustre to another, or to the size of a new one in GiB"
+        )
         return
     if file_system.kind != _LUSTRE:
-        text = f"{file_system_id} is a file system of the type {file_system.kind}"
+        text = f"{file_system_id} is an FSx file system of type {file_system.kind}, not {_LUSTRE}"
         yield CheckResult(outcome="fail", found=text, fix="set trn:fsx_lustre to another")
         return
     yield from _state(file_system)
@@ -62,11 +64,11 @@ def _place(plan: Plan, file_system: FsxFileSystem, account: Account) -> Iterator
     nodes, subnet = node_zone_id(plan, account), account.subnet(file_system.subnet_id)
     if subnet is None:
         yield CheckResult(
-            outcome="unknown", found=f"the zone of {file_system.subnet_id}, of the file system, is unknown"
+            outcome="unknown", found=f"the zone of {file_system.subnet_id}, the file system's subnet, is unknown"
         )
     elif subnet.zone_id != nodes:
-        text = f"{file_system.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: "
-        text += "traffic is slower, and billed by the GB"
+        text = f"{file_system.file_system_id} is in {subnet.zone_id}, the nodes are in {nodes}: "
+        text += "traffic between zones is slower, and billed by the GB"
         yield CheckResult(outcome="warn", found=text, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
 
 
@@ -78,5 +80,5 @@ def _settings(plan: Plan, file_system: FsxFileSystem) -> Iterator[CheckResult]:
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_mount_name to {name}")
     if settings.fsx_lustre_security_group not in file_system.security_group_ids:
         groups = " or ".join(sorted(file_system.security_group_ids)) or "a group that you add"
-        text = f"{file_system.file_system_id} is not in {settings.fsx_lustre_security_group}"
+        text = f"{file_system.file_system_id} is not in the security group {settings.fsx_lustre_security_group}"
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_security_group to {groups}")

@@ -1,4 +1,4 @@
-"""The zone of the nodes, and requirements of file systems: the service in the region, and DNS in the VPC."""
+"""The zone of the nodes, and two requirements of file systems: the service in the region, and DNS in the VPC."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def node_zone_id(plan: Plan, account: Network) -> str:
 def check_region_service(name: str, service: str, plan: Plan, account: Images, *, setting: str) -> CheckResult:
     """Whether AWS lists the service in the region.
 
-    AWS does not publish which zones have the service, so a listed service is still a warning.
+    AWS does not publish which zones have the service, so the result is a warning even if the region has it.
     """
     parameter = facts()["services_of_a_region"]["parameter"].format(region=plan.region, service=service)
     if account.parameter(parameter) is None:
@@ -39,9 +39,9 @@ def check_region_service(name: str, service: str, plan: Plan, account: Images, *
 
 
 def check_file_system_dns(plan: Plan, account: Network) -> Iterator[CheckResult]:
-    """Whether nodes can resolve the DNS names of file systems.
+    """Whether nodes can resolve the DNS names of file systems. Yields nothing if they can, and for a new VPC.
 
-    Amazon's resolver requires both DNS settings of the VPC. A new VPC has them.
+    The Amazon DNS server requires both DNS settings of the VPC. A new VPC has them.
     """
     if plan.network.vpc_id is None:
         return
@@ -57,5 +57,5 @@ def check_file_system_dns(plan: Plan, account: Network) -> Iterator[CheckResult]
     ]
     if off:
         both = " and ".join(off)
-        found = f"{both} is off in {vpc.vpc_id}: nodes cannot find file systems by their names"
-        yield CheckResult(outcome="fail", found=found, fix=f"turn {both} on")
+        found = f"{vpc.vpc_id} has {both} turned off: nodes cannot resolve the DNS names of file systems"
+        yield CheckResult(outcome="fail", found=found, fix=f"turn on {both}")

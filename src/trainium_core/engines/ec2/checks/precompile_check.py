@@ -1,6 +1,6 @@
 """Whether `trn precompile` can launch its host: the zone offers its type, and its quota has room.
 
-The host is not needed to deploy a cluster, so failures are warnings.
+A cluster can be deployed without the host, so failures are warnings.
 """
 
 from dataclasses import replace

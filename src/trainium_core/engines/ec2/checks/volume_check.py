@@ -8,7 +8,7 @@ _ROLE = "AWSServiceRoleForAutoScaling"
 
 
 def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
-    """None if volumes are encrypted with the AWS managed key, which all principals of the account may use.
+    """None if the default key of new volumes is the AWS managed key, which all principals of the account may use.
 
     With a customer managed key whose policy omits Auto Scaling's role, instances are terminated as they start, and EC2
     reports only "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted volumes).
