@@ -1,4 +1,4 @@
-"""The file of `trn bench`, and the record of a side from the measurements of its runs."""
+"""The file of `trn bench`, the record of a side from the measurements of its runs, and its comparison with others."""
 
 import struct
 from dataclasses import replace
@@ -85,7 +85,7 @@ def record_of(spec: BenchFile, runs: list[MeasuredRun], side: int = 0, **more: A
     )
 
 
-def test_record_has_rates_costs_and_gates_with_intervals(spec: BenchFile) -> None:
+def test_record_has_rates_costs_and_gates(spec: BenchFile) -> None:
     runs = [run_of(spec, seconds, seed) for seed, seconds in ((1, 0.5), (2, 0.4), (3, 0.5))]
     record = record_of(spec, runs)
     assert read_record(record_text(record)) == record
@@ -184,7 +184,7 @@ def test_price_basis_prevents_only_the_ratio_of_paid_costs(spec: BenchFile) -> N
     assert comparison.ratios["usd_per_million_tokens_list"].value == pytest.approx(0.5)
 
 
-def test_ratio_of_different_workloads_is_never_a_number(spec: BenchFile) -> None:
+def test_ratio_of_incomparable_sides_is_never_a_number(spec: BenchFile) -> None:
     sides = (spec.sides[0], replace(spec.sides[1], tuned=None))
     [comparison] = compared(replace(spec, sides=sides), hardware=replace(HARDWARE, type="p5.4xlarge"))[0].comparable
     assert comparison.verdict == "not comparable: tuned (not stated by lm-gpu)"
@@ -337,7 +337,7 @@ def test_logits_are_compared_in_units_of_the_error_of_bf16(tmp_path: Path) -> No
     ],
     ids=["empty", "header without keys", "truncated"],
 )
-def test_logits_that_cannot_be_read_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_logits_that_cannot_be_compared_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     fp32 = npy(tmp_path / "a", [1, 2, 3])
     (tmp_path / "bad.npy").write_bytes(content)
     with pytest.raises(FidelityError, match=message):

@@ -103,7 +103,7 @@ def test_nccl_tests_has_the_bandwidth_of_the_largest_size_of_each_test() -> None
     assert read_results(wrong).warnings == ("5 values were wrong",)
 
 
-def test_json_of_nccl_tests_has_the_same_bandwidth() -> None:
+def test_json_of_nccl_tests_has_the_bandwidth_of_the_largest_size() -> None:
     (result,) = read_results(text_of("nccl_tests.json")).metrics.items()
     assert (result[0], result[1].value, result[1].method) == (
         "bus_bandwidth.all_reduce",

@@ -99,9 +99,9 @@ def test_invalid_record_is_refused_with_reason(text: str, message: str) -> None:
         ({"value": None}, "null without a reason"),
         ({"origin": None}, "origin is None"),
         ({"origin": "guessed"}, "origin is 'guessed'"),
-        ({"origin": "quoted"}, "quoted number without source and date"),
-        ({"origin": "imported"}, "imported number without its source"),
-        ({"origin": "derived", "method": None}, "derived number without its formula"),
+        ({"origin": "quoted"}, "quoted number needs source and date"),
+        ({"origin": "imported"}, "imported number needs its source"),
+        ({"origin": "derived", "method": None}, "derived number needs its formula"),
         ({"low": None}, "an interval needs"),
         ({"level": None}, "an interval needs"),
         ({"low": 12.0}, "low 12.0 is more than high 11.0"),
@@ -180,7 +180,7 @@ def test_lab_is_comparable_with_no_side(other: Record) -> None:
     assert comparable(LAB_SIDE, other).different == ("side (the lab has no accelerators)",)
 
 
-def test_lab_record_with_a_ratio_is_refused() -> None:
+def test_lab_record_that_claims_comparability_is_refused() -> None:
     compared = Comparability(against="lm-p5", equal=(), different=(), verdict=COMPARABLE)
     with pytest.raises(RecordError, match="side is lab: the verdict on lm-p5"):
         replace(LAB_SIDE, comparable=(compared,))

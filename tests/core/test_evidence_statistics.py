@@ -1,4 +1,4 @@
-"""Percentiles of known distributions, and how often an interval holds the true value."""
+"""Percentiles of known distributions, and how often an interval contains the true value."""
 
 import math
 import random

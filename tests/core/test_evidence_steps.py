@@ -36,7 +36,7 @@ def test_only_the_last_attempt_counts() -> None:
     assert steps[0].is_warmup
 
 
-def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> None:
+def test_graph_event_restarts_the_count_of_steps() -> None:
     steps = steps_of(
         lines(
             "Compiler status PASS",

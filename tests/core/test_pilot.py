@@ -176,7 +176,7 @@ def test_bench_has_both_clusters_at_the_same_time() -> None:
     assert world.calls == [step.key for step in steps_of(MEASURED)]
 
 
-def test_gate_that_is_not_met_is_a_result_of_the_pilot() -> None:
+def test_gate_that_is_not_met_does_not_stop_the_pilot() -> None:
     world = World()
     run = world.run
 
@@ -287,6 +287,8 @@ def test_state_is_read_back_from_its_json() -> None:
     assert state.to_json() == world.stored
     with pytest.raises(ValueError, match="another schema"):
         PilotState.from_json(world.stored.replace("state/1", "state/2"))
+    with pytest.raises(TypeError, match="not a JSON object"):
+        PilotState.from_json("5")
 
 
 REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'

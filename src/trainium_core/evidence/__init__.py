@@ -1,1 +1,1 @@
-"""The evidence of a pilot: records, statistics, imported results, comparison."""
+"""The evidence of a pilot: measurements, records, comparisons, costs and reports."""

@@ -59,7 +59,7 @@ class AwsModelImport(AwsService):
     """Starts and reads model import jobs."""
 
     def start(self, *, name: str, job_name: str, role: str, location: str, cluster: str) -> str:
-        """Start a job. Only the model gets the cluster's tag: the job itself is not billed.
+        """Start a job. Only the model gets the cluster's tag, because the job itself is not billed.
 
         Returns:
             The ARN of the job.
@@ -81,7 +81,7 @@ class AwsModelImport(AwsService):
         """The state of a job.
 
         Raises:
-            UnavailableError: It could not be read.
+            UnavailableError: The job cannot be read.
         """
         with read_errors("bedrock:GetModelImportJob"):
             stored = self.client("bedrock").get_model_import_job(jobIdentifier=arn)

@@ -26,10 +26,10 @@ _OF_TRAINIUM = {
     "neuron_software": "the GPU image has its driver",
     "suppress_checks": "GPU nodes have other checks",
     "placement_group": "the group is for the Trainium cluster",
-    "node_generation": "it counts the replacements of the Trainium cluster's nodes",
+    "node_generation": "it replaces the nodes of the Trainium cluster",
     "stacks": "only the cluster stack supports GPU types",
 }
-"""Omitted settings of a GPU plan, with the reason."""
+"""Settings of a Trainium plan that a GPU plan omits, with the reason."""
 
 _FILES = ("setup_script", "catalog", "prices")
 _SUFFIX = "-gpu"
@@ -97,7 +97,7 @@ def baseline(plan: Plan, stated: Mapping[str, Any], folder: Path, *, chosen: str
     capacity = plan.capacity if plan.capacity in ("on-demand", "spot") else "on-demand"
     if capacity != plan.capacity:
         settings["capacity"] = capacity
-        notes.append(f"bought on demand: a {plan.capacity} is for one type, see `trn capacity`")
+        notes.append(f"bought on demand: a {plan.capacity} is for one instance type, see `trn capacity`")
     if plan.nodes > 1 and not kind.efa_interfaces:
         settings["nodes"] = 1
         notes.append(f"one node: {name} has no EFA, and cannot train across nodes")

@@ -100,7 +100,7 @@ def import_facts() -> Mapping[str, Any]:
 
 
 def trust_policy(account: str, region: str) -> Mapping[str, Any]:
-    """The trust policy of the role of an import: Bedrock, for import jobs of the account in the region."""
+    """The trust policy of an import's role: Bedrock may assume it for the account's import jobs in the region."""
     jobs = f"arn:aws:bedrock:{region}:{account}:model-import-job/*"
     statement = {
         "Effect": "Allow",
@@ -144,9 +144,9 @@ def _unclear(check: str, message: str) -> CheckpointFinding:
 def _region(region: str) -> Iterator[CheckpointFinding]:
     regions = import_facts()["regions"]
     if region in regions:
-        yield _passed("region", f"{region} has model import")
+        yield _passed("region", f"{region} supports model import")
     else:
-        yield _failed("region", f"{region} has no model import: choose one of {', '.join(regions)}")
+        yield _failed("region", f"{region} does not support model import: choose one of {', '.join(regions)}")
 
 
 def _architecture(config: Mapping[str, Any] | None, region: str) -> Iterator[CheckpointFinding]:
@@ -276,7 +276,7 @@ def _size(config: Mapping[str, Any] | None, weights: Mapping[str, int]) -> Itera
     limit = import_facts()["largest_multimodal_gb" if row.get("multimodal") else "largest_gb"]
     size = sum(weights.values())
     if size >= limit * _GB:
-        yield _failed("size", f"{size / _GB:.1f} GB of weights; they must have less than {limit} GB")
+        yield _failed("size", f"{size / _GB:.1f} GB of weights; they must be smaller than {limit} GB")
     elif weights:
         yield _passed("size", f"{size / _GB:.2f} GB of weights; the limit is {limit} GB")
 
@@ -292,7 +292,7 @@ def _tokenizer(checkpoint: Checkpoint) -> Iterator[CheckpointFinding]:
 
 
 def _json_of(checkpoint: Checkpoint, name: str) -> Mapping[str, Any] | None:
-    """The JSON object in a file; None if the file is missing or has none."""
+    """The JSON object in a file; None if the file is missing or contains anything else."""
     if name not in checkpoint.sizes:
         return None
     try:

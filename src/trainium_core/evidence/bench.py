@@ -1,4 +1,4 @@
-"""The record of a side, from the measurements of its runs; the ratios of two sides."""
+"""The record of a side, from the measurements of its runs, and the ratios between two sides."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,10 +42,10 @@ class MeasuredRun:
     """One run.
 
     Attributes:
-        samples: Seconds of each counted step; empty if a progress line reports several steps.
-        rates: Work per second by metric, also metrics of other tools.
+        samples: Seconds of each counted step; empty if they are unknown or a progress line reports several steps.
+        rates: Work per second by metric, including metrics of other tools.
         imported: The results of other tools.
-        why_no_rates: Why rates are missing; empty if none is.
+        why_no_rates: Why rates are missing; empty if none are missing.
     """
 
     run: Run
@@ -70,11 +70,11 @@ class RecoveredJob:
 
 @dataclass(frozen=True, kw_only=True)
 class SidePrices:
-    """The price of all nodes in US dollars per hour. None: unknown, for the reason in why_unknown.
+    """The prices of a side in US dollars per hour. None: unknown, for the reason in why_unknown.
 
     Attributes:
-        paid: The price of the nodes and of everything else that is billed by the hour.
-        list: The on-demand list price of the instances alone.
+        paid: The price of all nodes and of everything else that is billed by the hour.
+        list: The on-demand list price of all instances alone.
     """
 
     paid: float | None
@@ -144,7 +144,7 @@ def _run(state: JobState, steps: Sequence[Step], seed: int, excluded: str | None
 
 
 def _phases(state: JobState, steps: Sequence[Step]) -> Mapping[str, float | None]:
-    """Seconds on node 0 by phase. A first step with compilations is cold, one with cached graphs alone is warm."""
+    """Seconds by phase, on node 0. A first step that compiles graphs is cold; one that only loads graphs is warm."""
     node = state.attempts[-1].nodes[0] if state.attempts and state.attempts[-1].nodes else None
     phases: Mapping[str, float] = node.phases if node else {}
     compiled = graphs_of(node).get("compiled") if node else None
@@ -182,7 +182,7 @@ def side_record(
     Args:
         file: The file of `trn bench`.
         side: The side in it.
-        runs: Its runs, also those that do not count.
+        runs: Its runs, including those that do not count.
         of_side: The kind of hardware: TRAINIUM, GPU, CPU or LAB.
         hardware: The machines.
         software: The versions on them.
@@ -246,7 +246,7 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
 
 
 def _cost_names(rate: str) -> tuple[str, str]:
-    """The names of the metrics of cost, as paid and by list price, that belong to a rate of tokens."""
+    """The names of the cost metrics of a token rate: as paid, and by list price."""
     if rate == TOKENS_PER_SECOND:
         return USD_PAID, USD_LIST
     prefix = f"{rate.removesuffix(_OUTPUT_TOKENS)}usd_per_million_output_tokens"
@@ -347,7 +347,7 @@ def _compared(
 
 
 def _values(record: Record, name: str, rate: str, runs: Sequence[MeasuredRun]) -> list[float]:
-    """One value per run. A cost is in proportion to the seconds per token."""
+    """One value per run. The cost of a run is proportional to its seconds per token."""
     rates = [measured.rates[rate] for measured in runs if measured.run.excluded is None]
     if rate == name:
         return rates

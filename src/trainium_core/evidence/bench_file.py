@@ -34,7 +34,7 @@ class BenchSide:
 
     Attributes:
         job: The job file.
-        plan: The cdk.json of the side's cluster. None: the plan of the command.
+        plan: The cdk.json of the side's cluster. None: the plan that the command is run with.
         tuned: Whether the batch was tuned for this side. None: not stated.
         parallelism: How the model is distributed.
         used: How many accelerators the job uses. None: all accelerators of its nodes if torchrun starts the job, else
@@ -245,7 +245,7 @@ def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
     """The job request of each side, with the seed 0, by the name of the side.
 
     Raises:
-        TomlFileError: A job has an option that slows it, or no retries although it is to lose a node.
+        TomlFileError: A job has an option that slows it, or a job of a side with `recovery` has no retries.
         JobError: A job file has a mistake.
     """
     requests = {side.name: job_request(seeded(read_job_file(side.job), 0)) for side in file.sides}

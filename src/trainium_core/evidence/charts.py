@@ -72,7 +72,7 @@ class Line:
 
 
 def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = None, from_zero: bool = True) -> Chart:
-    """Values side by side on one axis.
+    """Values on one axis, in one row each.
 
     Args:
         title: Title of the chart.
@@ -107,7 +107,7 @@ def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = No
 
 
 def curve(title: str, across: str, unit: str, lines: Sequence[Line]) -> Chart:
-    """Lines over steps, such as the loss of both sides."""
+    """Lines over steps, such as the losses of runs."""
     series_of = {line.label: line.series for line in lines}
     legend = list(_legend_places(list(series_of)))
     top = legend[-1][2] + 26

@@ -38,7 +38,7 @@ def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
 
 
 def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, str]]:
-    """Each stated condition with a problem, or an empty text if it is met."""
+    """Each condition with its problem; the problem is empty if the condition is met."""
     if LAB in (a.side, b.side):
         yield "side", "the lab has no accelerators"
     for name in _STATED:

@@ -68,8 +68,8 @@ def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
     GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, every
-    file could be read, and no files contradict each other. If several records have a gate, the newest record decides.
-    Numbers of the lab and of other sides never decide.
+    file could be read, and no files contradict each other. If several Trainium records have the same gate or tolerance,
+    the newest record decides. Numbers of the lab and of other sides never decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]

@@ -47,6 +47,7 @@ def logits_fidelity(logits: Path, fp32: Path, bf16: Path, limit: float) -> Fidel
 
     Raises:
         FidelityError: A file is not a .npy file of float32 or float64, or the files cannot be compared.
+        OSError: A file cannot be read.
     """
     numbers, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))
     if not len(numbers) == len(exact) == len(rounded):

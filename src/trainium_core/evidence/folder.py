@@ -117,7 +117,7 @@ class Evidence:
 
 
 def read_evidence(files: Mapping[str, bytes]) -> Evidence:
-    """Read the files. Never raises: an unreadable file is named with the reason."""
+    """Read the files. Unreadable files do not raise an error: `not_read` and `foreign` have the reasons."""
     records, assessed = dict[str, Record](), list[AssessedCode]()
     answers, not_read, foreign = dict[str, Answer](), dict[str, str](), dict[str, str]()
     for path, content in sorted(files.items()):
@@ -212,7 +212,7 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
 
 def _observed(document: Mapping[str, Any]) -> ObservedJob:
     if document["side"] not in (TRAINIUM, LAB):
-        raise ValueError(f"observed.side is {document['side']!r}")
+        raise ValueError(f"observed.side is {document['side']!r}, not {TRAINIUM} or {LAB}")
     seen = tuple(f"{rule}: {'; '.join(map(str, texts))}" for rule, texts in document["predicted_and_seen"].items())
     others = (
         ("predicted and not seen", "predicted_not_seen"),

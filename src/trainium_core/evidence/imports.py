@@ -37,7 +37,7 @@ class Imported:
     Attributes:
         tool: The name of the tool, with its version if the file has it.
         metrics: Metrics by name.
-        warnings: What a reader has to know about the numbers, such as failed requests.
+        warnings: What readers must know about the numbers, such as failed requests.
     """
 
     tool: str
@@ -97,7 +97,7 @@ def _failed(failed: int, all_requests: int) -> tuple[str, ...]:
 
 
 def _guidellm(raw: Json) -> Imported:
-    """guidellm 0.5 to 0.8: a file with one benchmark. A sweep has to be split."""
+    """The file of guidellm 0.5 to 0.8, which must have one benchmark: a sweep has several."""
     benchmarks = raw["benchmarks"]
     if len(benchmarks) != 1:
         raise ValueError(f"it has {len(benchmarks)} benchmarks: run guidellm with one rate for each file")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from trainium_core.evidence.pilot_file import PilotFile, Step, steps_of
 from trainium_wire.formats import time_text
@@ -64,9 +64,12 @@ class PilotState:
         Raises:
             ValueError: The text is not JSON, or has another schema.
             LookupError: The document has no schema.
-            TypeError: The document has other fields.
+            TypeError: The document is not an object, or has other fields.
         """
-        stored = json.loads(text)
+        raw = json.loads(text)
+        if not isinstance(raw, dict):
+            raise TypeError("it is not a JSON object")
+        stored = cast("dict[str, Any]", raw)
         if stored.pop("schema") != SCHEMA:
             raise ValueError("it has another schema")
         return cls(**stored)
@@ -140,7 +143,7 @@ class Pilot:
         self._steps = steps_of(pilot)
 
     def run(self) -> PilotEnd:
-        """Run the steps that are not done. Billed clusters are deleted also after a failure or Ctrl-C."""
+        """Run the steps that are not done. Billed clusters are also deleted after a failure or Ctrl-C."""
         stop: _StopError | None = None
         try:
             self._look()
@@ -163,7 +166,7 @@ class Pilot:
         return [step for step in self._steps if step.kind in kinds and (wanted is None or step.side in wanted)]
 
     def _look(self) -> None:
-        """Run the steps that cost nothing. Raises _StopError unless the budget covers all sides."""
+        """Run the free steps. Raises _StopError if one fails, or if the budget does not cover all sides."""
         for step in self._of("look"):
             if not self._state.is_done(step):
                 self._require(step, None)
@@ -180,7 +183,8 @@ class Pilot:
             sides: The sides that are billed at the same time.
 
         Raises:
-            _StopError: A step failed. The clusters were deleted, or may still be billed.
+            _StopError: The deployment was not confirmed, or a step failed. In the second case, the clusters were
+                deleted, or may still be billed.
         """
         steps = self._of("billed", "evidence", "end", sides=sides)
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
@@ -200,7 +204,7 @@ class Pilot:
         is_ending = any(step.key in self._state.steps for step in self._of("end", sides=sides))
         try:
             if is_ending and not all(map(self._state.is_done, billed)):
-                raise _StopError("stopped", f"the deletion of the {' and the '.join(sides)} side had begun early")
+                raise _StopError("stopped", f"the deletion of {_named(sides)} began before all steps were done")
             for step in billed:
                 if not self._state.is_done(step):
                     self._require(step, self._seconds_left(sides))
@@ -230,7 +234,7 @@ class Pilot:
                 self._state.billed[side][-1][1] = time_text(self._outside.now())
                 self._save()
             elif stop is None:
-                stop = _StopError("unknown", f"unknown whether everything of the {side} side was deleted")
+                stop = _StopError("unknown", f"unknown whether all resources of {_named((side,))} were deleted")
         if stop:
             raise stop
 
@@ -251,7 +255,7 @@ class Pilot:
     def _over(self, sides: Sequence[str], *, budget: bool) -> str:
         if budget:
             return f"the budget of ${self._pilot.budget_usd:,.2f} is used up, except for the part reserved for deletion"
-        return f"the {self._pilot.hours} hours of the {' and the '.join(sides)} side are over"
+        return f"the {self._pilot.hours} hours of {_named(sides)} are over"
 
     def _require(self, step: Step, seconds: float | None) -> None:
         """Run a step. Raises _StopError if it fails."""
@@ -278,7 +282,7 @@ class Pilot:
         )
         end = self._outside.run(listing, "", None)
         if end.exit_code != 0:
-            raise _StopError("unknown", f"unknown whether the job of the {step.side} side was started")
+            raise _StopError("unknown", f"unknown whether the job of {_named((step.side,))} was started")
         begun = str(before["began"])
         started = [row["job"] for row in json.loads(end.output) if row["job"]["submitted_at"] >= begun]
         if not started:
@@ -316,7 +320,11 @@ class Pilot:
         return self._outside.run(step, self._state.jobs.get(step.job, ""), seconds)
 
     def _learn(self, step: Step, output: str) -> str:
-        """Store the price per hour of an estimate and the ID of a started job. Returns what is missing."""
+        """Store the price per hour of an estimate, or the ID of a started job.
+
+        Returns:
+            The problem with the output; empty if there is none.
+        """
         try:
             if step.name == "estimate":
                 hourly = hourly_of(json.loads(output))
@@ -333,6 +341,10 @@ class Pilot:
 
     def _save(self) -> None:
         self._outside.save(self._state, None, "")
+
+
+def _named(sides: Sequence[str]) -> str:
+    return f"the {' and '.join(sides)} side{'s' if len(sides) > 1 else ''}"
 
 
 def hourly_of(estimate: Mapping[str, Any]) -> float | None:

@@ -25,7 +25,7 @@ class PilotFile:
         plan: cdk.json of the Trainium cluster.
         job: Job file of `trn run`, which each side runs; None with `bench`.
         bench: File of `trn bench`, which measures all sides while all clusters run.
-        observe: Job file that the Trainium cluster runs once with `--observe`, after `job` or `bench`.
+        observe: Job file that the Trainium cluster runs once with `--observe`, after `job` or `bench`. Requires `code`.
         budget_usd: Budget of the pilot, all clusters together.
         hours: The deletion of a cluster begins at the latest this many hours after its deployment began.
         code: The code to assess. Default: none.
@@ -64,7 +64,7 @@ class Step:
         arguments: Arguments of `trn`, which may contain placeholders.
         writes: File for its standard output.
         passes: Exit codes of success.
-        tries: The maximum number of runs. The command is repeated only if its exit code is 3.
+        tries: The maximum number of runs. The command is repeated only if its exit code is 3, unknown.
         job: Name of the job whose ID replaces {job}.
         starts: Whether the command starts that job.
     """

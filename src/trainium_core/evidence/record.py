@@ -102,7 +102,7 @@ class Software:
     """The versions of the software. None: unknown.
 
     Attributes:
-        environment: The virtual environment in which the nodes were verified; its name has the version of PyTorch.
+        environment: The virtual environment in which the nodes were verified; its name has the framework's version.
     """
 
     stack: str | None = None
@@ -362,11 +362,11 @@ def _metric_problems(metric: Metric) -> Iterator[str]:
     if metric.origin not in ORIGINS:
         yield f"origin is {shown(metric.origin)}, not one of {', '.join(ORIGINS)}"
     if metric.origin == QUOTED and not (metric.source and metric.date):
-        yield "a quoted number without source and date"
+        yield "a quoted number needs source and date"
     if metric.origin == IMPORTED and not metric.source:
-        yield "an imported number without its source"
+        yield "an imported number needs its source"
     if metric.origin == DERIVED and not metric.method:
-        yield "a derived number without its formula in method"
+        yield "a derived number needs its formula in method"
     ends = (metric.low, metric.high)
     if (None in ends) != (ends == (None, None)) or (None in ends) != (metric.level is None):
         yield "an interval needs low, high and level"

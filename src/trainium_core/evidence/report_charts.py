@@ -85,7 +85,7 @@ def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | No
 
 
 def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """The seconds of each record's runs by phase: means over its runs."""
+    """The mean seconds of each phase, over the runs of a record that count."""
     for group in _record_groups(records):
         rows = {_label(record): means for record in group if (means := dict(_phase_means(record)))}
         if rows:
@@ -105,7 +105,7 @@ def _phase_means(record: Record) -> Iterator[tuple[str, float]]:
 
 
 def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """The losses of every run."""
+    """The losses of the runs that count."""
     for group in _record_groups(records):
         lines = [line for record in group for line in _loss_lines(record)]
         if lines:

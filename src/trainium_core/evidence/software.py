@@ -1,4 +1,4 @@
-"""The software of a side, from the records of its nodes and of its last job."""
+"""The software of a side, from the records of its nodes and the state of a job."""
 
 import re
 from collections.abc import Iterable, Mapping

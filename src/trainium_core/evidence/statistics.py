@@ -70,7 +70,7 @@ def too_few(n: int, quantile: float) -> str:
 
 @cache
 def _interval(n: int, quantile: float) -> tuple[int, int]:
-    """Indices of the order statistics that bound the quantile with at least LEVEL.
+    """Indices of the order statistics that bound the quantile with a confidence of at least LEVEL.
 
     The number of samples below the quantile is binomial; each tail gets half of 1 - LEVEL.
     """
@@ -104,8 +104,8 @@ def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
 def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str) -> Metric:
     """The ratio of the geometric means of two sides' runs, with a bootstrap interval over runs.
 
-    The percentiles of a bootstrap alone contain the true ratio in 78% to 92% of all cases with three to ten runs. So
-    their distances from the ratio are widened by Student's t, for the side with fewer runs.
+    The percentile interval of a bootstrap contains the true ratio in only 78% to 92% of all cases with three to ten
+    runs. Its distances from the ratio are therefore widened by Student's t, for the side with fewer runs.
     """
     n = min(len(values), len(others))
     if n < FEWEST_RUNS:

@@ -70,7 +70,9 @@ def warmup_rule(least: int) -> str:
 
 
 def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
-    """The first lines in a row after the warm-up that report the wanted number of steps together; else empty.
+    """The first consecutive lines after the warm-up that together report at least the wanted number of steps.
+
+    Empty if there are none.
 
     Args:
         steps: All lines of an attempt.

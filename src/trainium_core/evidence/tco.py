@@ -1,6 +1,6 @@
 """Twelve months of one workload: the cost of each side, when a port pays off, and what the result depends on.
 
-Every amount is computed from drivers: numbers with a source and, in part, a range. An unknown driver makes every
+Every amount is computed from drivers: numbers with a source, some of them with a range. An unknown driver makes every
 dependent amount unknown. Without a measured throughput, almost everything is unknown.
 """
 
@@ -122,7 +122,7 @@ class Tco:
             )
         if yearly < _CENT:
             return unknown(
-                "h", f"never: the same work costs no less on {first.name}: {number(-yearly)} USD a year more"
+                "h", f"never: apart from engineering, a year of work costs {number(-yearly)} USD more on {first.name}"
             )
         formula = (
             f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year apart from engineering "
@@ -213,7 +213,7 @@ def warnings_of(costs: Tco) -> Iterator[str]:
 
 
 def total_metric(side: SideCost) -> Metric:
-    """The total of a side, or what is unknown of it."""
+    """The total of a side; without a value if a line is unknown, with the names of such lines."""
     total = side.total(side.values)
     if total is None:
         return unknown(

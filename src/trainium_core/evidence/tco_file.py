@@ -97,7 +97,7 @@ class _Reading(TomlReader):
         self.only(document, ("metric", "work", "sides"), "")
         sides = self.table(document, "sides", "")
         if len(sides) not in (1, 2):
-            self.problems.append(f"sides: has {len(sides)} tables; it needs one, or two to compare")
+            self.problems.append(f"sides has {len(sides)} tables; it needs one, or two to compare")
         return TcoFile(
             metric=self.text({"metric": "tokens_per_second", **document}, "metric", "") or "",
             work=self._quantity(document, "work", "", positive=True),
@@ -123,7 +123,7 @@ class _Reading(TomlReader):
     def _hours(self, side: Mapping[str, Any], place: str) -> tuple[PurchaseOption, ...]:
         rows = side.get("hours", [])
         if not isinstance(rows, list):
-            self.problems.append(f"{place}: is not a list of tables, [[{place}]]")
+            self.problems.append(f"{place} is {rows!r}; it must be a list of tables, [[{place}]]")
             return ()
         by_place = {f"{place}[{at}]": row for at, row in enumerate(cast("list[Any]", rows))}
         options = tuple(self._option(self.table(by_place, at, ""), f"{at}.") for at in by_place)
@@ -189,6 +189,6 @@ def _missing(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator
     if not isinstance(table.get("source"), str) or not table["source"]:
         yield "has no source"
     if not isinstance(table.get("date"), date):
-        yield "has no date, such as 2026-11-24"
+        yield "has no date, such as date = 2026-11-24, without quotes"
     if list(numbers.values()) != sorted(numbers.values()):
         yield "must have low <= value <= high"

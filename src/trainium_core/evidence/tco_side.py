@@ -24,7 +24,7 @@ MONTHS = 12
 Values = Mapping[str, float]
 
 _LARGEST_USD = 1e30
-_OF_LAB = "measured in the lab: its speed has no price"
+_OF_LAB = "measured in the lab, which has no accelerators"
 
 
 class TcoError(ValueError):
@@ -140,7 +140,7 @@ def side_cost(file: SideFile, record: Record, estimate: Estimate | None, metric:
     if record.kind != BENCH:
         raise TcoError(f"{file.record} is a record of kind {record.kind}, not of `trn bench`")
     if file.plan is not None and record.side == LAB:
-        raise TcoError(f"{file.record} was measured in the lab: the prices of {file.plan} are of other machines")
+        raise TcoError(f"{file.record} was measured in the lab: the prices of {file.plan} are for other machines")
     prefix = f"{file.name}."
     other_lines = [] if estimate is None else [line for line in estimate.lines if not _is_instances(line, record)]
     options = [
@@ -250,7 +250,7 @@ def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
 
 
 def _default_option(prefix: str, name: str, record: Record, estimate: Estimate | None) -> tuple[str, float, Driver]:
-    """The purchase option of all hours: at the price of the record, else of the plan. Its name, share and driver."""
+    """Name, share and driver of the purchase option of all hours: at the price of the record, else of the plan."""
     hardware = record.hardware
     option = hardware.purchase or "purchase not stated"
     driver = Driver(key=f"{prefix}usd_hour", label=f"{name}: {option}", unit="USD/h", value=None)

@@ -107,7 +107,7 @@ def test_region_without_imports_is_refused(bedrock: type[Bedrock]) -> None:
     options = (*GO, "-c", "trn:region=sa-east-1", "-c", "trn:instance_type=trn2.3xlarge")
     ended = run("handoff", "bedrock", "s3://models/llama", *options, "--yes")
     assert (ended.exit_code, bedrock.started) == (ExitCode.NOT_READY, [])
-    assert "sa-east-1 has no model import" in " ".join(ended.stdout.split())
+    assert "sa-east-1 does not support model import" in " ".join(ended.stdout.split())
 
 
 def test_refused_import_says_why(bedrock: type[Bedrock], monkeypatch: pytest.MonkeyPatch) -> None:
