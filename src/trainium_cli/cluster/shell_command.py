@@ -19,17 +19,17 @@ from trainium_core.problems import nearest
 
 
 @click.command()
-@click.argument("node", default="0")
+@click.argument("node", required=False)
 @context_options
 @stack_option
 @pass_invocation
-def shell(invocation: Invocation, node: str, stack: str | None) -> int:
+def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
     """Open a shell on a node.
 
     NODE is a rank, such as 3, or an instance ID. Default: the first node. The shell runs as the image's default user,
     with the environment of jobs, through Session Manager. Needs the AWS CLI and its Session Manager plugin.
 
-    Exit code: that of the session. If no session was started, 1: not possible. 3: unknown.
+    Exit code: that of the session. If no session was started, 1: not possible. 2: no such NODE. 3: unknown.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     _check_session(plan)
@@ -57,27 +57,33 @@ def _check_session(plan: Plan) -> None:
             raise CliError(message, ExitCode.NOT_READY)
 
 
-def _instance(deployed: DeployedNodes, node: str) -> str:
-    """The selected instance. Raises CliError if there is none."""
+def _instance(deployed: DeployedNodes, node: str | None) -> str:
+    """The selected instance; by default the first one.
+
+    Raises:
+        CliError: The cluster has no nodes.
+        UsageError: No node has this rank or ID.
+    """
     ids = [instance.instance_id for instance in deployed.instances]
-    ranks = [member.instance_id for member in deployed.membership.members if member.instance_id in ids]
     if not ids:
         remedy = "`trn nodes` shows the reason; if the cluster is asleep, `trn wake` starts its nodes"
         if deployed.for_jobs is not None:
             remedy = "a job starts them. The output Session of its stack is a command for a shell on the login node"
         message = f"The cluster has no nodes: {remedy}."
         raise CliError(message, ExitCode.NOT_READY)
+    # Ranks exist only once all nodes are proven. Until then, any node may be useful to find the reason.
+    members = [member.instance_id for member in deployed.membership.members]
+    by_rank = {str(rank): member for rank, member in enumerate(members) if member in ids}
+    by_rank = by_rank or {str(number): instance_id for number, instance_id in enumerate(ids)}
+    if node is None:
+        return next(iter(by_rank.values()))
     if node in ids:
         return node
-    # Ranks exist only once all nodes are proven. Until then, any node may be useful to find the reason.
-    in_order = ranks or ids
-    if node.isdecimal() and int(node) < len(in_order):
-        return in_order[int(node)]
+    if node in by_rank:
+        return by_rank[node]
     close = nearest(node, ids)
     hint = f"; nearest: {close}" if close else ""
-    raise click.UsageError(
-        f"NODE: got {node!r}\n    allowed: 0 to {len(in_order) - 1}, or one of {', '.join(ids)}{hint}"
-    )
+    raise click.UsageError(f"NODE: got {node!r}\n    allowed: {', '.join([*by_rank, *ids])}{hint}")
 
 
 def _session(command: list[str]) -> int:

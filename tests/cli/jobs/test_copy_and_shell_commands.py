@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cluster.test_nodes_command import A, B
+from tests.cli.cluster.test_nodes_command import PROVEN, A, B
 from tests.cli.conftest import FakeLocating
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
@@ -113,6 +113,17 @@ def test_shell_opens_session_and_returns_its_exit_code(
     assert (arguments[:2], arguments[-1]) == (["ssm", "start-session"], instance_id)
     assert "command=sudo -iu $(id -nu 1000)" in arguments
     assert aws_cli.exists()
+
+
+@pytest.mark.usefixtures("aws_cli")
+def test_rank_without_a_running_node_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.nodes = replace(PROVEN, instances=PROVEN.instances[1:])
+    refused = run("shell", *TWO, "0")
+    assert refused.exit_code == ExitCode.BAD_INPUT
+    assert f"allowed: 1, {B}" in refused.stderr
+    for node in (("1",), ()):
+        assert run("shell", *TWO, *node).exit_code == 7
+        assert (tmp_path / "aws.arguments").read_text().splitlines()[-1] == B
 
 
 @pytest.mark.usefixtures("aws_cli")
