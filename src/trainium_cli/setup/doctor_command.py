@@ -21,7 +21,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.stack_checks import bootstrap_of
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import OfflineError, UnavailableError
 
 _SETUP = "run `trn setup`"
 _STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
@@ -45,7 +45,7 @@ def doctor(invocation: Invocation) -> ExitCode:
     """Show what this machine and the account lack.
 
     Checks Node.js and the CDK CLI (needed for a deployment), the AWS CLI and its Session Manager plugin (for a shell on
-    a node), credentials, and the CDK bootstrap stack.
+    a node), credentials, and the CDK bootstrap stack. Also shows the version of Python.
 
     Exit code 0: nothing that a deployment needs is missing; there may be warnings. 1: something is missing. 3: unknown.
     """
@@ -115,8 +115,9 @@ def _account(region: str) -> Iterator[Diagnosis]:
     try:
         identity = account.identity()
     except UnavailableError as error:
-        yield Diagnosis(what="credentials", outcome="fail", found=str(error))
-        yield Diagnosis(what="bootstrap", outcome="unknown", found="not checked: no credentials")
+        outcome = "unknown" if isinstance(error, OfflineError) else "fail"
+        yield Diagnosis(what="credentials", outcome=outcome, found=str(error))
+        yield Diagnosis(what="bootstrap", outcome="unknown", found="not checked: the account is unknown")
         return
     elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")

@@ -11,7 +11,7 @@ from tests.cli.running import GOOD, run
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.setup import doctor_command
 from trainium_core.identity.caller import Identity
-from trainium_runtime.errors import NotSignedInError
+from trainium_runtime.errors import NotSignedInError, OfflineError, UnavailableError
 
 
 @dataclass
@@ -19,19 +19,19 @@ class FakeAccount:
     """An account.
 
     Attributes:
-        signed_in: Whether there are credentials.
+        unavailable: Why the identity cannot be read; None if it can.
         bootstrap: The version of the bootstrap stack; None without one.
     """
 
-    signed_in: bool = True
+    unavailable: UnavailableError | None = None
     bootstrap: str | None = None
 
     def parameter(self, _name: str) -> str | None:
         return self.bootstrap
 
     def identity(self) -> Identity:
-        if not self.signed_in:
-            raise NotSignedInError("Unable to locate credentials")
+        if self.unavailable:
+            raise self.unavailable
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/someone")
 
 
@@ -62,9 +62,20 @@ def test_missing_programs_are_named_with_a_fix(monkeypatch: pytest.MonkeyPatch, 
     assert found["bootstrap"]["fix"] == "run: cdk bootstrap aws://123456789012/us-west-2"
 
 
-def test_missing_credentials_make_bootstrap_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = diagnosed(monkeypatch, tmp_path, FakeAccount(signed_in=False))
-    assert "aws sso login" in found["credentials"]["found"]
+@pytest.mark.parametrize(
+    ("error", "outcome", "remedy"),
+    [
+        (NotSignedInError("Unable to locate credentials"), "fail", "aws sso login"),
+        (OfflineError("Could not connect to the endpoint URL"), "unknown", "HTTPS_PROXY"),
+    ],
+    ids=["no credentials", "offline"],
+)
+def test_account_that_cannot_be_read_makes_bootstrap_unknown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: UnavailableError, outcome: str, remedy: str
+) -> None:
+    found = diagnosed(monkeypatch, tmp_path, FakeAccount(unavailable=error))
+    assert found["credentials"]["outcome"] == outcome
+    assert remedy in found["credentials"]["found"]
     assert found["bootstrap"]["outcome"] == "unknown"
 
 
