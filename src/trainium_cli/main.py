@@ -54,7 +54,7 @@ _SUMMARIES = {
     "audit": ("cluster", "Show what is left of the cluster, and its cost."),
     "support": ("setup", "Write an archive for a support request."),
     "permissions": ("setup", "Show the IAM policies that people and CloudFormation need."),
-    "local": ("local", "Run an AWS on this machine, and commands against it."),
+    "local": ("local", "Emulate AWS on this machine, and run commands against it."),
 }
 """The folder and the summary of each command, in the order of the help."""
 

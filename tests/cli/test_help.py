@@ -51,29 +51,30 @@ def test_help_describes_each_exit_code() -> None:
     assert all(f"{code.value}  {code.meaning}" in shown for code in ExitCode)
 
 
-def shown_help(one: click.Command, parent: click.Context) -> Iterator[str]:
-    """The help of a command and its subcommands."""
+def contexts(one: click.Command, parent: click.Context) -> Iterator[click.Context]:
+    """The contexts of a command and its subcommands."""
     context = click.Context(one, parent, one.name)
-    yield one.get_help(context)
+    yield context
     if isinstance(one, click.Group):
         for below in filter(None, (one.get_command(context, name) for name in one.list_commands(context))):
-            yield from shown_help(below, context)
+            yield from contexts(below, context)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fits_into_the_width(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    shown = "\n".join(shown_help(command(name), click.Context(trn, info_name="trn")))
+    found = contexts(command(name), click.Context(trn, info_name="trn"))
+    shown = "\n".join(context.command.get_help(context) for context in found)
     assert [line for line in shown.splitlines() if len(line) > 60] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_of_a_command_has_help(name: str) -> None:
-    options = [option for option in command(name).params if isinstance(option, click.Option)]
-    assert all(option.help for option in options)
+def test_every_option_of_a_command_and_its_subcommands_has_help(name: str) -> None:
+    parameters = [one for context in contexts(command(name), click.Context(trn)) for one in context.command.params]
+    assert [one.name for one in parameters if isinstance(one, click.Option) and not one.help] == []
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "local"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_summary_is_the_first_line_of_the_help(name: str) -> None:
     assert (command(name).help or "").splitlines()[0] == COMMANDS[name].summary
 
@@ -93,7 +94,7 @@ def test_arguments_after_dashes_reach_the_command_unchanged(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("types",)])
-def test_help_in_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
+def test_output_in_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
     ended = run_installed(*arguments)
     assert ended.returncode == 0
     assert "\x1b" not in ended.stdout + ended.stderr

@@ -1,1 +1,1 @@
-"""`trn local`: an AWS on this machine."""
+"""`trn local`: the embedded AWS, which emulates AWS on this machine."""

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 NOT_RUNNING = 3
 RUN = "run-command"
 PROVES = (
-    "A deployment to it shows that a template is accepted and complete, is created in order, rolls back, and is "
-    "deleted completely. It does not test IAM permissions (except with --iam enforced), capacity, networks or Neuron "
-    "devices: its instances run no programs."
+    "A deployment to it shows that a template is complete and valid, that its resources are created in the right "
+    "order, that it rolls back, and that it is deleted completely. It does not test IAM permissions (except with --iam "
+    "enforced), capacity, networks or Neuron devices: its instances run no programs."
 )
 
 
@@ -55,9 +55,10 @@ class LocalGroup(CommandGroup):
 
 @click.group("local", cls=LocalGroup)
 def local() -> None:
-    """An AWS on this machine, for deploying without an account.
+    """Emulate AWS on this machine, and run commands against it.
 
-    `trn local -- COMMAND` runs a command in an environment in which only the embedded AWS can be reached:
+    The embedded AWS deploys clusters without an account. `trn local -- COMMAND` runs a command in an environment in
+    which only the embedded AWS can be reached:
 
         trn local -- cdk deploy TrnClusterStack
     """
@@ -210,7 +211,7 @@ def run_command(command: tuple[str, ...]) -> None:
 
 
 def _refuse_other_settings(running: "Health", options: Mapping[str, Any]) -> None:
-    """Refuses settings that differ from those of the running server: they would be ignored."""
+    """Raise ClickException if settings differ from those of the running server, which would ignore them."""
     has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "iam")}
     if options.get("port"):
         has["port"] = urlsplit(running.endpoint).port
