@@ -1,4 +1,4 @@
-"""Selects the cluster of a command: that of cdk.json, the named one, or the only one in the region."""
+"""Selects the cluster of a command: the named one, that of cdk.json, or the only one in the region."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -24,10 +24,10 @@ from trainium_runtime.errors import UnavailableError
 
 
 def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
-    """The plan of the cluster that is selected by the options or cdk.json.
+    """The plan of the selected cluster.
 
-    If -c and cdk.json have no settings of a plan, or the options select another cluster, the plan is derived from the
-    deployed stacks.
+    If -c and cdk.json only select a cluster, or the options select another one, the plan is derived from the deployed
+    stacks.
 
     Args:
         invocation: The options.
@@ -35,7 +35,7 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
         may_be_gone: A named cluster may no longer have stacks.
 
     Raises:
-        CliError: No cluster is selected, or it does not exist.
+        CliError: No cluster or region is selected, or the cluster does not exist.
         PlanError: The plan has mistakes.
         UnavailableError: AWS could not be read.
     """
@@ -57,7 +57,10 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
 
 
 def stack_of_cluster(invocation: Invocation, plan: Plan, stack: str | None) -> str:
-    """The CloudFormation stack of the nodes: the one of --stack, else the one with the cluster's tag."""
+    """The CloudFormation stack of the nodes: the one of --stack, else a stack with nodes and the cluster's tag.
+
+    The stack with the usual name is preferred. That name is also returned if no such stack is found.
+    """
     if stack:
         return stack
     found = [stack.name for stack in _of_cluster(invocation, plan) if stack.has_nodes]
@@ -68,7 +71,7 @@ def stack_of_cluster(invocation: Invocation, plan: Plan, stack: str | None) -> s
 def stacks_of_cluster(invocation: Invocation, plan: Plan, stacks: Collection[str] = ()) -> tuple[str, ...]:
     """The CloudFormation stacks: those of --stack, else the usual names and the stacks with the cluster's tag.
 
-    If no stack has the tag, the stacks that created the nodes, which may be deleted.
+    If no stack has the tag, the stacks that created the nodes replace those with the tag. They may be deleted.
     """
     if stacks:
         return tuple(stacks)
@@ -104,7 +107,12 @@ def missing_stack(invocation: Invocation, plan: Plan, stack: str) -> CliError:
 
 
 def configured_region(invocation: Invocation) -> str:
-    """The region of --region, the environment or the profile. Raises UnavailableError, and CliError if none is set."""
+    """The region of --region, the environment or the profile.
+
+    Raises:
+        CliError: No region is set.
+        UnavailableError: The profile does not exist.
+    """
     if invocation.region:
         return invocation.region
     try:
@@ -121,7 +129,10 @@ def configured_region(invocation: Invocation) -> str:
 
 
 def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
-    """Empty without an answer: the command then uses the usual names, and reports missing permissions."""
+    """The stacks with the cluster's tag; empty if they could not be read.
+
+    The command then uses the usual names, and its own requests report missing permissions.
+    """
     try:
         found = _stacks(invocation, plan.region)
     except UnavailableError:
@@ -130,7 +141,7 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
 
 
 def _stacks(invocation: Invocation, region: str) -> ClusterStacks:
-    """Read once per region and command."""
+    """The stacks of a region, which a command reads once. Raises UnavailableError."""
     known = invocation.cluster_stacks
     if region not in known:
         with waiting(f"Looking for clusters in {region} ..."):
@@ -143,7 +154,7 @@ def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster
     names = {stack.cluster for stack in found.stacks}
     if name is None or found.not_read or name in names:
         return None
-    others = f"; clusters that have some: {', '.join(sorted(names))}" if names else ""
+    others = f"; clusters with stacks: {', '.join(sorted(names))}" if names else ""
     message = f"No stack in {region} belongs to {name}{others}. --stack NAME also finds leftovers of a deleted stack."
     echo(message, err=True)
     return LocatedCluster(name=name, stacks=())
@@ -161,7 +172,7 @@ def _only_nodes(invocation: Invocation, name: str | None, region: str, found: Cl
 
 
 def _nodes(invocation: Invocation, region: str, name: str) -> Sequence[ClusterNode]:
-    """The nodes of a cluster; empty without an answer. Callers must not conclude from this that there are none."""
+    """The nodes of a cluster; also empty if they could not be read, which does not mean that there are none."""
     try:
         nodes = AwsClustersAccount(region, clients=invocation.clients).cluster_nodes()
     except UnavailableError:
@@ -178,7 +189,7 @@ def _selected_cluster(
     if len(chosen) == 1:
         return chosen[0]
     if name is None and clusters:
-        message = f"Select a cluster with --cluster: {region} has {len(clusters)}: {', '.join(names)}"
+        message = f"{region} has {len(clusters)} clusters: {', '.join(names)}. Select one with --cluster."
         raise CliError(message, ExitCode.BAD_INPUT)
     if found.not_read:
         raise UnavailableError("; ".join(found.not_read))

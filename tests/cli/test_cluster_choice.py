@@ -57,7 +57,7 @@ def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocat
     clusters.stacks = [stack("web-train"), stack("other", "Other")]
     ended = run("nodes", *REGION)
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
-    assert ended.stderr == "Select a cluster with --cluster: us-west-2 has 2: other, web-train\n"
+    assert ended.stderr == "us-west-2 has 2 clusters: other, web-train. Select one with --cluster.\n"
     run("nodes", *REGION, "--cluster", "other")
     assert nodes.requests == ["Other"]
 
@@ -75,7 +75,7 @@ def test_undeployed_plan_lists_other_clusters(nodes: FakeNodes) -> None:
     assert "Other clusters, for --cluster: web-train." in ended.stderr
 
 
-def test_unreadable_region_never_reports_nothing_left(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
+def test_unreadable_region_is_unknown_and_not_empty(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
     clusters.stacks, clusters.not_read = (), ["not allowed to look: the permission tag:GetResources is missing"]
     ended = run("nodes", *REGION)
     assert ended.exit_code == ExitCode.UNKNOWN

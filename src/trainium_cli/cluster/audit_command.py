@@ -78,7 +78,7 @@ def _read(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> Audit:
             AwsAuditedAccount(plan.region, clients=invocation.clients),
             stack_names=stacks,
             now=datetime.now(UTC),
-            on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
+            on_progress=lambda done, total: change(f"{message}: {done} of {total} lists read"),
         )
 
 

@@ -27,7 +27,7 @@ def verdict_line(audit: Audit) -> str:
     """The verdict in one line, with the monthly cost of what is left."""
     left = audit.of("left")
     if audit.verdict == "nothing left":
-        return f"nothing left of {audit.cluster} in {audit.region}: {len(audit.kinds)} kinds were listed"
+        return f"nothing left of {audit.cluster} in {audit.region}; kinds of resources listed: {len(audit.kinds)}"
     unread = f"; {len(audit.not_read)} could not be read" if audit.not_read else ""
     if not left:
         return f"unknown whether anything is left of {audit.cluster} in {audit.region}{unread}"

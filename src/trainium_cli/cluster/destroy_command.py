@@ -51,8 +51,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     and Slurm, which get two minutes to save their state, notifies and ends the nodes, empties buckets and deletes the
     stacks; finally log groups, SSM parameters, snapshots and network interfaces with the cluster's tag. Resources of
     other clusters are not touched, nor are resources without the tag outside the stacks, except log groups that are
-    named after them. A stack of your app with other resources stays, without
-    its nodes, unless you pass --whole-stacks.
+    named after them. A stack of your app with other resources stays, without its nodes, unless you pass --whole-stacks.
 
     You can interrupt the command at any time and run it again to continue.
 
@@ -108,7 +107,8 @@ def _nothing(invocation: Invocation, found: Inventory, scope: Scope, plan: Plan)
     if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), "verdict": "gone", "steps": []})
     else:
-        say(f"\nThere is nothing of {scope.cluster} to destroy in {plan.region}.{others_sentence(invocation, plan)}")
+        nothing = f"Nothing to destroy: {scope.cluster} has no resources in {plan.region}."
+        say(f"\n{nothing}{others_sentence(invocation, plan)}")
     return ExitCode.NOT_READY if scope.foreign else ExitCode.OK
 
 
@@ -125,7 +125,7 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     """Show what will be deleted, what stays, what is unknown, and what belongs to others."""
     screen = console()
     if found.to_delete:
-        screen.print(f"Of {scope.cluster} in {region} this will be deleted:\n", style="bold")
+        screen.print(f"These resources of {scope.cluster} in {region} will be deleted:\n", style="bold")
         rows = [(item.what, item.name, item.detail) for item in found.to_delete]
         screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
     show_kept(found.kept, region)
@@ -144,7 +144,7 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
 def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
     if kept:
         screen = console()
-        screen.print(f"\nThis will be retained in {region}:\n", style="bold")
+        screen.print(f"\nThese resources will be retained in {region}:\n", style="bold")
         rows = [
             (_kind(resource), resource.resource_id, _amount(resource.stored), _month(resource)) for resource in kept
         ]
@@ -157,11 +157,11 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":
             screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
-    except_retained = " except retained resources" if kept else ""
+    except_retained = " except retained ones" if kept else ""
     sentences = {
-        "gone": f"Nothing of {cluster} is left in {region}{except_retained}. `trn audit` verifies this.",
-        "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
-        "destroy` again.",
+        "gone": f"No resources of {cluster} are left in {region}{except_retained}. `trn audit` verifies this.",
+        "left": f"Resources of {cluster} are left in {region}: follow the instructions above, then run `trn destroy` "
+        "again.",
         "unknown": f"Not all of {cluster} in {region} could be read, see above. Run `trn destroy` again: it continues.",
     }
     screen.print(f"\n{sentences[verdict(outcomes)]}", style="bold")

@@ -55,8 +55,9 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     and its cost, asks for confirmation, writes trn:ends into cdk.json, and deploys if the cluster is deployed. The new
     end does not replace nodes. For a cluster of another app, shows the new end and the change to make in that app.
 
-    Exit code 0: extended. 1: not extended, or not deployed. 3: unknown. 4: other changes of cdk.json would end running
-    nodes, which was not confirmed: the new end is written but not deployed.
+    Exit code 0: extended, in cdk.json only if the cluster is not deployed. 1: not extended, or the deployment failed.
+    3: unknown. 4: other changes of cdk.json would end running nodes, which was not confirmed: the new end is written
+    but not deployed.
     """
     elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:

@@ -44,7 +44,7 @@ def grace_option(command: Command) -> Command:
 
 
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
-    """A sentence about the job on the stack's nodes; None if no job is running."""
+    """A sentence about the job on the stack's nodes, or why it is unknown; None if no job is running."""
     clients = invocation.clients
     fleets = AwsFleets(plan.region, clients=clients)
     try:

@@ -76,7 +76,13 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
 
 
 def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -> NodesReport:
-    """Raises CliError if the stack does not exist, or has no nodes because its deployment failed."""
+    """The report on the nodes of the stack.
+
+    Raises:
+        CliError: The stack does not exist, or has no nodes because its deployment failed.
+        NodesNotCreatedError: The nodes are not created yet, or no longer exist.
+        UnavailableError: AWS could not be read.
+    """
     try:
         deployed = account.nodes(stack)
     except NodesNotCreatedError as error:
@@ -103,7 +109,7 @@ def _watch(read: Callable[[], NodesReport], stack: str, change: Callable[[str], 
         except NodesNotCreatedError as error:
             if error.status != "CREATE_IN_PROGRESS":
                 raise
-            message = f"waiting: {stack} is being created: its nodes are created last"
+            message = f"waiting: {stack} is being created, its nodes last"
         if message != shown:
             shown = message
             change(message)

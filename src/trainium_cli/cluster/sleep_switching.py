@@ -43,7 +43,9 @@ _IMAGE_IS_GONE = (
 )
 _NOTICE = "sleep"
 _HOST_ENDS = "The host of `trn precompile` ends too. It can run even if the cluster is asleep.\n"
-_NOTIFIED = "Interrupted: nothing was changed; the nodes keep running and are billed. Their notice may still stand."
+_NOTIFIED = (
+    "Interrupted: nothing was changed; the nodes keep running and are billed. The notice to them may not be withdrawn."
+)
 _ENDING = (
     "Interrupted: Auto Scaling continues to end the nodes. Everything else keeps running, and is billed. `trn status` "
     "shows the progress."
@@ -191,12 +193,12 @@ def _give_notice(target: _Target, grace: timedelta) -> None:
     except KeyboardInterrupt:
         with finish_before_exit():
             notice.withdraw()
-        with interrupt_message("Interrupted: nothing was changed, and the nodes are notified of that."):
+        with interrupt_message("Interrupted: nothing was changed, and the notice to the nodes was withdrawn."):
             raise
 
 
 def _end_nodes(target: _Target, *, because: str = "") -> str:
-    """End the nodes with Auto Scaling only, for a stack that cannot be updated."""
+    """End the nodes with Auto Scaling only, for a stack that cannot be updated or has no SleepSwitch."""
     with interrupt_message(_ENDING), ProgressReporter() as reporter:
         empty = EmptyGroups(target.account, target.state.groups, for_good=False)
         outcome = run_step(empty, _reporting(reporter), time.sleep)
@@ -227,7 +229,7 @@ def _launch(target: _Target) -> str:
 
 
 def _await_nodes(target: _Target) -> str:
-    """Wait until all nodes are proven, or the verdict is final."""
+    """Wait until all nodes are proven. Raises CliError if the verdict is final before, or after the time limit."""
     plan = target.plan
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     replacements = plan.node.replacements if plan.node.recovery else 0

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.running import GOOD, run
-from tests.core.fake_audit import CLUSTER, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
+from tests.core.fake_audit import CLUSTER, FakeAuditedAccount, FakeLister, thing
 from trainium_cli.cluster import audit_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.audit.resource import Charge, ChargedItem
@@ -23,9 +23,6 @@ EMPTY = FakeAuditedAccount()
 LEFT = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT, SNAPSHOT_LEFT]))
 DENIED = FakeAuditedAccount(lister=FakeLister(found=None))
 LEFT_AND_DENIED = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT]), tags=None)
-KEPT = FakeAuditedAccount(
-    lister=FakeLister(found=[VOLUME_LEFT]), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})]
-)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +43,7 @@ def report(folder: Path, ending: str) -> str:
 @pytest.mark.parametrize(
     ("account", "code", "says"),
     [
-        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2: 1 kinds were listed"),
+        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2; kinds of resources listed: 1"),
         (
             LEFT,
             ExitCode.NOT_READY,

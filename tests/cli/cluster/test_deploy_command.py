@@ -1,6 +1,4 @@
-"""`trn deploy`: its output before the CDK CLI starts, and the arguments of the CLI. Real deployments are in
-tests/deploy.
-"""
+"""`trn deploy`: its prompts and messages, and the arguments of the CDK CLI. Real deployments are in tests/deploy."""
 
 import json
 import sys

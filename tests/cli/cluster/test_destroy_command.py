@@ -64,7 +64,7 @@ def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.stacks == []
-    assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 except retained resources." in ended.stdout
+    assert f"No resources of {OWN_CLUSTER} are left in us-west-2 except retained ones." in ended.stdout
 
 
 def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatc
     account = FakeTeardown(stacks=[], leftovers=[], work=[])
     ended = destroy(monkeypatch, account)
     assert ended.exit_code == ExitCode.OK
-    assert f"There is nothing of {OWN_CLUSTER} to destroy in us-west-2." in ended.stdout
+    assert f"Nothing to destroy: {OWN_CLUSTER} has no resources in us-west-2." in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_watch_starts_before_the_group_exists(account: FakeNodes) -> None:
     account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK
-    assert ended.stderr.startswith("waiting: TrnClusterStack is being created: its nodes are created last\n")
+    assert ended.stderr.startswith("waiting: TrnClusterStack is being created, its nodes last\n")
 
 
 def test_failed_nodes_are_explained_once_per_error(account: FakeNodes) -> None:

@@ -35,7 +35,7 @@ class FakeSleepAccount:
         updates: The requested values of the parameter Asleep.
         running: Number of running nodes in each group.
         emptied: Names of the groups that were emptied.
-        given_notices: The current notices.
+        stored_notices: The current notices.
         sized: Requested sizes by group.
     """
 
@@ -220,7 +220,7 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
     account = FakeSleepAccount(state=AWAKE, running=2)
     answer = switch(monkeypatch, "sleep", account, "--yes")
-    assert "nothing was changed, and the nodes are notified of that" in answer.stderr
+    assert "nothing was changed, and the notice to the nodes was withdrawn" in answer.stderr
     assert (account.updates, account.stored_notices) == ([], [])
 
 

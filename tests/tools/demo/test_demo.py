@@ -127,7 +127,9 @@ def test_commands_are_shown_as_a_user_types_them(demo: Demo) -> None:
 
 
 def test_demo_ends_with_the_proof_of_the_product(demo: Demo) -> None:
-    assert re.search(r"\n\$ trn audit\nnothing left of trn-pilot in us-west-2: \d+ kinds were listed\n", demo.output)
+    assert re.search(
+        r"\n\$ trn audit\nnothing left of trn-pilot in us-west-2; kinds of resources listed: \d+\n", demo.output
+    )
 
 
 DIFFERING = {
