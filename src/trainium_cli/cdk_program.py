@@ -30,7 +30,7 @@ def find_cdk(folder: Path) -> str:
 
 
 def cdk_path(folder: Path) -> str | None:
-    """The CDK CLI in node_modules of the folder or a folder above, else on PATH; None if there is none.
+    """The CDK CLI in node_modules of the folder or a folder above, else on `tool_path`; None if there is none.
 
     A program in node_modules must belong to the user or root.
     """

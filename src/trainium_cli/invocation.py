@@ -1,4 +1,4 @@
-"""The shared options of one run of `trn`, which the group creates and passes to the command."""
+"""The options that several commands share, and `Invocation`, which passes their values to the command."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ SELECTING_SETTINGS = frozenset({"cluster_name", "region"})
 
 @dataclass
 class Invocation:
-    """The shared options, with clients, and the plan on demand.
+    """The shared options of one run of `trn`, its AWS clients, and its plan.
 
     Attributes:
         overrides: Settings of -c, as KEY=VALUE.

@@ -106,7 +106,10 @@ class Pairs:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Its lines, broken between words, or within a word that is wider than a line. Indentation is kept."""
+    """The lines of a text, wrapped between words, or within a word that is wider than a line.
+
+    Wrapped lines keep the indentation, unless it is wider than half the width.
+    """
     lines = list[str]()
     for line in text.expandtabs().split("\n"):
         words = line.strip()

@@ -67,7 +67,7 @@ def refuse_options_before_subcommand(ctx: click.Context) -> None:
 
 
 class CommandGroup(click.Group):
-    """Shows the first sentence of each command, which click's group would cut at the screen's width."""
+    """Shows the first sentence of each command's help, which click's group would cut at the screen's width."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]

@@ -5,7 +5,7 @@ _SHORT, _MINUTE, _HOUR = 10, 60, 3600
 
 
 def size(count: float) -> str:
-    """Bytes, such as 1.5 MiB."""
+    """A number of bytes as text, such as 1.5 MiB."""
     for unit in ("bytes", "KiB", "MiB"):
         if count < _KIB:
             return f"{count:.4g} {unit}"
@@ -14,7 +14,7 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, such as 90 min."""
+    """A number of seconds as text, such as 90 min."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
     if seconds < 10 * _MINUTE:
@@ -23,5 +23,5 @@ def duration(seconds: float) -> str:
 
 
 def running_for(seconds: int) -> str:
-    """The duration of something that is still running, to the second, such as 3 min 20 s."""
+    """A number of seconds as text, to the second, such as 3 min 20 s."""
     return f"{seconds} s" if seconds < 2 * _MINUTE else f"{seconds // _MINUTE} min {seconds % _MINUTE} s"

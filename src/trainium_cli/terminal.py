@@ -1,4 +1,4 @@
-"""Prints results to standard output: tables, or JSON."""
+"""Prints text, tables and JSON, without terminal control sequences and within the width of the screen."""
 
 import io
 import json
@@ -57,12 +57,15 @@ class Screen:
 
 
 def console() -> Screen:
-    """Standard output: colours only on a terminal and without NO_COLOR; 120 columns wide in a pipe."""
+    """Standard output, as wide as `screen_width`.
+
+    It has colours on a terminal, or with FORCE_COLOR; never with NO_COLOR or TERM=dumb.
+    """
     return Screen(width=screen_width(), has_colours=_has_colours())
 
 
 def screen_width() -> int:
-    """Columns of the screen: $COLUMNS, the terminal's width, or PIPE_COLUMNS without a terminal."""
+    """Columns of the screen, at least 20: $COLUMNS, the terminal's width, or PIPE_COLUMNS without a terminal."""
     requested = os.environ.get("COLUMNS", "")
     if requested.isdigit() and int(requested):
         return max(int(requested), _LEAST_COLUMNS)
@@ -109,9 +112,9 @@ class WrappedStream:
 
 
 def printable(text: str) -> str:
-    """A text without terminal control: escape sequences other than colours, and other control characters.
+    """A text without control characters, and without escape sequences other than colours.
 
-    Jobs and nodes choose the text of log lines, reasons and names.
+    Log lines, reasons and names come from jobs and nodes, and could otherwise control the terminal.
     """
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -119,7 +122,7 @@ def printable(text: str) -> str:
 def echo(
     text: str = "", *, err: bool = False, file: IO[Any] | None = None, colour: bool | None = None, dim: bool = False
 ) -> None:
-    """Print a text without terminal control. All text output of `trn` uses this function."""
+    """Print a text without terminal control sequences. Commands print their results and messages with it."""
     shown = printable(text)
     click.echo(click.style(shown, dim=True) if dim else shown, file=file, err=err, color=colour)
 

@@ -20,7 +20,7 @@ DELAY_SECONDS = 1
 def waiting(message: str) -> Generator[Callable[[str], None]]:
     """Show the message and the elapsed time on standard error after DELAY_SECONDS; on a terminal only.
 
-    The returned function changes the message.
+    Yields a function that changes the message.
     """
     if not sys.stderr.isatty():
         yield lambda _: None

@@ -1,4 +1,4 @@
-"""An assessment as text: verdicts first, then rules with findings, then the places of the findings."""
+"""Prints an assessment as text: verdicts first, then rules with findings, then places, then what was not assessed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -55,7 +55,7 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
 
 
 def show_comparison(comparison: Comparison, job: str, side: str) -> None:
-    """Compare the counters of a job with the predictions."""
+    """Print the comparison of a job's counters with the predictions."""
     if side == LAB:
         say(f"\n{job} ran in the lab: its counters say nothing about Trainium.")
     seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in comparison.seen.items()]
@@ -83,7 +83,7 @@ def _show_rest(assessment: Assessment) -> None:
         ("Unknown libraries; check each:", unknown),
         ("Not read:", [str(problem) for problem in assessment.unreadable]),
         ("Ignored by comments:", ignored),
-        ("Comments:", [str(comment) for comment in assessment.comments]),
+        ("Comments that ignore nothing:", [str(comment) for comment in assessment.comments]),
         ("Not detectable by reading; found by compiling and running a few steps:", CANNOT_SEE),
     ):
         if rows:

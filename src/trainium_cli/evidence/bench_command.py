@@ -216,7 +216,7 @@ def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
 
 
 def _software(side: Side) -> Software:
-    """The software of a side. Outside of a Git repository, git_commit and git_dirty are None."""
+    """The software of a side. If Git reports no commit, git_commit and git_dirty are None."""
     folder = side.config.job.parent
     try:
         commit = _git_output(folder, "rev-parse", "HEAD")

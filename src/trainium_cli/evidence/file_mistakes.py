@@ -1,4 +1,4 @@
-"""Reports all mistakes in a file that a user writes for a pilot at once, with exit code 2."""
+"""Reports all mistakes in a user's TOML file in one message, with exit code 2."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

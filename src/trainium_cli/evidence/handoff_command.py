@@ -1,4 +1,4 @@
-"""`trn handoff bedrock`: whether Amazon Bedrock can import a checkpoint, and the role for it."""
+"""`trn handoff bedrock`: checks whether Amazon Bedrock can import a checkpoint, and starts the import."""
 
 import json
 import re
@@ -90,14 +90,14 @@ def handoff() -> None:
     metavar="s3://BUCKET/PREFIX",
     callback=_location,
     default="s3://amzn-s3-demo-bucket/checkpoint/",
-    help="Future location in S3 of the checkpoint in DIR, for the policies and commands.",
+    help="Future location in S3 of the checkpoint in DIR, for the policies and commands. Default: an example.",
 )
 @click.option(
     "--account",
     metavar="ACCOUNT",
     callback=_account,
     default=_EXAMPLE_ACCOUNT,
-    help="Your account ID, for the policies.",
+    help="Your account ID, for the policies. Default: an example.",
 )
 @click.option("--go", is_flag=True, help="Start the import of a checkpoint in S3, after confirmation.")
 @click.option(

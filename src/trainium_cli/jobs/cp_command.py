@@ -21,7 +21,7 @@ from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_directory
 
-_REMOTE = "WHERE:PATH, where WHERE is a job, a rank, an instance id, or all"
+_REMOTE = "WHERE:PATH, where WHERE is a job ID, a rank, an instance ID, or all"
 
 
 @click.command()
@@ -64,7 +64,7 @@ def cp(
         fix = "write the path on this machine as ./PATH if it contains a colon"
         raise mistake("SOURCE DESTINATION", got, allowed=f"a path of this machine, and {_REMOTE}", fix=fix)
     if upload and there.is_job:
-        allowed = "a rank, an instance id, or all"
+        allowed = "a rank, an instance ID, or all"
         fix = "give data to a job with `trn run --input NAME=PATH`"
         raise mistake("DESTINATION", destination, allowed=f"{allowed}, before the colon", fix=fix)
     if upload and not Path(here).exists():
@@ -77,7 +77,7 @@ def cp(
         engine, state = engines.known(there.where)
         _fetch(engine, state.job.id, "/".join(PurePosixPath(f"/{there.path}").parts[1:]), Path(here), overwrite)
         return ExitCode.OK
-    cluster = _cluster(engines)
+    cluster = _cluster(engines, there)
     rank = _rank(engines, cluster, there)
     if upload:
         _run(engines, cluster, copy_to(Path(here), there.path, rank))
@@ -88,12 +88,13 @@ def cp(
     return ExitCode.OK
 
 
-def _cluster(engines: JobEngines) -> Ec2Jobs:
+def _cluster(engines: JobEngines, there: Remote) -> Ec2Jobs:
+    """The jobs of the cluster that has the nodes. Raises UsageError without one."""
     for engine in engines.engines:
         if isinstance(engine, Ec2Jobs):
             return engine
-    fix = "copy from a job, as JOB:outputs"
-    raise mistake("WHERE", engines.engines[0].key, allowed="nodes of a cluster, in trn:stacks", fix=fix)
+    allowed = f"a job ID: jobs of {engines.engines[0].key} have no nodes to copy to or from"
+    raise mistake("WHERE", there.where, allowed=allowed, fix="copy from a job, as JOB:outputs")
 
 
 def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:

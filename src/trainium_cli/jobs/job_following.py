@@ -77,5 +77,5 @@ def job_exit_code(state: JobState | None) -> ExitCode:
 
 
 def _still_running(job_id: str) -> str:
-    to_come_back = f"To come back: trn logs {job_id} --follow. To end it: trn stop {job_id}."
-    return f"{job_id} keeps running, and is billed. {to_come_back}"
+    commands = f"To follow it: trn logs {job_id} --follow. To end it: trn stop {job_id}."
+    return f"{job_id} keeps running, and is billed. {commands}"

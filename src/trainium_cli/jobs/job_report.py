@@ -142,7 +142,7 @@ def _restart(line: Mapping[str, Any]) -> str:
     parts = [
         (line["lost_seconds"], f"of work {since}"),
         (line["waited_seconds"], "until its nodes were available"),
-        (line["begun_seconds"], "until it computed"),
+        (line["begun_seconds"], "until it ran again"),
     ]
     parts_shown = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
     cost = "" if line["usd"] is None else f", {dollars(Decimal(str(line['usd'])))}"

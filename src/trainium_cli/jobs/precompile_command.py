@@ -29,7 +29,7 @@ _DEFAULT, _LARGEST = (facts()["precompile"][name] for name in ("default_minutes"
 @work_options
 @click.option(
     "--time-limit-minutes",
-    help=f"Maximum lifetime of the host in minutes, {_LARGEST} at most. Default: {_DEFAULT}.",
+    help=f"Time limit of the compilation in minutes, {_LARGEST} at most. Default: {_DEFAULT}.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what the host would execute, and start nothing.")
 @click.option("--detach", is_flag=True, help="Do not follow the compilation.")
@@ -53,8 +53,8 @@ def precompile(
     VLLM_NEURON_CPU_COMPILE=1. Scripts are refused: PyTorch and JAX trace graphs on a Neuron device only. A host with
     the nodes' image is launched for the job, and runs the parts of all nodes; the cluster may be asleep.
 
-    The host ends with the compilation, at its time limit at the latest, even if this command is interrupted. `trn
-    logs`, `trn jobs` and `trn stop` accept the ID of its job.
+    The host ends with the compilation, or soon after its time limit, even if this command is interrupted. `trn logs`,
+    `trn jobs` and `trn stop` accept the ID of its job.
 
     Exit code 0: compiled, or started with --detach. 1: partly compiled, or not started. 3: unknown. 130: left running
     by Ctrl-C.

@@ -162,7 +162,7 @@ def precompile_and_follow(
 
 
 def _free_host(cluster: Ec2Jobs) -> tuple[AwsJobs, AwsPrecompileHost]:
-    """Raises NotStartedError if no host can start, and the errors of Ec2Jobs."""
+    """The jobs of the host, and the host. Raises NotStartedError if no host can start, and the errors of Ec2Jobs."""
     plan, bucket = cluster.plan, cluster.bucket_jobs.bucket
     jobs = AwsJobs(plan.region, bucket, clients=cluster.clients, current_key=PRECOMPILE_JOB_KEY)
     group = precompile_group_name(cluster.stack, plan.cluster_name)

@@ -1,4 +1,4 @@
-"""`trn run`: pack a training script, start it, and follow it to its result."""
+"""`trn run`: packs a training script, starts it, and follows it to its result."""
 
 import time
 from dataclasses import replace

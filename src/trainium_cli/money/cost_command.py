@@ -56,7 +56,7 @@ def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *,
             stack_names=stacks,
             now=datetime.now(UTC),
             ask_cost_explorer=ask_cost_explorer,
-            on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
+            on_progress=lambda done, total: change(f"{message}: {done} of {total} lists read"),
         )
 
 

@@ -29,7 +29,7 @@ from trainium_runtime.pilot_clock import stops_before_block_end
 def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     """Buy a Capacity Block that `trn capacity` found.
 
-    OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours are those of the search. The command reads and
+    OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours must be those of the search. The command reads and
     shows the offering again and asks for confirmation twice; the second time you type the price. A Capacity Block is
     paid in advance and cannot be cancelled. No option skips the confirmations, and no other command buys a Capacity
     Block.
@@ -63,7 +63,7 @@ def _is_interactive() -> bool:
 
 
 def _read_again(account: Capacity, plan: Plan, offering_id: str, hours: int) -> BlockOffering | None:
-    """The offering, read again. Raises UnavailableError."""
+    """The offering, read again; None if it is no longer offered. Raises UnavailableError."""
     offered = account.block_offerings(instance_type=plan.instance_type, instances=plan.nodes, hours=hours)
     return next((offering for offering in offered or () if offering.offering_id == offering_id), None)
 

@@ -40,7 +40,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     if value is None:
         return None
     now = datetime.now(UTC)
-    allowed = f"a day in UTC, today or later: {now:%Y-%m-%d} or later"
+    allowed = f"a day in UTC, {now:%Y-%m-%d} or later"
     try:
         day = date.fromisoformat(value)
     except ValueError as error:
@@ -48,7 +48,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
         raise mistake("--start-by", value, allowed=allowed, fix=fix) from error
     end = datetime.combine(day, time.max, tzinfo=UTC)
     if end < now:
-        raise mistake("--start-by", value, allowed=allowed, fix="give a later day, or leave the option out")
+        raise mistake("--start-by", value, allowed=allowed, fix="give a later day, or omit the option")
     return end
 
 
@@ -118,7 +118,7 @@ _STYLES: dict[Prospect, str] = {
 }
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
 _OUTLOOKS = {
-    "something": "something could run",
+    "something": "the nodes could run now or later",
     "nothing": "nothing, or only unlikely options",
     "unknown": "unknown",
 }
@@ -184,7 +184,7 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
 
 
 def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
-    """The next command for an option, with the -c options of this one; None for an unavailable option."""
+    """The next command for an option, with the -c options of this one; None for an unknown or unavailable option."""
     if option.prospect in ("unknown", "no"):
         return None
     chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
@@ -199,7 +199,10 @@ def next_command(request: CapacityRequest, option: CapacityOption, overrides: Se
 
 
 def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
-    """The first option of each purchase option, with its row number in the table. Prepaid ones count separately."""
+    """The first option of each kind that could run now or later, with its row number in the table.
+
+    Prepaid options form a separate kind.
+    """
     seen: set[tuple[str, bool]] = set()
     for number, option in enumerate(options, start=1):
         way = (option.capacity, option.paid_for)

@@ -85,7 +85,7 @@ def preflight(
 
 
 def refuse_without_access(findings: Sequence[Finding]) -> None:
-    """Raises UnavailableError if no request was answered, for the same reason."""
+    """Raise UnavailableError if no check could read anything from AWS, for a reason with a known remedy."""
     reason = no_access(findings)
     if reason:
         raise UnavailableError(reason)

@@ -101,7 +101,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
 
 
 def _of_services(plan: Plan) -> dict[str, CheckResult]:
-    """The results for quotas of other services than EC2, by engine."""
+    """The results of the checks of other engines than the cluster, most of which are about quotas, by engine."""
     account = AwsAccount(plan.region)
     found: dict[str, CheckResult] = {}
     for key in (key for key in plan.stacks if key != CLUSTER.key):
@@ -116,7 +116,7 @@ def _of_services(plan: Plan) -> dict[str, CheckResult]:
 
 
 def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
-    """The state of the plan's quota with open requests, and the preflight result."""
+    """The state of the plan's quota with its increase requests, and the preflight result."""
     if not engines_with_check("quota") & {*plan.stacks}:
         found = f"trn:stacks={','.join(plan.stacks)} uses no EC2 quota"
         return None, CheckResult(outcome="pass", found=found)

@@ -24,7 +24,7 @@ from trainium_core.problems import SETTING_PREFIX
 from trainium_core.setting_schema.forms import UnreadableError
 
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
-"""The files other than cdk.json, by their name in the folder `project`."""
+"""The files other than cdk.json, each with the name of its text in the folder `project`, without `.txt`."""
 
 _TYPE, _ENDS = "trn1.32xlarge", "8h"
 _REGIONS = ("us-west-2", "us-east-2", "us-east-1")
@@ -52,7 +52,8 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
 
-    Prompts for missing options, shows the list price, and changes nothing on AWS. Never overwrites a file.
+    On a terminal, prompts for the options that are not given, except --name. Shows the list price, and changes nothing
+    on AWS. Never overwrites a file.
 
     Exit code 0: written. 1: declined. 2: invalid option, or a file exists.
     """
@@ -133,7 +134,7 @@ def _settings(answers: Mapping[str, str]) -> dict[str, str]:
 
 def _say_the_price(plan: Plan) -> None:
     estimated = estimate(plan, aws=None)
-    end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "The nodes have no end."
+    end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "The nodes run until you end them."
     say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
     say(f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")

@@ -33,7 +33,7 @@ def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     permissions are limited to these resources; docs/reference/permissions.md describes how they were tested.
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):
-        raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")
+        raise click.UsageError(f"--account: got {account!r}; allowed: 12 digits, or * for any account")
     scope = scope_of(invocation.plan(), account=account)
     chosen = [role] if role else list(roles())
     documents = {name: [dict(policy) for policy in policies(name, scope)] for name in chosen}

@@ -19,8 +19,8 @@ from trainium_core.setting_schema.setting import Setting
 def settings(invocation: Invocation, names: tuple[str, ...]) -> None:
     """Show every setting of a plan, or some.
 
-    NAME is a setting, a group, or a word to search for in names and descriptions. Set settings in the context of
-    cdk.json, or with -c for `cdk` and `trn`.
+    NAME is a setting, a group, or a word to search for in names and descriptions. Write settings into the context of
+    cdk.json, or pass them to `cdk` and `trn` with -c.
     """
     chosen = {key: SETTINGS[key] for name in names for key in _matching(name)} if names else SETTINGS
     if invocation.as_json:
@@ -30,7 +30,7 @@ def settings(invocation: Invocation, names: tuple[str, ...]) -> None:
 
 
 def _matching(name: str) -> tuple[str, ...]:
-    """The settings of a name. Ends the command if there are none."""
+    """The settings that a name selects. Raises UsageError if there are none."""
     word = name.removeprefix(SETTING_PREFIX).casefold()
     if word in SETTINGS:
         return (word,)
@@ -40,7 +40,7 @@ def _matching(name: str) -> tuple[str, ...]:
     if not found or not word:
         close = nearest(word, (*SETTINGS, *GROUPS))
         hint = f"; nearest: {close}" if close else ""
-        raise click.UsageError(f"no setting is named {name!r}{hint}; groups: {', '.join(GROUPS)}")
+        raise click.UsageError(f"no setting has {name!r} in its name or description{hint}; groups: {', '.join(GROUPS)}")
     return found
 
 

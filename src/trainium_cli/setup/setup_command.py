@@ -38,8 +38,8 @@ def setup() -> None:
     node, cdk = supported_node(), cdk_path(Path.cwd())
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:
         message = (
-            "trn does not run in a virtual environment, and does not install into the system Python: create "
-            "one with `python3 -m venv .venv`, and install trainium-cdk there."
+            "trn does not run in a virtual environment, and `trn setup` does not install into the system Python. "
+            "Create an environment with `python3 -m venv .venv`, and install trainium-cdk there."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
     if node is None:
