@@ -1,4 +1,4 @@
-"""The documentation names exactly the existing commands, and shows the real output of commands that need no account."""
+"""The documentation names only existing commands and options, and shows the real output of offline commands."""
 
 import json
 import re

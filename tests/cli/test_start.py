@@ -1,4 +1,4 @@
-"""The start of `trn`: the libraries that it looks for are those of its extra."""
+"""The start of `trn`: the libraries that it looks for, and Ctrl-C before they are imported."""
 
 import subprocess
 import sys

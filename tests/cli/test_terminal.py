@@ -1,4 +1,4 @@
-"""The properties of all tables of `trn`."""
+"""What `trn` prints: no spaces at line ends, wrapped sentences, and no escape sequences other than colours."""
 
 from pathlib import Path
 

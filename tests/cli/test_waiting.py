@@ -62,9 +62,7 @@ def test_spinner_shows_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> Non
     assert str(line.__rich__()) == "resources: 60 of 63 done (3 min 20 s)"
 
 
-def test_quiet_step_is_repeated_off_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_running_step_is_repeated_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = TwoLineStream()
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setattr(progress_reporter, "QUIET_SECONDS", 0)

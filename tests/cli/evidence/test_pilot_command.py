@@ -1,4 +1,4 @@
-"""`trn pilot`, without an account: what it refuses, shows and asks. tests/deploy/test_pilot.py runs one."""
+"""`trn pilot`, without an account: what it refuses, shows and runs. tests/deploy/test_pilot.py runs a whole one."""
 
 import json
 from pathlib import Path

@@ -34,7 +34,7 @@ CACHE_USE = {
     "stored": "many",
     "warnings": None,
 }
-"""As a node writes it, including null values."""
+"""As a node may write it, with null and invalid values."""
 
 
 def run_to_the_end(
@@ -255,7 +255,7 @@ def test_checkpoint_of_command_is_reported_by_its_nodes(cluster: Cluster) -> Non
     assert "a checkpoint of 2 nodes, as many as this job has" in ended.stderr
 
 
-def test_stop_notifies_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
+def test_stop_waits_for_the_end_of_the_job(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.while_paused = lambda: cluster.job_nodes.end("stopped")
     ended = run("stop", *TWO)
@@ -356,7 +356,7 @@ def test_observe_is_off_unless_file_or_option_enables_it(cluster: Cluster) -> No
     assert cluster.jobs.current() is None
 
 
-def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> None:
+def test_resume_finds_the_checkpoint_of_an_earlier_resumed_job(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.job_nodes.put("checkpoints/step-10.json", {"world_size": 64})
     second = replace(JOB, id="second", resume_from=JOB.id)

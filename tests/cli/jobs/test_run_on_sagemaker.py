@@ -1,4 +1,4 @@
-"""The job commands on SageMaker: the same commands, and options of another engine are refused by name."""
+"""The job commands on SageMaker, and their refusal of options of other engines."""
 
 import json
 from collections.abc import Iterator

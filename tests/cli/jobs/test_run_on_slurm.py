@@ -1,4 +1,4 @@
-"""The job commands on Slurm: the same commands, and the batch script that a user of Slurm would have written."""
+"""The job commands on Slurm, the batch script of a job, and the refusal of options of other engines."""
 
 import json
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_job_is_submitted_from_a_job_file_with_queue_and_priority(cluster: Clust
     assert "without its priority: slurm_update error: denied" in started.stderr
 
 
-def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:
+def test_queued_job_is_listed_and_stopped(cluster: Cluster) -> None:
     cluster.job_nodes.put("job.json", JOB.to_json())
     listed = json.loads(run("jobs", *ON, "--json").stdout)
     assert [(one["engine"], one["status"], one["job"]["id"]) for one in listed] == [("pcs", "queued", JOB.id)]
@@ -74,7 +74,7 @@ def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:
     assert f"{JOB.id} has ended: stopped." in stopped.stdout
 
 
-def test_job_of_either_engine_is_found_by_its_id(cluster: Cluster) -> None:
+def test_job_is_found_if_only_one_of_two_engines_is_deployed(cluster: Cluster) -> None:
     cluster.nodes = None
     cluster.job_nodes.put("job.json", JOB.to_json())
     assert run("jobs", *BOTH, JOB.id).exit_code == ExitCode.OK

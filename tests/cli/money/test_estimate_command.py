@@ -30,7 +30,7 @@ def test_offline_prices_are_marked_as_snapshot() -> None:
     assert cells(ended.stdout, "2 x trn1.32xlarge ")[3:] == ["21.50", "/hour", "[1]", "$43.00", "-", "$1,720.00"]
     assert "[1] snapshot in this package, 2026-09-01: " in ended.stdout
     assert "US dollars by list price, before tax and discounts." in ended.stdout
-    assert "AWS's prices are unavailable" not in ended.stdout
+    assert "AWS prices are unavailable" not in ended.stdout
 
 
 def test_estimate_covers_the_time_until_the_end_of_the_plan() -> None:

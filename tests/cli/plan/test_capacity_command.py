@@ -50,7 +50,7 @@ HERE = ("--regions", "us-west-2")
 @pytest.mark.parametrize(
     ("account", "code", "message"),
     [
-        (FakeAccount(), ExitCode.OK, "something could run"),
+        (FakeAccount(), ExitCode.OK, "the nodes could run now or later"),
         (NOTHING, ExitCode.NOT_READY, "nothing, or only unlikely options"),
         (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
     ],
@@ -109,7 +109,7 @@ def test_json_has_options_prices_and_sources(capacity: CapacityCommand) -> None:
     ("arguments", "message"),
     [
         (("--hours", "25"), "nearest: 48"),
-        (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day in UTC, today or later"),
+        (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day in UTC, 20"),
         (("--regions", "us-west-1"), "nearest: us-west-2"),
         (("--regions", " ,"), "--regions is empty"),
         (("buy", "cb-0123456789abcdef0"), "pass the options after buy"),

@@ -19,7 +19,7 @@ from trainium_cli.exit_codes import ExitCode
         "The plan is valid.",
     ],
 )
-def test_plan_is_shown_with(says: str) -> None:
+def test_plan_is_shown_with_its_consequences(says: str) -> None:
     shown = run("plan", *GOOD, "-c", "trn:nodes=4")
     assert shown.exit_code == ExitCode.OK
     assert says in shown.stdout

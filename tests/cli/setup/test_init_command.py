@@ -56,7 +56,7 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
         (("--yes", "--nodes", "four"), "trn:nodes: got 'four'"),
     ],
 )
-def test_invalid_setting_writes_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+def test_invalid_options_write_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     ended = run("init", str(tmp_path), *options)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.output

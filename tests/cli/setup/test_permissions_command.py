@@ -1,4 +1,4 @@
-"""`trn permissions`: the policies of all roles that work with a plan."""
+"""`trn permissions`: the policies of a role, and its commands."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`trn settings`."""
+"""`trn settings`: all settings, one, or a group."""
 
 import json
 

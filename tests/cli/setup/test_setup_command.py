@@ -1,4 +1,4 @@
-"""`trn setup`: what it installs and where, with stand-ins for the downloads of pip and npm."""
+"""`trn setup`: the CDK CLI that it installs, and what it refuses, with stand-ins for Node.js and npm."""
 
 import json
 import re

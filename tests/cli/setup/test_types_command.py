@@ -1,4 +1,4 @@
-"""`trn types`."""
+"""`trn types`: values with sources, and the types of a region."""
 
 import json
 
