@@ -109,7 +109,7 @@ Run = Callable[..., dict[str, Any]]
 
 @dataclass
 class Consoles:
-    """The part of EC2 that the gate uses; botocore has already decoded the output."""
+    """EC2's console output of instances, which botocore has already decoded."""
 
     output: dict[str, str]
 

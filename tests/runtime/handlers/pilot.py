@@ -1,4 +1,4 @@
-"""The services that a pilot's clock calls besides Auto Scaling, EC2 and SNS, in memory."""
+"""CloudFormation and Lambda as a pilot's clock uses them, in memory."""
 
 import json
 from typing import Any

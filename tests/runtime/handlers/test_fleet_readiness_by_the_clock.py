@@ -1,4 +1,4 @@
-"""Custom::TrnFleetGate when no nodes are wanted: asleep, or by the clock of a pilot."""
+"""Custom::TrnFleetGate in a sleeping cluster, and with the number of nodes from the clock of a pilot."""
 
 from tests.runtime.handlers.conftest import CloudFormation, Run
 from tests.runtime.handlers.fleet import CLOCK_ARN, GROUP, NOON, Clock, Fleet, Lambda, client
@@ -18,7 +18,7 @@ def test_gate_waits_for_terminated_nodes_when_cluster_goes_to_sleep(
     assert clock.now > NOON.timestamp()
 
 
-def test_rollback_ignores_clock_with_more_nodes(gate: Run, fleet: Fleet, functions: Lambda) -> None:
+def test_clock_does_not_raise_the_number_of_nodes(gate: Run, fleet: Fleet, functions: Lambda) -> None:
     functions.clock_results = [{"nodes": 2, "why": "the pilot runs"}]
     fleet.prove(*fleet.instances)
     gate(Nodes="1", Clock=CLOCK_ARN)

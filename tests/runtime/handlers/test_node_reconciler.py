@@ -232,7 +232,7 @@ def test_record_of_foreign_instance_is_logged_and_ignored(
 
 
 @pytest.mark.parametrize("key", ["nodes/../cluster.json", "nodes/i-1.json", "other/i-1.json"])
-def test_event_of_another_object_is_reported_and_ignored(
+def test_event_without_a_record_is_logged_and_ignored(
     reconcile: Reconcile, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reconcile(object_event(key))

@@ -87,7 +87,7 @@ def test_nodes_and_stack_are_removed_despite_sns_errors(run: Run, stack: Stack, 
     assert stack.deleted == [STACK_ID]
 
 
-def test_nodes_stop_and_warn_once_when_tags_are_unreadable(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_unreadable_tags_prevent_warnings_but_not_the_stop(run: Run, inbox: Callable[[], list[Any]]) -> None:
     forgetful = {
         "sns": PartialClient(client("sns"), list_tags_for_resource=ClientError({"Error": {"Code": "X"}}, "List"))
     }
