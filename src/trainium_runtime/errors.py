@@ -34,7 +34,7 @@ class NoAccessError(UnavailableError):
 
 
 class NotSignedInError(NoAccessError):
-    """Credentials are missing, invalid or expired."""
+    """Credentials are missing, incomplete or expired, or could not be loaded."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason, remedy=SIGN_IN)

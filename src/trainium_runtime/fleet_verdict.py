@@ -25,13 +25,13 @@ _TRANSIENT = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", 
 
 _QUOTA = re.compile(r"vCPU ?Limit|instance limit|Spot ?Instance ?Count", re.IGNORECASE)
 
-# Without these, nodes are not launched or failed ones not terminated. AWS suspends some when launches fail for 24
-# hours.
+# Without these, nodes are not launched, or failed nodes are not terminated. AWS suspends some of them if launches fail
+# for 24 hours.
 _NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
 _NONE = "no nodes, as planned"
 _PROVEN = "nodes proven"
-_NAMED = 5  # nodes, or sentences, in a reason, because CloudFormation accepts 4,096 bytes
+_NAMED = 5  # nodes or sentences named in a reason, because CloudFormation accepts only 4,096 bytes
 
 
 @dataclass(frozen=True, kw_only=True)

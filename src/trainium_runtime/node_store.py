@@ -1,4 +1,4 @@
-"""Reads the bucket of node records and the Auto Scaling group.
+"""Reads the node records and the Auto Scaling group, and reads and writes the membership.
 
 Callers pass the clients: the Lambda functions and the command line create clients and handle errors differently.
 """
@@ -82,15 +82,17 @@ def template_version(described: Mapping[str, Any]) -> str:
 
 
 def describe_instances(ec2: Any, group_name: str) -> Mapping[str, Any]:
-    """EC2's description of the instances of a group, by id. They are filtered by tag, because a filter accepts at most
-    200 ids."""
+    """EC2's description of the instances of a group, by ID.
+
+    They are filtered by tag, because a filter accepts at most 200 IDs.
+    """
     filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group_name]}]
     pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
     return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}
 
 
 class NodeStore:
-    """Reads the records of a bucket, and caches those that have not changed."""
+    """The records and the membership in a bucket. Records that have not changed are read only once."""
 
     def __init__(self, s3: Any, bucket: str, prefix: str) -> None:
         self._s3, self._bucket, self._prefix = s3, bucket, prefix

@@ -245,25 +245,25 @@ def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
 
 
 def minutes_of_termination(instance_type: str) -> int:
-    """How long before the end of a Capacity Block EC2 starts to terminate its instances."""
+    """The minutes before the end of a Capacity Block at which EC2 starts to terminate its instances."""
     limits = facts()["capacity_blocks"]
     ultraserver = instance_type in limits["ultraserver_types"]
     return limits["minutes_of_termination_of_ultraservers" if ultraserver else "minutes_of_termination"]
 
 
 def stops_before_block_end(instance_type: str) -> timedelta:
-    """How long before the end of a Capacity Block nodes stop: before EC2 terminates them."""
+    """The time before the end of a Capacity Block at which the clock stops its nodes, before EC2 terminates them."""
     ahead: int = facts()["pilot"]["minutes_before_termination_of_block"]
     return timedelta(minutes=minutes_of_termination(instance_type) + ahead)
 
 
 def minutes_of_notice() -> timedelta:
-    """How long before nodes stop jobs are notified."""
+    """The time between the notice to jobs and the stop of their nodes."""
     return timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
 
 
 def _spent(terms: PilotTerms, memory: Memory, now: datetime, *, reached: bool) -> SpentBudget | None:
-    """The plan's budget if it is spent and has not been raised since."""
+    """The plan's budget if it is spent and has not been changed since."""
     if terms.budget_usd is None:
         return None
     if memory.spent and memory.spent.usd == terms.budget_usd:

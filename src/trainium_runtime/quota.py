@@ -61,7 +61,7 @@ class QuotaRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningInstance:
-    """An instance that counts against a quota.
+    """An instance that counts, or recently counted, against a quota.
 
     Attributes:
         capacity: As in a plan.

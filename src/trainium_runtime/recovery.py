@@ -1,5 +1,4 @@
-"""Decides which failed nodes are replaced, for the node reconciler, which replaces them, and the fleet gate, which
-waits."""
+"""Decides which failed nodes are replaced. The node reconciler replaces them, and the fleet gate waits for them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

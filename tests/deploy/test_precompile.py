@@ -120,5 +120,5 @@ def test_host_that_fails_to_launch_leaves_no_waiting_job(
     refusing = start_account(Settings(quotas={"L-1216C47A": 64}))
     refusing.deploy(cluster_template(**PLAN))
     precompile(refusing, tmp_path, "true", "--detach")
-    assert await_failed(refusing, newest_job(refusing)).startswith("EC2 launched no host: ")
+    assert await_failed(refusing, newest_job(refusing)).startswith("EC2 did not launch a host: ")
     await_no_host(refusing)

@@ -67,7 +67,7 @@ class HostWatch:
             raise HostGoneError("its Auto Scaling group was deleted")
         self._instance = next(iter(state.instances), self._instance)
         if state.refusal:
-            raise HostGoneError(f"EC2 launched no host: {state.refusal}")
+            raise HostGoneError(f"EC2 did not launch a host: {state.refusal}")
         # The job may have ended just before, so its state is read again first.
         if not state.wanted and self._was_unwanted:
             reason = self._host.failure(self._instance) if self._instance else ""

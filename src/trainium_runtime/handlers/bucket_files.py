@@ -15,8 +15,8 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
             retry_until_permitted(lambda: remove(bucket, keys(properties)))
         else:
             retry_until_permitted(lambda: write(bucket, prefix, properties["Files"]))
-            # Only files that are no longer in the template. If the bucket or the prefix has changed, CloudFormation
-            # later deletes the old resource, and with it the old files.
+            # The files that are no longer in the template. If the bucket has changed, CloudFormation later deletes the
+            # old resource, and with it the files in the old bucket.
             remove(bucket, keys(before) - keys(properties) if before.get("BucketName") == bucket else set())
     except Exception as error:  # CloudFormation needs a response
         failure = f"the files of s3://{bucket}/{prefix} could not be updated: {error}"

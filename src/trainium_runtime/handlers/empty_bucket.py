@@ -1,4 +1,4 @@
-"""Custom::TrnBucketContent: deletes every object of a bucket when the resource is deleted."""
+"""Custom::TrnBucketContent: empties a bucket with the tag trn:empty-at-delete when this resource is deleted."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def empty(bucket: str) -> int:
     if tags.get(EMPTY_AT_DELETE_TAG) != "true":
         return 0
     deleted = 0
-    # Always the first page, because its objects have been deleted.
+    # Always the first page: the objects of the previous one have been deleted.
     while keys := _first_versions(s3, bucket):
         errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors", [])
         if errors:

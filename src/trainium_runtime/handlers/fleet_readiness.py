@@ -63,7 +63,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
-    """Terminate the nodes. Errors do not stop the deletion: that of the next resource fails with a better message.
+    """Terminate the nodes. Errors do not stop the deletion: a later resource then fails with a better message.
 
     Returns:
         Whether another invocation continues to wait.

@@ -1,7 +1,7 @@
-"""Bounds the launches of failing nodes in a compute node group of AWS PCS.
+"""Stops a compute node group of AWS PCS from launching more nodes after too many of them failed.
 
-Invoked for every node record and for every instance that was terminated. An event only starts a run, which reads all
-records and instances of the group.
+Invoked for every node record and for every instance that was terminated. If the node of the event failed, the function
+counts the failures in all records and instances of the group.
 """
 
 import os

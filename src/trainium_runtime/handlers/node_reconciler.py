@@ -2,8 +2,8 @@
 writes the membership.
 
 Invoked for every record, for every terminated instance, before the end of a Capacity Block, by the pilot's clock, and
-by the fleet gate. Events can be late, duplicated and out of order, so an event only starts a run, and each run
-reconciles the whole state.
+by the fleet gate. Events can be late, duplicated and out of order, so each run reconciles the whole state. The only
+data from events are notices, and the name of the record to log.
 """
 
 import json
@@ -77,7 +77,7 @@ class NodeReconciler:
         raise RuntimeError(f"in {_ATTEMPTS} attempts, another invocation changed the membership first")
 
     def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
-        """Reconcile, unless another invocation changes the membership at the same time.
+        """Run every step once.
 
         Returns:
             False if another invocation wrote the membership first, possibly from a newer state.

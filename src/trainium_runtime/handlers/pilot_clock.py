@@ -1,8 +1,8 @@
 """The clock of a pilot: every few minutes, reconciles the cluster with the time.
 
 Invoked by a schedule, by AWS Budgets through SNS when the budget is spent, and by the fleet gate, to which it returns
-the number of nodes. It stops and launches the nodes of its Auto Scaling group, and deletes its stack; without a group
-it only deletes the stack.
+the number of nodes. It warns of the end, stops and launches the nodes of its Auto Scaling group, and deletes its stack;
+without a group it only warns and deletes the stack.
 """
 
 import json

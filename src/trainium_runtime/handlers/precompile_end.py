@@ -93,7 +93,9 @@ def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mappin
 def _reason(event: Mapping[str, Any], s3: Any, settings: Mapping[str, str]) -> str:
     detail = event["detail"]
     if event["detail-type"] == NOT_LAUNCHED:
-        return one_line(f"EC2 launched no host: {detail.get('StatusMessage') or 'no reason given'}", _LONGEST_REASON)
+        return one_line(
+            f"EC2 did not launch a host: {detail.get('StatusMessage') or 'no reason given'}", _LONGEST_REASON
+        )
     report = _report(s3, settings["BUCKET"], detail["EC2InstanceId"])
     if report is not None and report.get("state") == "failed":
         return one_line(f"the host could not start: {report.get('reason')}", _LONGEST_REASON)

@@ -1,6 +1,6 @@
-"""Custom::TrnQuotaGate: fails a deployment before it launches instances if they exceed the quota, or if it is unknown.
+"""Custom::TrnQuotaGate: fails a deployment whose instances exceed the quota, or whose quota is unknown.
 
-`trn preflight` runs the same check.
+The deployment fails before it launches instances. `trn preflight` runs the same check.
 """
 
 import queue

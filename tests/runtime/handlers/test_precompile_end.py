@@ -58,7 +58,7 @@ def close(event: dict[str, Any]) -> bool:
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (activity(NOT_LAUNCHED, StatusMessage="no capacity\nhere"), "EC2 launched no host: no capacity here"),
+        (activity(NOT_LAUNCHED, StatusMessage="no capacity\nhere"), "EC2 did not launch a host: no capacity here"),
         (termination(Cause="a user request"), "the host was terminated before its job ended (a user request)"),
         (termination(), "the host was terminated before its job ended"),
     ],
