@@ -25,8 +25,8 @@ COMMANDS = (
     "sleep --yes",
     "status",
 )
-ASKED_MUCH = ("capacity", "preflight")
-_WHO = (
+WITH_MANY_REQUESTS = ("capacity", "preflight")
+_IDENTITY = (
     "<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/somebody</Arn>"
     "<UserId>AIDAEXAMPLE</UserId><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"
 )
@@ -43,7 +43,7 @@ class _Refusing(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         if b"GetCallerIdentity" in body and self.code == "AccessDenied":
-            self._answer(200, _WHO)
+            self._answer(200, _IDENTITY)
         elif b"Action=" in body and b"Version=2016-11-15" in body:
             self._answer(403, f"<Response><Errors><Error><Code>{self.code}</Code></Error></Errors></Response>")
         elif b"Action=" in body:
@@ -98,7 +98,7 @@ def cause(request: pytest.FixtureRequest) -> Generator[tuple[str, str]]:
     ("cause", "command"),
     [
         *(("AccessDenied", command) for command in COMMANDS),
-        *((cause, command) for cause in _REMEDIES if cause != "AccessDenied" for command in ASKED_MUCH),
+        *((cause, command) for cause in _REMEDIES if cause != "AccessDenied" for command in WITH_MANY_REQUESTS),
     ],
     indirect=["cause"],
 )

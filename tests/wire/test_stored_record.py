@@ -1,4 +1,4 @@
-"""A node can store any content under its name: each is read as a record of the node."""
+"""Readers get a record of the node for any content that it stores under its name."""
 
 import json
 from datetime import UTC, datetime
