@@ -26,7 +26,7 @@ _UNUSED_DAYS = 60
     "--unused-for",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help=f"Places in which no entry was written for DAYS. Default without other options: {_UNUSED_DAYS}.",
+    help=f"Entries of places in which none was written for DAYS. Default without other options: {_UNUSED_DAYS}.",
 )
 @click.option(
     "--keep-releases",

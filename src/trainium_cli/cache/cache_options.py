@@ -1,4 +1,4 @@
-"""The options of `trn cache`: the cache, and the limit of requests."""
+"""The options of `trn cache`, the cache that they select, and its contents."""
 
 import functools
 from collections.abc import Callable

@@ -216,7 +216,7 @@ def ask_about_ending_nodes(
     Creates a change set for this, and deletes it. Does nothing if no node is running.
 
     Args:
-        account: Reads the nodes and the change set.
+        account: Reads the nodes and the change set, and deletes the change set.
         stack: Name of the stack.
         construct_id: ID of the stack in the CDK CLI.
         program: Path of the CDK CLI.

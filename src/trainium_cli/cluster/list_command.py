@@ -26,7 +26,7 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _THREADS = 8
-"""Concurrent regions. Each needs few requests."""
+"""The number of regions that are read at the same time. Each needs few requests."""
 
 
 @click.command("list")

@@ -99,7 +99,7 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
 
 
 _GONE_SHOWN = 3
-"""Former failed nodes; `trn nodes` has more of them."""
+"""The number of former failed nodes that are shown; `trn nodes` shows more."""
 
 
 def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:

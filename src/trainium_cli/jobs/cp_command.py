@@ -62,7 +62,7 @@ def cp(
     if there is None or (not upload and remote(destination)):
         got = f"{source} {destination}"
         fix = "write the path on this machine as ./PATH if it contains a colon"
-        raise mistake("SOURCE DESTINATION", got, allowed=f"a path of this machine, and {_REMOTE}", fix=fix)
+        raise mistake("SOURCE DESTINATION", got, allowed=f"a path on this machine, and {_REMOTE}", fix=fix)
     if upload and there.is_job:
         allowed = "a rank, an instance ID, or all"
         fix = "give data to a job with `trn run --input NAME=PATH`"
@@ -71,7 +71,7 @@ def cp(
         raise mistake("SOURCE", here, allowed="a file or directory that exists", fix="give the path of one")
     if not there.is_job and not there.path.startswith("/"):
         fix = "jobs have no home directory on nodes; use /scratch or a file system"
-        raise mistake("PATH", there.path, allowed="an absolute path of the node", fix=fix)
+        raise mistake("PATH", there.path, allowed="an absolute path on the node", fix=fix)
     engines = read_engines(invocation, on, stack)
     if there.is_job:
         engine, state = engines.known(there.where)

@@ -28,7 +28,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import hours_to_end
 from trainium_core.prices.price import Origin, Price, Prices
 
-_ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
+_ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": "snapshot in this package"}
 
 
 @click.command()

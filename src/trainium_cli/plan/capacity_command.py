@@ -116,7 +116,7 @@ _STYLES: dict[Prospect, str] = {
     "unknown": "magenta",
     "no": "dim",
 }
-_ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
+_ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": "snapshot in this package"}
 _OUTLOOKS = {
     "something": "the nodes could run now or later",
     "nothing": "nothing, or only unlikely options",

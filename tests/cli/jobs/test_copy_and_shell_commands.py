@@ -52,7 +52,7 @@ def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train.py", "there"), "a path of this machine, and WHERE:PATH"),
+        (("train.py", "there"), "a path on this machine, and WHERE:PATH"),
         (("train.py", f"{JOB.id}:inputs"), "trn run --input NAME=PATH"),
         (("train.py", "7:/opt/"), "all, 0 to 1"),
     ],
