@@ -1,7 +1,7 @@
 """The record of a node: written by the node, read by functions and the command line.
 
-A node writes its record after its verification, and again when its state changes. A record is one JSON object below the
-report URL in S3, which even a closed network reaches through the free gateway endpoint.
+A node writes its record after its verification, and again when its state, its checks or its membership change. A record
+is one JSON object below the report URL in S3, which even a closed network reaches through the free gateway endpoint.
 """
 
 from __future__ import annotations

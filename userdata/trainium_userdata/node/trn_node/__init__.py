@@ -1,4 +1,4 @@
 """The node program, `trn-node`: Python 3.9 or later, standard library only, part of the node script."""
 
-__version__ = "1.27.30"
+__version__ = "1.27.31"
 """Version of the node program."""
