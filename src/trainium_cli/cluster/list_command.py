@@ -40,10 +40,10 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
     """Show the clusters of the account in one region or all.
 
     Finds clusters of any app by the tag trn:cluster of stacks, their resources and instances. The region is that of
-    --region, else of the plan, else of the AWS configuration. Dollars per hour are the list price of the cluster's
-    instances only; `trn cost` shows all costs.
+    --region, else of the plan, else of the AWS configuration. Dollars per hour are for the instances, without prepaid
+    Capacity Blocks; `trn cost` shows all costs.
 
-    Exit code 0: everything was read. 3: something could not be read.
+    Exit code 0: all clusters were read; prices may be missing. 3: something else could not be read.
     """
     if region and all_regions:
         raise click.UsageError("pass --region or --all-regions, not both")
@@ -96,7 +96,7 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
         out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
         for name, absence in (item for listed in lists for item in listed.absences.items()):
             out.print(f"{name} has no nodes: {absence}")
-        out.print("\nDollars: list price of the nodes only; a Capacity Block is prepaid.")
+        out.print("\nDollars: instances only; a Capacity Block is prepaid.")
     not_read = [(listed.region, reason) for listed in lists for reason in listed.not_read]
     for reason in dict.fromkeys(reason for _, reason in not_read):
         regions = ", ".join(region for region, why in not_read if why == reason)
@@ -156,7 +156,7 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
                 "instance_id": node.instance_id,
                 "instance_type": node.instance_type,
                 "state": node.state,
-                "bought": node.product,
+                "purchase_option": node.product,
             }
             for node in cluster.nodes
         ],
@@ -169,6 +169,6 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
 
 def _end(cluster: Cluster, now: datetime) -> str:
     if cluster.ends is None:
-        return "never automatically"
+        return "no end"
     moment = minute_text(cluster.ends)
     return f"ended {moment}" if cluster.ends <= now else moment
