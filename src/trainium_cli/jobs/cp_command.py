@@ -126,6 +126,9 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
     try:
         with waiting("Copying from S3 ..."):
             fetched = download(engine, job_id, wanted, target, overwrite=overwrite)
+    except FileExistsError as error:
+        hint = "" if overwrite else ", or pass --overwrite"
+        raise CliError(f"Not copied: {error}{hint}", ExitCode.NOT_READY) from error
     except OSError as error:
         raise CliError(f"Not copied: {error}", ExitCode.NOT_READY) from error
     if not fetched:

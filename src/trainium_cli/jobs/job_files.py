@@ -22,15 +22,16 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
         overwrite: Replace existing files.
 
     Returns:
-        The number of fetched files; 0 if the job has no file or folder of that name.
+        The number of fetched files.
 
     Raises:
         UnavailableError: S3 did not answer.
-        OSError: The target exists and `overwrite` is false, or it cannot be written.
+        FileExistsError: The target exists, and `overwrite` is false.
+        OSError: The target cannot be written.
     """
     names = jobs.files(job_id, wanted)
     if names and os.path.lexists(target) and not overwrite:
-        raise FileExistsError(f"{target} exists: remove it, or give another path")
+        raise FileExistsError(f"{target} exists: remove it or give another path")
     root = target.resolve()
     if wanted in names:
         paths = {wanted: root}
@@ -51,7 +52,7 @@ def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
     try:
         fetched = download(jobs, job_id, "outputs", target)
     except (UnavailableError, OSError) as error:
-        echo(f"The outputs were not fetched: {error}", err=True)
+        echo(f"Not all outputs were fetched: {error}", err=True)
         return
     files = "1 file is" if fetched == 1 else f"{fetched} files are"
     echo(f"{files} in {target}." if fetched else f"{job_id} has no outputs.", err=True)
