@@ -28,7 +28,7 @@ from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
 _ENGINES_THAT_END = tuple(key for key, engine in ENGINES.items() if engine.ends_with_pilot)
-"""The engines whose stacks have a clock."""
+"""The engines whose stacks end with the pilot."""
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timedelta:
@@ -98,7 +98,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
 
 
 def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
-    """The plan of the selected cluster, if the cdk.json does not exist or describes another cluster."""
+    """The plan of the selected cluster, unless the cdk.json describes it."""
     if not cdk_json.exists():
         if cdk_json.parent != Path():
             cdk_folder(cdk_json)
@@ -141,7 +141,7 @@ def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]
 
 
 def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
-    """The deployed end of each stack."""
+    """The end of each stack if `ends` is deployed."""
     now = datetime.now(UTC)
     stack_ends: list[str] = []
     for name, stack in stacks.items():
@@ -152,7 +152,7 @@ def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
 
 def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, DeployedStack]) -> str:
     assert plan.pilot.ends is not None
-    lines = [f"{plan.cluster_name} ends at {new}."]
+    lines = [f"New end of {plan.cluster_name}: {new}."]
     if stacks:
         lines.append(f"Without it, {_ends_now(plan.pilot.ends, stacks)}.")
     lines.append(

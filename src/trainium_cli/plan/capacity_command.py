@@ -57,8 +57,8 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     invoke_without_command=True,
     epilog=f"""
     All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response
-    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is tried {ATTEMPTS} times in total. If the last attempt
-    fails too, the result is unknown.
+    {READ_TIMEOUT_SECONDS} s; a call that is throttled or not answered is tried {ATTEMPTS} times in total. The result of
+    a call that fails is unknown.
 
     Exit code 0: an option could run now or later. 1: no option, or only unlikely ones. 3: no option was found, and a
     result is unknown. """,

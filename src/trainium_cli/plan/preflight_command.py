@@ -39,7 +39,7 @@ def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.command(
     epilog=f"""
     All checks run in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s;
-    a call that fails or is throttled is tried {ATTEMPTS} times in total. If the last attempt fails too, the result is
+    a call that is throttled or not answered is tried {ATTEMPTS} times in total. The result of a call that fails is
     unknown.
 
     Exit code 0: ready, possibly with warnings. 1: a check failed. 3: no check failed, and one is unknown.

@@ -43,7 +43,7 @@ def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     for name, found in documents.items():
         console().print(f"{name}: {_MEANINGS[name]}")
         if name != CLOUDFORMATION:
-            console().print("  trn " + ", trn ".join(commands(name)))
+            console().print(f"  Commands: {'; '.join(commands(name))}")
         for number, document in enumerate(found, 1):
             echo(f"\n# {name}, policy {number} of {len(found)}" if len(found) > 1 else "")
             echo(json.dumps(document, indent=2))

@@ -24,6 +24,7 @@ def test_commands_of_role_are_shown() -> None:
     ended = run("permissions", "operate", *GOOD)
     assert ended.exit_code == 0, ended.output
     text, _, _ = ended.stdout.partition("{")
-    assert "trn sleep, wake, trn destroy" in " ".join(text.split())
+    assert "Commands: run, stop, cp; bench; " in text
+    assert "; sleep, wake; destroy" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 120
     assert '"Version": "2012-10-17"' in ended.stdout
