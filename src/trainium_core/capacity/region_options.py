@@ -195,7 +195,6 @@ def _item(product: str, request: CapacityRequest, region: str, zone_id: str = ""
 
 
 def _priced(option: CapacityOption, price: Price | None, request: CapacityRequest) -> CapacityOption:
-    """The option with an hourly price, for the requested duration."""
     hours = Decimal(request.hours)
     if price is None or price.usd is None:
         return replace(option, hours=hours)

@@ -110,7 +110,7 @@ class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
         ...
 
 
-_BILLED = ("pending", "running")
+_RUNNING = ("pending", "running")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ def _cluster(
 
 
 def _per_hour(nodes: Iterable[ClusterNode], stacks: Iterable[ClusterStack], usd: Mapping[str, Decimal | None]) -> Total:
-    billed = [node for node in nodes if node.state in _BILLED and node.product != CAPACITY_BLOCK]
+    billed = [node for node in nodes if node.state in _RUNNING and node.product != CAPACITY_BLOCK]
     amounts = [usd.get(node.instance_id) for node in billed]
     hidden = sum(not ENGINES[stack.engine].nodes_are_ec2_instances for stack in stacks if stack.engine)
     known = [amount for amount in amounts if amount is not None]

@@ -7,7 +7,7 @@ from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 
-_BILLED_STATES = ("pending", "running")
+_RUNNING_STATES = ("pending", "running")
 _PREPAID = Charge(note="paid when it was bought")
 _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pending", "delayed")
 
@@ -30,7 +30,7 @@ def _instances(entry: Entry, _location: Location) -> Resource | None:
         state=state,
         detail=entry["InstanceType"],
         created=entry.get("LaunchTime"),
-        charge=_charge_of_instance(entry) if state in _BILLED_STATES else FREE,
+        charge=_charge_of_instance(entry) if state in _RUNNING_STATES else FREE,
     )
 
 

@@ -24,7 +24,7 @@ def _fsx_file_systems(entry: Entry, _location: Location) -> Resource:
 
 
 def _charge_of_fsx(entry: Entry) -> Charge:
-    """The charge. This package has a price only for scratch storage of Lustre on SSD."""
+    """This package has a price only for scratch storage of Lustre on SSD."""
     deployment = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
     if not deployment.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
         return Charge(unpriced=f"{entry['FileSystemType']} storage{f' ({deployment})' if deployment else ''}")
