@@ -209,7 +209,7 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
     if state.asleep and state.status in STEADY:
         return _asleep(target)
     if state.asleep is None and not because:
-        return f"{name} has no nodes. `trn wake`, or a deployment of its app, restores them."
+        return f"{name} has no nodes. `trn wake` restores them."
     launches = ", whose deployment may launch nodes again" if state.status == "UPDATE_IN_PROGRESS" else ""
     why = because or f"{target.stack} is in {state.status}{launches}"
     message = f"The nodes of {name} have ended. Its other resources are awake, and endpoints or NAT gateways are billed"
