@@ -1,4 +1,4 @@
-"""The parameters of the exported constructs, from docstrings and signatures."""
+"""The parameters of the names that `trainium_cdk` exports, from docstrings and signatures."""
 
 import inspect
 import re
@@ -9,7 +9,7 @@ import trainium_cdk
 from tools.reference.markdown import code, table, text
 
 _PARAMETER = re.compile(r"^(?: {4})?(\w+(?:, \w+)*): ", re.MULTILINE)
-_GIVEN_BY_EVERY_CONSTRUCT = ("self", "scope", "construct_id")
+_OMITTED = ("self", "scope", "construct_id")
 
 
 def construct_parameters() -> str:
@@ -25,7 +25,7 @@ def _section(name: str) -> str:
 def _parameters(construct: Any) -> Iterator[tuple[str, str]]:
     """Each parameter that the docstring of the constructor or of the class describes, with its description."""
     signature = inspect.signature(construct.__init__).parameters
-    names = [name for name in signature if name not in _GIVEN_BY_EVERY_CONSTRUCT]
+    names = [name for name in signature if name not in _OMITTED]
     described = dict(_described(f"{inspect.getdoc(construct)}\n\n{inspect.getdoc(construct.__init__) or ''}"))
     for name in names:
         if name in described:
