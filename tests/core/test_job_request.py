@@ -67,7 +67,7 @@ def test_all_problems_are_reported_at_once() -> None:
         ({"command": "true", "name": "x", "retry_on_exit_codes": [0]}, "1 to 255"),
         ({"profile": "0,x"}, "a list of ranks, such as [0, 32]"),
         ({"script": __file__, "profile_device": True}, "give profile too"),
-        ({"secrets": {"T": "hunter2"}}, "give T the ARN of a secret or parameter, and never its value"),
+        ({"secrets": {"T": "hunter2"}}, "give T the ARN of a secret or parameter, not the secret value"),
         ({"secrets": {"T": PARAMETER}, "environment": {"T": "1"}}, "leave it out of environment"),
         ({"inputs": {"a": "no-such-file"}}, "there is no file or directory no-such-file"),
         ({"checkpoints": "/tmp"}, "a folder in S3"),
@@ -75,6 +75,13 @@ def test_all_problems_are_reported_at_once() -> None:
 )
 def test_invalid_request_is_reported_with_its_fix(raw: dict[str, Any], fix: str) -> None:
     assert any(fix in problem for problem in problems_of(raw))
+
+
+@pytest.mark.parametrize("secrets", [{"T": "hunter2"}, {"T": 1, "U": "hunter2"}, ["hunter2"], "hunter2"])
+def test_secret_value_does_not_appear_in_messages(secrets: object) -> None:
+    (problem,) = problems_of({"script": __file__, "secrets": secrets})
+    assert "arn:aws:" in problem
+    assert "hunter2" not in problem
 
 
 @given(plans())

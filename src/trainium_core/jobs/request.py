@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.problems import JobError, JobProblem
@@ -133,7 +133,7 @@ class JobRequest:
     retry_on_exit_codes: tuple[int, ...] = setting(
         "retry_on_exit_codes",
         ListOf(WholeNumber(1, 255), "a list of exit codes from 1 to 255, such as [75, 137]"),
-        meaning="Exit codes of the script that also cause a restart.",
+        meaning="Exit codes of the script or command that also cause a restart.",
         default=(),
         default_text="none",
     )
@@ -300,7 +300,8 @@ def job_request(raw: Mapping[str, Any], *, shown: Mapping[str, str] | None = Non
             try:
                 values[key] = declared.form.read(raw[key])
             except UnreadableError as error:
-                problems.append(_unreadable(names[key], raw[key], declared.form, str(error)))
+                got = _without_values(raw[key]) if key == "secrets" else raw[key]
+                problems.append(_unreadable(names[key], got, declared.form, str(error)))
     if not problems:
         problems += _contradictions(values, names)
     if problems:
@@ -354,6 +355,11 @@ def _unknown(key: str, value: object, known: Mapping[str, Setting]) -> JobProble
     close = nearest(key, tuple(known))
     fix = f"call it {close}" if close else "leave it out"
     return JobProblem(key=key, got=value, allowed=", ".join(known), nearest=close, fix=fix)
+
+
+def _without_values(secrets: object) -> str:
+    """The names of secrets, whose values must not appear in a message: they may be the secrets themselves."""
+    return ", ".join(map(str, cast("Mapping[object, object]", secrets))) if isinstance(secrets, Mapping) else "no table"
 
 
 def _unreadable(key: str, raw: object, form: Form, fix: str) -> JobProblem:

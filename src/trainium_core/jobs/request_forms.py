@@ -45,7 +45,9 @@ class Variables:
         variables = _table(raw, self.allowed)
         for name, value in variables.items():
             if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
-                raise UnreadableError(f"{name!r} is not a valid name of an environment variable")
+                raise UnreadableError(
+                    f"{name!r} is not a valid variable name: use letters, digits and _, without a leading digit"
+                )
             if not isinstance(value, str) or "\0" in value:
                 raise UnreadableError(f"give {name} a string, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
@@ -63,11 +65,11 @@ class SecretArns:
     choices = ()
 
     def read(self, raw: Any) -> dict[str, str]:
-        arns = Variables().read(raw)
+        arns = Variables().read(_table(raw, self.allowed))
         for name, arn in arns.items():
             if not re.fullmatch(SECRET_ARN, arn):
-                # If a value is given in place of an ARN, it must not appear in a log.
-                raise UnreadableError(f"give {name} the ARN of a secret or parameter, and never its value")
+                # The message must not contain what was given: it may be the secret value itself.
+                raise UnreadableError(f"give {name} the ARN of a secret or parameter, not the secret value")
         return arns
 
 
@@ -84,13 +86,14 @@ class Inputs:
         inputs = _table(raw, self.allowed)
         for name, place in inputs.items():
             if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
-                raise UnreadableError(f"{name!r} is not a valid name of an input: use letters, digits, - and _")
+                allowed = "up to 63 letters, digits, - and _, and begin with a letter or digit"
+                raise UnreadableError(f"{name!r} is not a valid name of an input: use {allowed}")
             if not isinstance(place, str) or not place:
                 raise UnreadableError(f"give {name} an S3 URL or a path, in quotation marks")
             if place.startswith(S3_URL):
                 if not re.fullmatch(S3_FOLDER, place):
                     raise UnreadableError(f"{place} is not an S3 URL of a file or folder in a bucket")
-            elif not os.path.exists(place):  # noqa: PTH110 - Path.exists fails for too long names
+            elif not os.path.exists(place):  # noqa: PTH110 - Path.exists fails for names that are too long
                 raise UnreadableError(f"there is no file or directory {place}")
         return dict(cast(Mapping[str, str], inputs))
 
