@@ -225,7 +225,7 @@ def test_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -
 @pytest.mark.parametrize(
     ("message", "says"),
     [
-        (answer(("EC2", "1"), unit="EUR"), "counts in EUR"),
+        (answer(("EC2", "1"), unit="EUR"), "amounts in EUR, not in USD"),
         (answer(("EC2", "1"), NextPageToken="more"), "several pages"),
     ],
 )

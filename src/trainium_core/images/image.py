@@ -15,7 +15,7 @@ class Image:
     """A machine image.
 
     Attributes:
-        owner: `amazon`, or an account ID.
+        owner: EC2's alias of the owner, such as `amazon`, else an account ID.
         root_volume_gib: Minimum size of its root volume.
         deprecated: Time of deprecation, if set.
     """

@@ -28,7 +28,7 @@ SAGEMAKER_ONLY = {"training_plan": _OF_SAGEMAKER, "spot_wait_minutes": _OF_SAGEM
 
 _PROFILE_NOTE = (
     "slows the profiled ranks, and takes memory and disk space; a device profile takes about 5 GB of a trn2's device "
-    "memory. Do not take times from this job"
+    "memory. Do not use this job for timing"
 )
 """Source: Neuron Explorer's guide in SDK 2.33."""
 
@@ -122,8 +122,9 @@ class PreparedBucketJob(Generic[Jobs]):
             Notes for the user.
 
         Raises:
-            JobError: There is no checkpoint, or another number of processes or nodes saved it.
+            JobError: There is no checkpoint, or it was saved by another number of processes or nodes.
             UnavailableError: AWS did not answer.
+            NoStackError: The stack is not deployed.
         """
         earlier = self.job.resume_from
         if earlier is None:

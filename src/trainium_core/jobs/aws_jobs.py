@@ -46,7 +46,7 @@ _LARGEST_LOG_PART = 4_194_304
 
 
 class UnreadableJobError(UnavailableError):
-    """The submitted object is not a job of this version of the package."""
+    """The record of a submitted job is invalid, or of another version of the package."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class AwsJobs(AwsService):
     ) -> None:
         super().__init__(region, clients=clients)
         self.bucket, self._current_key = bucket, current_key
-        # Caches of objects that no longer change.
+        # Caches of objects that no longer change, and the keys of the files of checkpoints.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
@@ -102,13 +102,16 @@ class AwsJobs(AwsService):
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None
     ) -> bool:
-        """Submit a job. Returns False, without effect, if another job was submitted since `over` was read.
+        """Submit a job.
 
         Args:
             job: The job.
             archive: Its packed source.
-            over: The current job, which it replaces.
+            over: The current job, which it replaces; None if there is none.
             uploads: Local inputs, files and directories by name.
+
+        Returns:
+            False if another job was submitted since `over` was read. The job does not start; its files stay in S3.
 
         Raises:
             JobError: A file cannot be read.
@@ -125,13 +128,13 @@ class AwsJobs(AwsService):
         return True
 
     def add(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
-        """Store a job that a scheduler starts. The arguments and errors are those of `submit`."""
+        """Store a job that a scheduler starts. Arguments and errors are as for `submit`."""
         self._store(job, archive, uploads)
         self._put(job_keys(job.id).job, job.to_json().encode())
 
     def _store(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
         if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
-            raise RequestRefusedError(f"a job {job.id} exists: try again, or give another name")
+            raise RequestRefusedError(f"the job {job.id} already exists: try again, or give another name")
         for name, path in uploads.items():
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
 
@@ -164,7 +167,7 @@ class AwsJobs(AwsService):
             try:
                 self._submitted[job_id] = Job.from_json(stored[0])
             except ValueError as error:
-                raise UnreadableJobError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
+                raise UnreadableJobError(f"s3://{self.bucket}/{job_keys(job_id).job} is {error}") from error
         return self._submitted[job_id]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
@@ -185,7 +188,7 @@ class AwsJobs(AwsService):
         return self._json(job_keys(job_id).end) is not None
 
     def newest(self, most: int) -> list[JobState]:
-        """The most recent jobs, newest first. Jobs of other versions of the package are ignored."""
+        """The most recent jobs, newest first. Jobs with an unreadable record are ignored."""
         states: list[JobState] = []
         for job_id in sorted(self.job_ids(), key=_submission_time, reverse=True):
             if len(states) == most:
@@ -230,7 +233,7 @@ class AwsJobs(AwsService):
             folder_url: As for `checkpoints`.
 
         Returns:
-            The job that saved the checkpoints, and their names, newest last; this job and no names without checkpoints.
+            The job that saved the checkpoints, and their names, newest last. If there are none: `job_id` and no names.
         """
         current, seen = job_id, {job_id}
         while not (names := self.checkpoints(current, folder_url)):
@@ -253,7 +256,8 @@ class AwsJobs(AwsService):
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        Files of checkpoints have the paths that the script used. Incomplete checkpoints are omitted.
+        Files below `checkpoints` have the paths that the script used, and incomplete checkpoints are omitted. For the
+        whole job, checkpoints are listed by their keys in S3.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")

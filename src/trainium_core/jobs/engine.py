@@ -131,7 +131,7 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def last(self) -> JobState | None:
-        """The job that was started last; None if there is none."""
+        """The job that was submitted last; None if there is none."""
         ...
 
     def stop(self, job_id: str) -> None:

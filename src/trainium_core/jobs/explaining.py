@@ -10,8 +10,8 @@ from trainium_wire.job import FAILED, HUNG
 def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
     """The known error of a failed or hung job; None for other jobs, and without a match.
 
-    Reads the whole log of the failed node, or of all nodes if the engine cannot select one: the output of a compiler or
-    the runtime is not part of the outcome.
+    If the outcome does not state the cause, searches the failed node's log of the last attempt, or the whole log if the
+    engine cannot select a node: the outcome does not contain the output of the compiler and the runtime.
 
     Raises:
         UnavailableError: The log cannot be opened.

@@ -23,10 +23,10 @@ def node_script(job: Job) -> str:
 
 
 def _comments(job: Job) -> Iterator[str]:
-    stack = f"activates the environment of the stack {job.stack}" if job.stack else "activates no environment"
+    stack = f"the stack {job.stack}" if job.stack else "the node's own stack"
     count = "the node" if job.nodes == 1 else f"each of {job.nodes} nodes"
     yield f"# On {count}, as the user trn-job, by bash -l."
-    yield f"# The profile {stack}, and sets the variables of Neuron, EFA and rank 0."
+    yield f"# The profile activates the environment of {stack}, and sets the variables of Neuron, EFA and the cluster."
     yield "# The working directory contains the unpacked source."
     if job.compile_cache:
         yield "# The compile cache is downloaded first, and new entries are stored while the job runs and at its end."

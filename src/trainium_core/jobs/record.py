@@ -131,7 +131,10 @@ def _usd(seconds: float | None, usd_per_hour: Decimal | None) -> float | None:
 
 
 def graphs_of(node: NodeProgress) -> Mapping[str, float]:
-    """The number of compiled and of cached graphs: from the node's compile cache or, if unknown, from its output."""
+    """The numbers of compiled and cached graphs, from the node's compile cache or, if unknown, from its output.
+
+    Only the compile cache measures `compile_seconds`.
+    """
     counted = next((use for use in node.caches if use.hits is not None and use.hits + use.misses), None)
     if counted is None:
         return node.graphs
@@ -173,7 +176,7 @@ def _slowest(attempt: Attempt) -> Mapping[str, NodeProgress]:
 
 
 def _phase_seconds(attempt: Attempt, node: NodeProgress, name: str) -> float:
-    """Seconds of a phase in an attempt. A node that cannot reach S3 keeps running after the end of the attempt."""
+    """Seconds of a phase. `running` ends with the attempt at the latest: a node that cannot reach S3 runs longer."""
     seconds = node.phases[name]
     lasted = seconds_between(attempt.started, attempt.outcome.at if attempt.outcome else None)
     return seconds if lasted is None or name != "running" else min(seconds, lasted)
@@ -191,7 +194,7 @@ def _end(outcome: Outcome) -> Mapping[str, Any]:
 
 
 def seconds_between(first: datetime | None, last: datetime | None) -> float | None:
-    """Seconds, at least 0: the clocks of two machines differ."""
+    """Seconds between two times, at least 0 because the clocks of two machines differ; None if a time is unknown."""
     return None if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 

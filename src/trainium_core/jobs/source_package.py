@@ -99,7 +99,7 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
 
 
 def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
-    # Imported late: every plan imports this module, and few commands pack a source.
+    # Imported late: many commands import this module, and few of them pack a source.
     import gzip
     import io
     import tarfile

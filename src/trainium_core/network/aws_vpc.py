@@ -1,4 +1,4 @@
-"""Reads zones, VPCs, subnets and routes from EC2."""
+"""Reads placement groups, zones, VPCs, subnets, routes and endpoints from EC2."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Zones and existing networks."""
+"""Zones, placement groups and existing networks, as values and protocols."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Vpc:
         dns_support: Whether Amazon's resolver answers.
         dns_hostnames: Whether instances get DNS names; private names of endpoints require both attributes.
         cidr: The primary IPv4 block.
-        dns_servers: DNS servers in the DHCP options, AmazonProvidedDNS or addresses; None if EC2 has no such options.
+        dns_servers: DNS servers in the DHCP options, AmazonProvidedDNS or addresses; None if EC2 returns no options.
     """
 
     vpc_id: str
@@ -98,7 +98,7 @@ class Network(Protocol):
         ...
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
-        """The subnet's route table, else the main route table of its VPC; None without both."""
+        """The subnet's route table, else the main route table of its VPC; None if EC2 returns neither."""
         ...
 
     def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:

@@ -20,7 +20,8 @@ class HostState:
     Attributes:
         wanted: Whether the desired size of the group is 1.
         instances: IDs of the instances in the group.
-        refusal: Why the last launch failed, if a host is wanted and the group has no instance; otherwise empty.
+        refusal: Reason of the most recent failed launch, if a host is wanted and the group has no instance; otherwise
+            empty.
     """
 
     wanted: bool
@@ -72,10 +73,10 @@ class AwsPrecompileHost(AwsService):
         return HostState(wanted=wanted, instances=instances, refusal=refusal)
 
     def start(self, until: datetime) -> None:
-        """Set the size of the group to 1, and schedule its reset, in case the caller does not call end().
+        """Schedule the end of the host, in case the caller does not call end(), and set the size of the group to 1.
 
         Args:
-            until: The scheduled time of the reset.
+            until: When the size is set to 0.
 
         Raises:
             RequestRefusedError: Auto Scaling refused a request.

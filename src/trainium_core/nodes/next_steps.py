@@ -110,7 +110,7 @@ def next_steps(
         )
         yield NextStep(
             name="Session",
-            meaning="A shell on the first node, by the AWS CLI and its Session Manager plugin",
+            meaning="Opens a shell on a node; requires the AWS CLI with the Session Manager plugin",
             value=f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
             f"--parameters command='{LOGIN}' --target $({first})",
         )
@@ -121,14 +121,15 @@ def next_steps(
         value=f"trn nodes{of_cluster}",
     )
     train = _torchrun_line(nodes, processes)
-    yield NextStep(name="Torchrun", meaning="Starts training; to be run on every node", value=train)
+    yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
     yield NextStep(name="CompileCache", meaning="The folder of compiled graphs", value=cache_url)
     yield NextStep(
         name="Sleep",
-        meaning="Terminates the nodes, and deletes endpoints and NAT gateway of a new VPC; cache and file systems stay",
+        meaning="Terminates the nodes, and deletes the endpoints and the NAT gateway of a new VPC; the cache and file "
+        "systems stay",
         value=f"trn sleep{of_cluster}",
     )
-    yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_cluster}")
+    yield NextStep(name="Wake", meaning="Launches the nodes again", value=f"trn wake{of_cluster}")
     yield NextStep(name="Destroy", meaning="Deletes the stack; retained resources stay", value=destroy)
 
 

@@ -63,7 +63,7 @@ class ServiceGroup:
     """A group whose nodes a service starts for jobs.
 
     Attributes:
-        least: Number of nodes without jobs.
+        least: Minimum number of nodes, which run even if there is no job.
         most: Maximum number of nodes.
         instances: The current instances.
     """
@@ -91,7 +91,7 @@ class DeployedNodes:
     """The observed nodes.
 
     Attributes:
-        wanted: Desired size of the group; if nodes start with jobs, the number of nodes without jobs.
+        wanted: Desired size of the group; if nodes start with jobs, its minimum size.
         instances: The instances of the group.
         records: Records of current and former nodes, by instance ID.
         membership: The current membership.

@@ -117,8 +117,8 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
 class _ReplacedResources:
     """Which resources of a change set are replaced.
 
-    CloudFormation does not say. A resource that refers to a changing resource is listed as possibly changing, with the
-    replacement "Conditional".
+    CloudFormation does not determine this for every resource. It lists a resource that refers to a changing resource as
+    possibly changing, with the replacement "Conditional".
     """
 
     def __init__(self, changes: Sequence[ResourceChange]) -> None:

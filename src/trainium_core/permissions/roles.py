@@ -62,7 +62,7 @@ CLOUDFORMATION = "cloudformation"
 """The role that CloudFormation assumes; people do not use it."""
 
 _CACHE_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
-"""The actions of `trn cache` on cache entries, in a new or an existing bucket."""
+"""The actions on entries of an existing cache bucket, unless nodes only read it."""
 
 Document = Mapping[str, Any]
 Statement = dict[str, Any]
@@ -108,6 +108,7 @@ class PolicyScope:
         account: Account ID, or `*` for any account.
         stacks: CloudFormation names of the stacks.
         cache_bucket: Existing bucket of the compile cache, if the plan names one.
+        cache_read_only: Whether nodes only read that bucket. Policies then allow only reads of its entries.
         checkpoints: Bucket and folder of job checkpoints that outlive the cluster.
         image_parameter: The user's SSM parameter that names the image.
     """
@@ -199,11 +200,16 @@ def _parts(names: Sequence[str], resources: Sequence[str]) -> Iterator[Statement
 
 
 def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
-    """The resources on which the action is allowed: those named after the plan's stacks, else all.
+    """The ARNs of the resources on which an action is allowed.
+
+    They are the patterns of the action's resource types in the section `arns`, filled in for the plan's stacks, and the
+    resources outside the stacks that the role uses: buckets and an image parameter of the plan, or assets of the CDK.
+    An action without such ARNs, or with a wildcard in its name, is allowed on all resources, and so are the actions of
+    people in the section `everywhere`.
 
     Raises:
-        LookupError: The action supports resource-level permissions, and the data has neither ARNs for people's use of
-            it nor a reason to allow it on every resource.
+        LookupError: An action of people supports resource-level permissions, but has no ARNs and is not in
+            `everywhere`.
     """
     if "*" in name or (name in _data()["everywhere"] and role != CLOUDFORMATION):
         return ["*"]
@@ -218,7 +224,8 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     if scope.image_parameter and name.startswith("ssm:GetParameter"):
         patterns += [f"arn:{{partition}}:ssm:{{region}}:{{account}}:parameter{scope.image_parameter}"]
     if kinds and not patterns and role != CLOUDFORMATION:
-        raise LookupError(f"{name} is on {', '.join(kinds)}: add ARNs to [arns], or the action to [everywhere]")
+        fix = f"add ARNs of {' or '.join(kinds)} to [arns], or the action and a reason to [everywhere]"
+        raise LookupError(f"data/permissions.toml does not limit {name} to resources: {fix}")
     return scope.fill_in(patterns) or ["*"]
 
 

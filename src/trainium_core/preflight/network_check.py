@@ -86,7 +86,7 @@ class _ExistingNetwork:
         return [e for e in self.endpoints if e.service == service and e.kind == "interface" and e.private_dns]
 
     def existing_s3_endpoints(self, plan: Plan) -> Sequence[VpcEndpoint]:
-        """The endpoints for S3 that are not the cluster's, whose own endpoint has a policy that allows everything."""
+        """The endpoints for S3, except the cluster's own, which has the default policy in an existing VPC."""
         endpoints = [*self.s3_gateways, *self.interfaces("s3")]
         return [endpoint for endpoint in endpoints if endpoint.cluster != plan.cluster_name]
 

@@ -80,7 +80,7 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
 
 
 def no_access(findings: Sequence[Finding]) -> str | None:
-    """Why no check could read anything, and what to do; None if a check could, or if the reason is another."""
+    """The reason and remedy if no check could read anything; None if one could, or if the remedy is unknown."""
     answered = [finding for finding in findings if not finding.suppressed and finding.check not in _LOCAL_CHECKS]
     unknown = [finding for finding in answered if finding.outcome == "unknown"]
     remedied = [finding for finding in unknown if finding.fix in REMEDIES]

@@ -51,6 +51,6 @@ class AwsSpendingAccount(AwsAuditedAccount):
                 for group in month.get("Groups", ()):
                     amount = group["Metrics"][_METRIC]
                     if amount["Unit"] != "USD":
-                        raise UnavailableError(f"Cost Explorer counts in {amount['Unit']}, and not in USD")
+                        raise UnavailableError(f"Cost Explorer returned amounts in {amount['Unit']}, not in USD")
                     totals[group["Keys"][0]] = totals.get(group["Keys"][0], Decimal(0)) + Decimal(amount["Amount"])
             return totals

@@ -17,7 +17,7 @@ class ScalingActivity:
     """An entry in the history of an Auto Scaling group.
 
     Attributes:
-        under_way: Whether the activity has neither succeeded nor failed yet.
+        under_way: Whether the activity has not ended yet.
     """
 
     description: str

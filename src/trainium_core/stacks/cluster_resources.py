@@ -29,7 +29,7 @@ _ATTACHMENTS = (
     "AWS::SNS::TopicPolicy",
     "AWS::Scheduler::Schedule",
 )
-"""Resource types without tags. A resource of these types belongs to the resource to which it refers."""
+"""Resource types that are not tagged. A resource of these types belongs to the cluster to whose resources it refers."""
 
 
 def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
@@ -40,8 +40,8 @@ def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
 def resources_of(resources: TemplateResources, cluster: str) -> frozenset[str]:
     """Logical IDs of a cluster's resources.
 
-    These are the tagged resources, this package's functions and custom resources, what is attached to any of these, and
-    the metadata of the CDK.
+    These are the tagged resources, this package's custom resources and functions, with their roles and log groups, the
+    resources attached to any of these, and the metadata of the CDK.
     """
     own = {name for name, resource in resources.items() if cluster in _cluster_tags(resource) or _is_custom(resource)}
     for name, resource in resources.items():

@@ -1,4 +1,4 @@
-"""Reads the last events of a stack, and the last lines of the logs of its functions and nodes."""
+"""Reads the last events and scaling activities of a stack, and the ends of its logs and of its nodes' consoles."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice

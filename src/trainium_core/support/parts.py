@@ -31,7 +31,7 @@ class SupportAccount(Protocol):
         ...
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        """The end of the logs that nodes stored, of the last nodes that did, by file name."""
+        """The end of each of the logs that nodes stored last, by file name."""
         ...
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:

@@ -168,7 +168,9 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
             answer = self.client("s3").delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})
             errors: list[Mapping[str, Any]] = answer.get("Errors", [])
             if errors:
-                raise RequestRefusedError(f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} in all)")
+                raise RequestRefusedError(
+                    f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} of {len(keys)} not deleted)"
+                )
 
     def _abort_uploads(self, bucket: str) -> int:
         with read_errors("s3:ListBucketMultipartUploads", absent=_NO_BUCKET):

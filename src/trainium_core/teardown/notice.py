@@ -33,7 +33,7 @@ class NotifyNodes:
         groups: Auto Scaling groups of the nodes.
         kind: Name of the notice, such as destroy.
         reason: Reason in the notice.
-        grace: Time between notice and termination; none to send no notice.
+        grace: Time between notice and termination; 0 to send no notice.
         now: Returns the current time.
         name: Name of the step.
         ends: Time of the termination, once the nodes are notified.

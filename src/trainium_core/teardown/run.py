@@ -42,7 +42,7 @@ class Outcome:
 
     Attributes:
         step: Name of the step.
-        state: `unknown` if AWS did not answer, `not tried` if an earlier step failed.
+        state: `unknown` if AWS did not answer, `not tried` if a stack is left.
         message: Details for people.
         counts: Whether the result affects the verdict; false if the result of a later step includes it.
     """
@@ -102,8 +102,8 @@ def take_down(
     staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
-        # CloudFormation has terminated the nodes and deleted the buckets, but not retained nodes, and no jobs that run
-        # outside the stacks.
+        # With the stacks, CloudFormation has terminated the nodes and deleted the buckets. It ends neither the nodes of
+        # retained groups nor jobs that run outside the stacks.
         named = ((StopWorkloads.name, scope.has_outliving_workloads), (EmptyGroups.name, scope.retained_groups))
         counting = [name for name, counts in named if counts]
         preparations = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in preparations]

@@ -187,7 +187,7 @@ _FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS
 
 @dataclass
 class DeleteStacks:
-    """Deletes the stacks of a scope concurrently, since they are independent. Stacks with other resources stay.
+    """Deletes the stacks in `scope.stacks_to_delete` concurrently, since they are independent.
 
     Attributes:
         account: The account.
