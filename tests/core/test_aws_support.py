@@ -1,4 +1,4 @@
-"""Calls about a stack's events and logs, against moto."""
+"""Calls about a stack's events, logs and consoles, against moto."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -13,7 +13,7 @@ def of_budget(account: FakeAccount) -> Finding:
 
 
 class Refused(FakeAccount):
-    """Budgets that these credentials may not read."""
+    """An account with budgets that these credentials may not read."""
 
     def budgets_enabled(self, account: str) -> bool:
         budgets, stub = stubbed("budgets")

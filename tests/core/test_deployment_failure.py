@@ -1,4 +1,4 @@
-"""Why a deployment failed: the first cause, in plain language, with the next step."""
+"""Why a deployment failed: the original errors, the state of the stack, and the next step."""
 
 import pytest
 

@@ -45,7 +45,7 @@ def test_unbootable_image_fails_with_a_fix(account: FakeAccount, says: str) -> N
 
 
 @pytest.mark.parametrize(("release", "outcome"), [("2.23.0", "fail"), ("2.24.0", "pass")])
-def test_node_needs_release_whose_collectives_test_reports(release: str, outcome: str) -> None:
+def test_image_needs_neuron_sdk_2_24_or_newer(release: str, outcome: str) -> None:
     finding = finding_of("image", with_release(release), ami=PYTORCH)
     assert finding.outcome == outcome
     assert ("Neuron SDK 2.24 or newer" in finding.fix) == (outcome == "fail")

@@ -184,7 +184,7 @@ def test_only_checkpoints_with_a_manifest_are_complete(jobs: AwsJobs, nodes: Nod
     assert jobs.checkpoints(JOB.id) == ["step-10"]
 
 
-def test_checkpoints_are_fetched_unchanged(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+def test_files_of_complete_checkpoints_keep_their_paths(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
     nodes.put("checkpoints/step-10.json", {"parts": ["1-0-1", "1-1-1", "../evil", 3]})
     for rank in (0, 1):
         nodes.put(f"checkpoints/step-10/1-{rank}-1.json", {"files": {}})
@@ -210,7 +210,7 @@ def test_rejected_submission_is_not_a_job(jobs: AwsJobs) -> None:
     assert jobs.state(loser.id) is None
 
 
-def test_submitted_job_without_index_entry_is_found(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_submitted_job_without_its_record_is_found(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.s3.delete_object(Bucket=BUCKET, Key=f"jobs/{JOB.id}/job.json")
     state = AwsJobs(jobs.region, BUCKET).state(JOB.id)
     assert state
@@ -241,7 +241,7 @@ def test_follow_shows_first_rank_and_tracebacks_of_its_node(jobs: AwsJobs, nodes
     assert states == ["failed"]
 
 
-def test_follow_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
+def test_follow_ends_after_repeated_errors(jobs: AwsJobs) -> None:
     pauses: list[float] = []
     follower = JobFollower(JOB.id, AwsJobs(jobs.region, "no-such-bucket"), pause=pauses.append)
     with pytest.raises(UnavailableError):

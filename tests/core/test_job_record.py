@@ -93,7 +93,7 @@ def test_restart_costs_lost_work_wait_and_first_step() -> None:
 
 
 @pytest.mark.parametrize("saved_at", [None, at(-600)])
-def test_attempt_without_checkpoint_loses_all_work(saved_at: datetime | None) -> None:
+def test_attempt_that_saved_no_checkpoint_loses_all_work(saved_at: datetime | None) -> None:
     state = replace(RESTARTED, attempts=(FIRST, replace(SECOND, checkpoint_at=saved_at)))
     assert events(state, "restart")[0]["lost_seconds"] == 90
 

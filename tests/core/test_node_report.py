@@ -91,7 +91,7 @@ def test_group_with_no_desired_nodes_is_asleep_and_not_ready() -> None:
     assert shown.is_final
 
 
-def test_node_without_reached_peers_is_reported() -> None:
+def test_node_that_has_not_reached_its_peers_is_reported() -> None:
     assert message(report(stored("i-a"), stored("i-b", membership="")))[1] == (
         "proven",
         "has not yet reached all others",

@@ -223,17 +223,19 @@ def fits(name: str, resource: str) -> bool:
     return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
 
 
-def test_only_resources_with_the_cluster_tag_are_deleted_by_id() -> None:
+def test_operators_delete_and_terminate_only_resources_of_the_cluster() -> None:
     conditions = {
         name: statement.get("Condition")
         for document in documents("operate", cluster_name="mine")
         for statement in document["Statement"]
         for name in statement["Action"]
     }
-    assert conditions["ec2:DeleteSnapshot"] == {"StringEquals": {"aws:ResourceTag/trn:cluster": "mine"}}
+    by_tag = ("ec2:DeleteNetworkInterface", "ec2:DeleteSnapshot", "ec2:TerminateInstances", "ssm:DeleteParameter")
+    for name in by_tag:
+        assert conditions[name] == {"StringEquals": {"aws:ResourceTag/trn:cluster": "mine"}}, name
 
 
-def test_only_roles_of_the_stacks_can_be_passed_and_changed() -> None:
+def test_cloudformation_has_no_iam_permission_on_all_resources() -> None:
     for statement in [each for document in documents("cloudformation") for each in document["Statement"]]:
         if any(name.startswith("iam:") for name in statement["Action"]):
             assert "*" not in statement["Resource"]
@@ -262,7 +264,7 @@ def test_operator_may_only_read_a_read_only_cache() -> None:
     assert {name for statement in on_cache for name in statement["Action"]} == {"s3:GetObject"}
 
 
-def test_existing_cache_bucket_may_be_read() -> None:
+def test_existing_cache_bucket_may_be_listed() -> None:
     statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
     listing = [statement for statement in statements if "s3:ListBucket" in statement["Action"]]
     assert "arn:aws:s3:::team-cache" in listing[0]["Resource"]

@@ -1,4 +1,4 @@
-"""Jobs of the precompile host, when precompilation is skipped, and the host in Auto Scaling."""
+"""The precompile host: its jobs, when they are skipped, the host in Auto Scaling, its price and its quota."""
 
 import subprocess
 from collections.abc import Sequence
@@ -207,7 +207,7 @@ def precompile_finding(**account: Any) -> Any:
     return finding_of("precompile", FakeAccount(**account), precompile_instance_type=HOST)
 
 
-def test_host_without_quota_is_only_a_warning() -> None:
+def test_host_beyond_the_quota_is_only_a_warning() -> None:
     assert precompile_finding().outcome == "pass"
     assert STANDARD["code"] in precompile_finding().found
     small = precompile_finding(limit=64)

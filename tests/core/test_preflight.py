@@ -26,7 +26,7 @@ def test_plan_with_all_checks_suppressed_is_not_ready() -> None:
     assert verdict(preflight(PLAN, FakeAccount(), suppressed=CHECKS.keys())) == "unknown"
 
 
-def test_emulator_does_not_count_as_aws() -> None:
+def test_identity_names_the_endpoint_of_an_emulator() -> None:
     account = FakeAccount(endpoint="http://127.0.0.1:4599")
     assert finding_of("identity", account).found.endswith("answered by http://127.0.0.1:4599, not by AWS")
 

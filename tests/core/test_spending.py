@@ -78,7 +78,7 @@ def test_old_node_costs_once_for_several_groups() -> None:
     assert "7.00 node-hours" in costs.estimated[0].how
 
 
-def test_unrecorded_launch_costs_from_the_oldest_record() -> None:
+def test_unrecorded_launch_costs_from_the_start_of_the_history() -> None:
     costs = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], activities=[terminated(FIRST, 2)]))
     assert cents(costs.estimated_total.usd) == cents((SIX_WEEKS - 2) * HOURLY)
     assert costs.estimated_total.unknown == 1
@@ -229,7 +229,9 @@ def test_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -
         (answer(("EC2", "1"), NextPageToken="more"), "several pages"),
     ],
 )
-def test_malformed_bill_is_unknown(aws: AwsSpendingAccount, message: dict[str, Any], says: str) -> None:
+def test_bill_in_another_currency_or_on_pages_is_unknown(
+    aws: AwsSpendingAccount, message: dict[str, Any], says: str
+) -> None:
     cost_explorer(aws).add_response("get_cost_and_usage", message)
     with pytest.raises(UnavailableError, match=says):
         billed(aws)

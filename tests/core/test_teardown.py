@@ -194,7 +194,7 @@ def test_nodes_of_a_retained_group_are_terminated(status: str) -> None:
     assert account.group.instances == {}
 
 
-def test_refused_termination_of_retained_nodes_is_left() -> None:
+def test_retained_nodes_with_refused_termination_are_left() -> None:
     stack = cluster_stack(status="DELETE_COMPLETE", resources=(RETAINED_GROUP,))
     account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[], refused=frozenset({"empty_group"}))
     assert verdict(run(account)) == "left"
@@ -224,7 +224,7 @@ def test_bucket_that_cannot_be_emptied_does_not_stop_others(error: type[Exceptio
     assert verdict(outcomes) != "gone"
 
 
-def test_bucket_without_consent_is_kept() -> None:
+def test_bucket_without_the_empty_at_delete_tag_is_kept() -> None:
     deleted = [cluster_stack(status="DELETE_COMPLETE")]
     tags = {RECORDS: {k: v for k, v in CONSENT.items() if v == OWN_CLUSTER}}
     account = FakeTeardown(stacks=[], deleted=deleted, tags=dict(tags), leftovers=[], work=[])

@@ -226,7 +226,7 @@ def test_missing_bucket_or_file_system_has_no_size(aws: AwsTeardown) -> None:
     assert aws.stored("AWS::EFS::FileSystem", "fs-01234567") is None
 
 
-def test_fsx_file_system_is_billed_for_its_capacity() -> None:
+def test_size_of_fsx_file_system_is_its_capacity() -> None:
     aws, stub = stubbed("fsx")
     stub.add_response("describe_file_systems", {"FileSystems": [{"StorageCapacity": 1200}]})
     assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)

@@ -86,7 +86,7 @@ def test_conditional_replacement_counts_by_the_changed_property(name: str, count
 
 
 def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes: str) -> ResourceChange:
-    """A changed resource. `causes`: its properties that may change with another resource, by which it is replaced."""
+    """A changed resource. `causes`: by property, the resource that may change it and so replace this one."""
     properties = {name: ChangedProperty(causes=frozenset({cause}), recreates=True) for name, cause in causes.items()}
     return ResourceChange(
         kind=kind, action="Modify", logical_id=logical_id, replacement=replacement, properties=properties

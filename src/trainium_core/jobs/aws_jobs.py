@@ -139,11 +139,23 @@ class AwsJobs(AwsService):
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
-        """Ask the nodes to end a job."""
+        """Ask the nodes to end a job.
+
+        Args:
+            job_id: The job.
+            reason: Reason in the record of its end.
+            at: Time of the request, as `trainium_wire.formats.time_text` writes it.
+        """
         self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
     def close(self, job_id: str, reason: str, result: str = FAILED) -> None:
-        """Record the end of a job that no longer runs on any node. Does nothing if the job has ended."""
+        """Record the end of a job that no longer runs on any node. Does nothing if the job has ended.
+
+        Args:
+            job_id: The job.
+            reason: Reason of the end.
+            result: One of `trainium_wire.job.RESULTS`.
+        """
         end = job_end_record(end_record(result, reason), attempts=0)
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 

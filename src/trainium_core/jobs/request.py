@@ -46,7 +46,7 @@ class JobRequest:
     on: str | None = setting(
         "on",
         Choice((*CONSTRUCT_IDS, SLURM)),
-        meaning="Engine of the job, one of trn:stacks.",
+        meaning="Engine of the job: a key of trn:stacks, or slurm for pcs.",
         default=None,
         default_text="the first of trn:stacks that runs jobs, the cluster before others",
     )
@@ -145,7 +145,7 @@ class JobRequest:
         WholeNumber(1, _MAX_MINUTES),
         meaning="Minutes without output of the first node after which the job counts as hung, unless a compiler runs.",
         default=None,
-        default_text="never: a first compile may be silent for an hour",
+        default_text="never",
     )
     time_limit_minutes: int | None = setting(
         "time_limit_minutes",
