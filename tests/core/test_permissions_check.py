@@ -41,6 +41,17 @@ def test_simulated_calls_use_resources_of_the_plan() -> None:
     assert {calls.context["aws:RequestedRegion"] for calls in account.simulated} == {"us-west-2"}
 
 
+def test_every_key_of_a_condition_has_a_value() -> None:
+    account = FakeAccount()
+    check(account, "operate")
+    (context,) = [
+        calls.context
+        for calls in account.simulated
+        if "ssm:SendCommand" in calls.actions and "ssm:resourceTag/Name" in calls.context
+    ]
+    assert context["ssm:resourceTag/trn:cluster"] == "trn-pilot"
+
+
 @pytest.mark.parametrize(
     ("denial", "outcome", "says"),
     [

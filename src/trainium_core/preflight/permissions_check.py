@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from trainium_core.permissions.roles import CLOUDFORMATION, policies, scope_of
 from trainium_core.permissions.simulation import Calls, Denial, Simulation
@@ -46,7 +47,7 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
 
 
 def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[Calls]:
-    """The actions and resources to simulate, once for each value of a condition.
+    """The actions and resources to simulate, once for each combination of the values in a condition.
 
     Wildcards in resources are replaced by a name. Actions with wildcards cannot be simulated, and are omitted.
     """
@@ -63,12 +64,12 @@ def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[C
 
 
 def _contexts(condition: dict[str, dict[str, str | list[str]]]) -> Iterator[dict[str, str]]:
-    pairs = [(key, values) for keys in condition.values() for key, values in keys.items()]
-    if not pairs:
-        yield {}
-    for key, values in pairs:
-        for value in [values] if isinstance(values, str) else values:
-            yield {key: value}
+    """A value for each key of a condition, in all combinations."""
+    values = {
+        key: [value] if isinstance(value, str) else value for keys in condition.values() for key, value in keys.items()
+    }
+    for combination in product(*values.values()):
+        yield dict(zip(values, combination, strict=True))
 
 
 def _named(denials: Sequence[Denial]) -> str:
