@@ -72,7 +72,7 @@ def spending(
         on_progress: Called with each step.
 
     Raises:
-        UnavailableError: There are no credentials.
+        UnavailableError: The caller's identity cannot be read, or every call of the audit failed.
     """
     audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress, only_estimated=True)
     since = min((stack.created for stack in audited.stacks), default=None)
