@@ -261,7 +261,9 @@ def read_job_file(path: Path) -> dict[str, Any]:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise JobError([_file_problem(path, "a file that can be read", f"it cannot be read: {error}")]) from error
+        raise JobError(
+            [_file_problem(path, "a file that can be read", f"give the path of a readable file: {error}")]
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise JobError([_file_problem(path, "TOML", f"fix it: {error}")]) from error
     # Absolute, so later joins do not change them.

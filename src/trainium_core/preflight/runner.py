@@ -87,7 +87,7 @@ def no_access(findings: Sequence[Finding]) -> str | None:
     if not remedied or {finding.check for finding in answered if finding not in unknown} - _WITHOUT_PERMISSION:
         return None
     first, more = remedied[0], len(unknown) - 1
-    others = f"; checks without an answer: {more + 1}" if first.fix == BE_ALLOWED and more else ""
+    others = f"; {more + 1} checks have no answer" if first.fix == BE_ALLOWED and more else ""
     return f"{first.found}{others}: {first.fix}"
 
 

@@ -119,8 +119,9 @@ def _is_of_cluster(observed: Observed) -> bool:
 
 def _of_other_cluster(observed: Observed) -> Switch:
     owner = observed.state.cluster
-    belongs = f"belongs to {owner}" if owner else "does not belong to a cluster"
-    return _refuse(f"The stack {observed.stack} {belongs}, not to {observed.cluster}.")
+    if owner is None:
+        return _refuse(f"The stack {observed.stack} does not belong to {observed.cluster}: it has no tag trn:cluster.")
+    return _refuse(f"The stack {observed.stack} belongs to {owner}, not to {observed.cluster}.")
 
 
 def _obstacle(observed: Observed) -> Switch | None:

@@ -114,11 +114,14 @@ class EmptyGroups:
         states = sum((Counter(group.instances) for group in groups), Counter[str]())
         if not states and not any(group.wanted for group in groups):
             return Progress(state="done", message="none left")
-        message = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being notified"
+        message = (
+            ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+            or "desired size is being set to 0"
+        )
         ends = any(group.wanted for group in groups) or states["shutting-down"]
         self.idle = 0 if ends else self.idle + 1
         if self.idle == _IDLE_LIMIT:
-            why = "protected from scale-in, or in standby?"
+            why = "they may be protected from scale-in or in standby"
             return Progress(state="stuck", message=f"{message}, although the desired size of the group is 0: {why}")
         return Progress(state="waiting", message=f"{message}; Trainium nodes may take over 15 minutes to shut down")
 
