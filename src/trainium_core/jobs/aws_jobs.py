@@ -139,23 +139,11 @@ class AwsJobs(AwsService):
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
-        """Ask the nodes to end a job.
-
-        Args:
-            job_id: The job.
-            reason: Reason in the record of its end.
-            at: Time of the request, as `trainium_wire.formats.time_text` writes it.
-        """
+        """Ask the nodes to end a job. `at`: the time of the request, as `time_text` writes it."""
         self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
     def close(self, job_id: str, reason: str, result: str = FAILED) -> None:
-        """Record the end of a job that no longer runs on any node. Does nothing if the job has ended.
-
-        Args:
-            job_id: The job.
-            reason: Reason of the end.
-            result: One of `trainium_wire.job.RESULTS`.
-        """
+        """Record the end of a job that no longer runs on any node. Does nothing if the job has ended."""
         end = job_end_record(end_record(result, reason), attempts=0)
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
@@ -268,8 +256,7 @@ class AwsJobs(AwsService):
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        Files below `checkpoints` have the paths that the script used, and incomplete checkpoints are omitted. For the
-        whole job, checkpoints are listed by their keys in S3.
+        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")
@@ -285,10 +272,7 @@ class AwsJobs(AwsService):
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
-        """Sizes of the files of complete checkpoints, by path.
-
-        If several nodes saved a file, the copy of the lowest rank keeps its path.
-        """
+        """Sizes of the files of complete checkpoints, by path. The lowest rank's copy of a file keeps its path."""
         keys, found = job_keys(job_id), dict[str, int]()
         for name in self.checkpoints(job_id):
             parts = (self._json(keys.checkpoint(name)) or {}).get("parts")
