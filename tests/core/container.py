@@ -83,7 +83,6 @@ class Container:
 
     @property
     def failure(self) -> str:
-        """The failure reason that SageMaker would show."""
         return (self.ml / "output" / "failure").read_text()
 
 

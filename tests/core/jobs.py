@@ -36,7 +36,6 @@ def job_in(plan: Plan, **changes: Any) -> TrainingJob:
 
 
 def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
-    """The problems of JOB in the plan's region with these changes."""
     try:
         training_job_request(plan, job_in(plan, **changes))
     except JobError as error:
@@ -45,6 +44,5 @@ def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
 
 
 def the_job_problem(plan: Plan, **changes: Any) -> Problem:
-    """The single problem of JOB in the plan's region with these changes."""
     (problem,) = job_problems(plan, **changes)
     return problem

@@ -148,7 +148,6 @@ def test_truncated_file_is_refused_or_has_metrics(name: str, share: float) -> No
 
 
 def keys_of(value: Any) -> list[Any]:
-    """The keys of an object, or the indices of a list; empty for other values."""
     if isinstance(value, dict):
         return list(cast("dict[str, Any]", value))
     return list(range(len(cast("list[Any]", value)))) if isinstance(value, list) else []

@@ -17,7 +17,6 @@ ELSEWHERE = Subnet(subnet_id="subnet-1", vpc_id=VPC.vpc_id, zone_id="usw2-az1", 
 
 
 def own(**account: Any) -> Finding:
-    """The finding about an existing file system."""
     return finding_of("lustre", FakeAccount(**account), **OWN_VPC, **OWN_LUSTRE)
 
 

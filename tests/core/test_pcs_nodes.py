@@ -72,7 +72,6 @@ def account() -> Iterator[AwsNodes]:
 
 
 def describe_stack(stub: Stubber, *made: tuple[str, str]) -> None:
-    """The answers for a stack with these logical and physical IDs."""
     stack = {
         "StackName": STACK,
         "StackId": f"arn:aws:cloudformation:{REGION}:123456789012:stack/{STACK}/1",

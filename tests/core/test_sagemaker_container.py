@@ -32,7 +32,6 @@ def with_variables(job: TrainingJob, **variables: str) -> TrainingJob:
 
 
 def of_script(folder: Path, text: str, job: TrainingJob | None = None, **place: Any) -> Container:
-    """A container whose source is a single script."""
     script = folder / "source" / "train.py"
     script.parent.mkdir()
     script.write_text(text)

@@ -1,1 +1,1 @@
-"""Finds what prevents a code base from running on Trainium by reading it: nothing is run, imported or sent."""
+"""Reads a code base and finds what prevents it from running on Trainium. Nothing is run, imported or sent."""

@@ -78,7 +78,7 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
 
 
 def project_of(files: Sequence[Path]) -> ProjectFiles:
-    """The Python modules among the files, in which a module looks up what it imports."""
+    """The Python modules among the files, which may import each other."""
     return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_whole)
 
 
@@ -125,7 +125,6 @@ def _assess_in_process(file: Path) -> FileFindings:
 
 
 def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
-    """The findings in one file."""
     return project.read_early.pop(path, None) or _FileReader(path, project).read(whole=False)
 
 

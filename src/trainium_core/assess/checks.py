@@ -1,7 +1,7 @@
 """Checks of rules that depend on the structure of code: each function returns whether a place matches.
 
-The arguments of each are the resolver, which has the file's text and the current place in it, the call or the node,
-and, for a node, the values of its operands.
+The arguments are the resolver, which has the file's text and the current place in it, then a call or a node. For an
+expression, the values of its operands follow.
 """
 
 import ast

@@ -44,7 +44,6 @@ class Expressions:
         raise NotImplementedError
 
     def block(self, body: Sequence[ast.stmt]) -> None:
-        """Read statements."""
         raise NotImplementedError
 
     def is_module_class(self, path: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from trainium_core.assess.rules import STACKS, Rule, Severity, rules
 
 CANNOT_SEE = (
-    "what only a compiler decides: size of graphs, memory of the device, operators inside installed libraries",
+    "what only a compiler decides: graph size, device memory, operators inside installed libraries",
     "values that are not in the code: command lines, YAML and JSON files, shapes of data, which branch runs",
     "whether code is on the path of training: preprocessing on the CPU has findings as well",
     "results: whether the numbers stay the same",

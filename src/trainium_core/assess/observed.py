@@ -31,7 +31,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The findings in a code base beside the events that a job counted.
+    """The findings in a code base, compared with the events that a job counted.
 
     Attributes:
         seen: Rules with findings whose effect was counted, each with its events.

@@ -82,8 +82,6 @@ class Resolver(Expressions):
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 self.globals[statement.name] = f"{self.module}.{statement.name}"
 
-    # Statements.
-
     def block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
             handler = self._statements.get(type(statement))
@@ -247,8 +245,6 @@ class Resolver(Expressions):
     def _expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):  # A docstring.
             self.value(node.value)
-
-    # Functions.
 
     def read_function(self, function: Function, arguments: Sequence[str]) -> str:
         """The value that the function returns. Reads the function if it was not read yet."""

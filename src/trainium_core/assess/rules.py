@@ -63,7 +63,7 @@ class Match:
     """What a rule matches. The items of a list are alternatives, except in `arguments`.
 
     Attributes:
-        names: Names that are used, called or not. A name that ends in `.*` includes all names below it.
+        names: Names that are used, whether called or not. A name that ends in `.*` includes all names below it.
         calls: Names that are called. `.*` has the same meaning.
         methods: Methods of a tensor, a module, or a value of unknown kind.
         imports: Modules or names that are imported; names below them are included.

@@ -38,7 +38,7 @@ def kind_of(path: Path) -> str:
 
 
 def files_of(start: Path) -> Iterator[Path]:
-    """The files to read at a path, in order. If the path is a file, it is read whatever its name.
+    """The files to read at a path, in order. If the path is a file, it is read regardless of its name.
 
     Raises:
         OSError: The path does not exist, or a folder cannot be listed.

@@ -296,7 +296,6 @@ def _or_dash(value: float | None) -> str:
 
 
 def _row_label(svg: Element, top: float, label: str, value: str) -> None:
-    """The label of a row, shortened to what fits, and the text at its end."""
     room = max(4, int((WIDTH - 24) / _CHARACTER) - len(value))
     _text(svg, 8, top + 16, label if len(label) <= room else f"{label[: room - 1]}…", "label")
     _text(svg, WIDTH - 8, top + 16, value, "value", "end")

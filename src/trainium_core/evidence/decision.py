@@ -96,7 +96,7 @@ def _judgements(records: Iterable[Record]) -> Iterator[Judgement]:
         if judgement.record.side == LAB:
             aside = "measured in the lab, not on Trainium"
         elif judgement.record.side != TRAINIUM:
-            aside = "not of the Trainium side"
+            aside = "measured on another side"
         else:
             aside = "" if newest[_key(judgement)] is judgement else "a newer record decides"
         yield replace(judgement, aside=aside)

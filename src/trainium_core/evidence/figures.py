@@ -7,7 +7,6 @@ from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Metric, Record
 
 SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "lab"}
-"""The name of each side."""
 
 PERFORMANCE, RECOVERY, COST = "Performance", "Recovery", "Cost"
 

@@ -168,7 +168,7 @@ class _Reading(TomlReader):
             if below is not None and number >= below:
                 self.problems.append(f"{place}.{end} is {number:g}; it must be less than {below:g}")
         if isinstance(parent.get(key), dict):  # Otherwise `self.table` has added the problem.
-            self.problems += [f"{place} {problem}" for problem in _missing(table, numbers)]
+            self.problems += [f"{place} {problem}" for problem in _quantity_problems(table, numbers)]
         return Quantity(
             value=numbers.get("value", 0.0),
             low=numbers.get("low"),
@@ -182,8 +182,7 @@ def _is_amount(value: Any) -> bool:
     return is_number(value) and value >= 0
 
 
-def _missing(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator[str]:
-    """The missing parts of a quantity."""
+def _quantity_problems(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator[str]:
     if "value" not in table:
         yield "has no value"
     if not isinstance(table.get("source"), str) or not table["source"]:

@@ -56,7 +56,6 @@ class SlurmJob:
 
     @property
     def detail(self) -> str:
-        """The number of a waiting job, and Slurm's reason; empty for other jobs."""
         return f"Slurm job {self.number}, {self.reason}" if self.stage else ""
 
 

@@ -123,13 +123,7 @@ def on_spot(plan: Plan, training_plan_arn: str | None = None) -> bool:
 
 
 def job_name(plan: Plan, script: str, now: datetime) -> str:
-    """The name of a job, such as `trn-pilot--train-20261121-133000`: the cluster, the script, and the time.
-
-    Args:
-        plan: The plan.
-        script: Path of the script, whose file name is used without its extension, or a name that replaces it.
-        now: The time.
-    """
+    """The name of a job, such as `trn-pilot--train-20261121-133000`: the cluster, the script and the time."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
     begin = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
