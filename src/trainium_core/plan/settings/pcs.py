@@ -24,8 +24,7 @@ class PcsSettings:
         "pcs_accounting",
         Switch(),
         default=False,
-        meaning="whether Slurm records jobs (sacct) and supports fair-share priorities; AWS bills accounting "
-        "separately",
+        meaning="whether Slurm records jobs (sacct); AWS bills accounting separately",
     )
     min_nodes: int = setting(
         "pcs_min_nodes",
