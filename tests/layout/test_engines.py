@@ -5,21 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.layout.imported_names import imported_names, module_name
 from tests.layout.repository import ROOT, python_files
 
 CORE = Path("src/trainium_core")
 ENGINES = sorted({file.parts[3] for file in python_files() if file.is_relative_to(CORE / "engines") and file.parts[4:]})
 
 
-def imported_modules(source: str) -> set[str]:
-    """Names of all modules that a source imports with `from`, as this repository does for its own modules."""
-    return {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module}
-
-
 def imports_of(folder: Path) -> dict[str, set[str]]:
-    files = [file for file in python_files() if file.is_relative_to(folder)]
-    assert files, f"there is no {folder}"
-    return {str(file): imported_modules((ROOT / file).read_text()) for file in files}
+    """The modules that each file below a folder imports, and the names that it imports from them."""
+    sources = {file: (ROOT / file).read_text() for file in python_files() if file.is_relative_to(folder)}
+    assert sources, f"there is no {folder}"
+    known = {module_name(file) for file in sources}
+    return {str(file): set(imported_names(module_name(file), source, known)) for file, source in sources.items()}
 
 
 def engine_of(module: str) -> str | None:
@@ -45,8 +43,8 @@ def test_shared_code_imports_no_engine(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", sorted(set(SHARED) - {"plan"}))
-def test_folders_above_the_plan_do_not_name_hyperpod(folder: str) -> None:
-    """HyperPod stands for all engines: such a folder uses an `Engine` without depending on which."""
+def test_shared_code_outside_the_plan_does_not_name_hyperpod(folder: str) -> None:
+    """HyperPod stands for all engines: such code uses an `Engine` without depending on which."""
     for file in imports_of(CORE / folder):
         tree = ast.parse((ROOT / file).read_text())
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -64,5 +62,7 @@ def test_declaration_of_settings_does_not_import_the_plan() -> None:
 
 
 def test_import_of_another_engine_is_found() -> None:
+    relative = imported_names("trainium_core.engines.ec2.costs", "from ..hyperpod import costs", ())
+    assert {engine_of(module) for module in relative} == {"hyperpod"}
     assert engine_of("trainium_core.engines.hyperpod.costs") == "hyperpod"
     assert engine_of("trainium_core.engines.registry") is None
