@@ -1,4 +1,4 @@
-"""The CDK app: creates the stacks in trn:stacks from the settings in cdk.json."""
+"""The CDK app: creates the stacks in trn:stacks from the settings in the context, which is cdk.json and `-c`."""
 
 import sys
 from pathlib import Path

@@ -11,7 +11,7 @@ class HyperPodStack(PlanStack):
     """The HyperPod cluster of a plan."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
-        description = f"SageMaker HyperPod cluster of AWS Trainium, {plan.cluster_name}"
+        description = f"SageMaker HyperPod cluster with AWS Trainium, {plan.cluster_name}"
         super().__init__(scope, construct_id, plan=plan, description=description)
         pod = HyperPod(self, "HyperPod", plan=plan)
         arn = pod.cluster.attr_cluster_arn
@@ -21,5 +21,5 @@ class HyperPodStack(PlanStack):
         self.add_output("CompileCache", "Where compiled graphs are kept", pod.cache.url)
         self.add_output("Destroy", "Deletes the stack; retained resources stay", self.destroy_command)
         if pod.pilot is not None:
-            self.add_output("Notices", "Topic of the notices before the pilot ends", pod.pilot.topic.topic_arn)
+            self.add_output("Notices", "SNS topic of notices and alarms of the pilot", pod.pilot.topic.topic_arn)
         self.add_end(plan)

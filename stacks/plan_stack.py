@@ -25,7 +25,6 @@ class PlanStack(Stack):
         tag_all(self, plan.cluster_name, plan.tags)
 
     def add_output(self, name: str, meaning: str, value: str) -> None:
-        """Add an output."""
         CfnOutput(self, name, description=meaning, value=value)
 
     def add_end(self, plan: Plan) -> None:

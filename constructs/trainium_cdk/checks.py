@@ -30,7 +30,7 @@ class PropsError(ValueError):
 
 
 def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
-    """The error for one parameter.
+    """The error for one parameter, to raise.
 
     Args:
         got: The value of the parameter. A construct is shown by its path.
@@ -96,7 +96,7 @@ def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what
     """Raise PropsError if a resource is in another region than the construct and both regions are known.
 
     Args:
-        what: The resource and its use, such as `a VPC`.
+        what: The kind of resource, with its article, such as `a VPC`.
     """
     _check_same(construct, parameter, value, Stack.of(construct).region, where="region", what=what)
 

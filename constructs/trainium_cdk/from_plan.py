@@ -61,12 +61,12 @@ def plan_network(
     endpoint_services: Sequence[str] = (),
     sleep: SleepSwitch | None = None,
 ) -> ClusterNetwork:
-    """The VPC and subnet of trn:vpc_id, by default new ones. While the cluster sleeps they have no paid egress.
+    """The VPC of trn:vpc_id and the subnet of trn:subnet_id, by default new ones. An existing VPC keeps its egress.
 
     Args:
         any_bucket: Whether nodes reach all buckets, and not only those of the account and of the plan.
         endpoint_services: As in ClusterNetwork.
-        sleep: The switch of the cluster. Default: none; the egress stays.
+        sleep: As in ClusterNetwork.
     """
     wanted = plan.network
     if wanted.vpc_id is not None and wanted.subnet_id is not None:
@@ -136,7 +136,7 @@ def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec
 
 
 def plan_pilot(plan: Plan) -> PilotProps:
-    """The end and budget of the plan's pilot."""
+    """The end, budget and idle limit of the plan's pilot."""
     pilot = plan.pilot
     return PilotProps(
         end=None if pilot.ends is None else read_pilot_end(pilot.ends),

@@ -1,4 +1,4 @@
-"""Errors for grants that the CDK rejects, and warnings for those that another account must complete."""
+"""Errors for grants that the CDK rejects, and warnings for those that the owner of a bucket or key must complete."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -25,8 +25,7 @@ def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
 
 
 def warn_of_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: s3.IBucket) -> None:
-    """Warn if a grant to another account needs a change to the policy of an imported bucket or key, which the CDK
-    cannot make."""
+    """Warn if a grant needs a change to the policy of an imported bucket or key, which the CDK cannot make."""
     if not grant.resource_statements:
         return
     key = bucket.encryption_key

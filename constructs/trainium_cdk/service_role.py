@@ -32,7 +32,7 @@ def service_role(
 def allow(
     role: iam.IRole, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
 ) -> None:
-    """Allow a role actions on resources."""
+    """Allow a role to perform actions on resources."""
     role.add_to_principal_policy(
         iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
     )

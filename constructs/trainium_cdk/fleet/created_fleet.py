@@ -1,4 +1,4 @@
-"""What apps do with a fleet that they create: grants, metrics, security groups, load balancers, outputs."""
+"""A fleet of this app: its grants, metrics, security groups, load balancers and outputs."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -145,7 +145,7 @@ class CreatedFleet(FleetBase):
         """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
 
         Args:
-            target_group: A target group whose load balancer the nodes' security group then admits.
+            target_group: The target group. The nodes' security group then allows traffic from its load balancer.
 
         Raises:
             PropsError: Its target type is not instance, or it is in another VPC or region.
@@ -158,7 +158,7 @@ class CreatedFleet(FleetBase):
         """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
 
         Args:
-            target_group: A target group of the load balancer. Open the nodes' port to its clients yourself.
+            target_group: The target group. Open the nodes' port to its clients yourself.
 
         Raises:
             PropsError: Its target type is not instance, or it is in another VPC or region.
@@ -200,11 +200,11 @@ def add_state_outputs(scope: Construct, fleet: CreatedFleet) -> None:
     outputs = [
         (GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.group.ref),
         (RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name),
-        ("LaunchTemplate", "What the nodes are launched from", fleet.version.summary),
-        (FLEET_OUTPUT, "What the nodes reported", fleet.readiness.summary),
+        ("LaunchTemplate", "The launch template version of the nodes", fleet.version.summary),
+        (FLEET_OUTPUT, "The result of the nodes' verification", fleet.readiness.summary),
     ]
     if fleet.pilot is not None:
-        outputs.append(("Notices", "Topic of the notices before the pilot ends", fleet.pilot.topic.topic_arn))
+        outputs.append(("Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn))
     for name, description, value in outputs:
         CfnOutput(scope, name, description=description, value=value)
 

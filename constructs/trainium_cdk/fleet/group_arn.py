@@ -29,7 +29,7 @@ def allow_resizing(function: HandlerFunction, *, group_name: str, cluster_name: 
 def allow_on_group(
     function: HandlerFunction, action: str, *, group_name: str, conditions: Mapping[str, Any] | None = None
 ) -> None:
-    """Allow a function an action on the group with a name."""
+    """Allow a function to perform an action on the group with a name."""
     group = group_arn(function, group_name)
     function.allow(actions=[action], resources=[group], conditions=conditions)
     justify_wildcard(function, group, "one group by its name; the rest of its ARN is unknown before it exists")

@@ -194,7 +194,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
-            PropsError: Names each invalid parameter.
+            PropsError: A parameter is invalid.
         """
         Construct.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

@@ -66,7 +66,7 @@ class LaunchTemplateVersion(Construct):
         self.summary = chosen.get_att_string("Summary")
 
     def add_use(self, name: str, value: str) -> None:
-        """Replace the nodes when a resource is replaced.
+        """Add a resource whose replacement replaces the nodes.
 
         Args:
             name: Name of the resource in `uses`.

@@ -24,7 +24,7 @@ _OF_THE_NODE = (
 """Variables that the node sets. Another value would break the node's verification or the shells of its users."""
 
 _OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM_ID", "RANK", "WORLD_SIZE")
-"""Variables that torchrun and torch_xla set differently for each process of a job."""
+"""Variables that torchrun and torch_xla set for the processes of a job."""
 
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -34,7 +34,7 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
             allowed = "a variable name of letters, digits and underscores that does not begin with a digit"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it, such as DATA_URL")
         if name in _OF_TORCHRUN:
-            allowed = f"other variables than {', '.join(_OF_TORCHRUN)}, which differ between processes of a job"
+            allowed = f"other variables than {', '.join(_OF_TORCHRUN)}, which torchrun sets for each job"
             raise refuse(construct, "environment", name, allowed=allowed, fix="leave it out")
         if name in _OF_THE_NODE or name.startswith("TRN_"):
             allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"

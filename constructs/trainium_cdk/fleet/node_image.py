@@ -34,7 +34,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         raise refuse(construct, "machine_image", "an image with user_data", allowed=allowed, fix=fix)
     name = image_name(construct, config.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
-        allowed = "an image for x86_64, the architecture of instances of the catalogue"
+        allowed = "an image for x86_64, the architecture of all instance types of the catalogue"
         fix = "choose an image for x86_64, or leave out machine_image for the Neuron DLAMI"
         raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
     return config.image_id
@@ -69,7 +69,7 @@ def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | N
 def new_placement_group(construct: Construct, node: NodeSettings, capacity: Capacity) -> str | None:
     """The name of a new cluster placement group.
 
-    None without EFA, and for Capacity Blocks and reservations, which cannot use a placement group.
+    None without EFA, and for Capacity Blocks and reservations, whose capacity is not in a new group.
     """
     if not node.uses_efa or capacity.kind not in ("on-demand", "spot"):
         return None

@@ -89,7 +89,7 @@ def allow_on_nodes(
     cluster_name: str,
     conditions: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Allow a function actions on only the instances of a cluster."""
+    """Allow a function to perform actions on the instances of a cluster, and no others."""
     stack = Stack.of(function)
     instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
     of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}

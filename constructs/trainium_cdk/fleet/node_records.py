@@ -31,14 +31,14 @@ from trainium_wire.keys import (
 
 _LOGS_KEPT = Duration.days(30)
 _JOBS_KEPT = Duration.days(90)
-_PARTS_KEPT = Duration.days(7)  # An upload is part of a job, which is shorter.
+_PARTS_KEPT = Duration.days(7)  # Longer than the upload of any file.
 
 
 class NodeRecords(Construct):
-    """A bucket for node records, logs and the membership, deleted with the cluster. `url` is the folder of the records.
+    """The cluster's bucket: node records, logs, membership and jobs. `url` is the folder of the records.
 
     Nodes in a closed network reach S3 over the gateway endpoint, but no API of a scheduler or of CloudFormation.
-    EventBridge gets an event for every object. Grants raise PropsError for an object that is not a grantee.
+    EventBridge gets an event for every object. Grants raise PropsError if the CDK cannot grant to the grantee.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:

@@ -60,7 +60,7 @@ class QuotaCheck(Construct):
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
-            PropsError: Names each invalid parameter.
+            PropsError: A parameter is invalid.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

@@ -66,7 +66,7 @@ class SetupScript:
         """The script as text.
 
         Args:
-            text: The script, with line feeds only.
+            text: The script, with LF line endings.
 
         Raises:
             ValueError: The text is empty, or contains a NUL character or a CDK token.

@@ -119,7 +119,7 @@ class HyperPod(Construct):
 
     def _lifecycle_bucket_name(self) -> str:
         # Bucket names are globally unique, hence the first part of the stack's UUID. The end of the construct's address
-        # gives a construct that an update renames a new bucket beside the old one.
+        # changes the name when an update renames the construct, which creates the new bucket beside the old one.
         unique = Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
         return (
             f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}{self.node.addr[-4:]}"

@@ -1,4 +1,4 @@
-"""The network of the nodes: private subnets in one Availability Zone, with a choice of egress."""
+"""The network of the nodes: a private subnet in one Availability Zone, with a choice of egress."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ class ClusterNetwork(Construct):
     """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
 
     Nodes reach S3 over a gateway endpoint, which is free. Without a NAT gateway, the endpoint allows only buckets of
-    the account, those in `s3_buckets`, and the packages of Amazon Linux, so that jobs cannot send data elsewhere. `vpc`
-    and `subnet` are the CDK objects.
+    the account, those in `s3_buckets`, and reading the packages of Amazon Linux, so that jobs cannot copy data to other
+    buckets. `vpc` and `subnet` are the CDK objects.
 
     Example:
 

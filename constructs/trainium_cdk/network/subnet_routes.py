@@ -14,8 +14,7 @@ class ReachesS3:
     """Rejects a selection of only public and isolated subnets if, at the end of the synthesis, their VPC has no gateway
     endpoint for S3.
 
-    Nodes have no public address, which EC2 does not assign to instances with several network interfaces. Imported VPCs
-    are not checked, because their routes are not known.
+    Nodes have no public address. Imported VPCs are not checked, because their routes are not known.
     """
 
     def __init__(self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet]) -> None:

@@ -31,7 +31,7 @@ class NodeGroupGuard(Construct):
 
     AWS PCS launches a node again and again while a job waits and the node's lifecycle action fails. Beyond the limit of
     failures in 24 hours, the function sets the group's maximum to the number of its proven nodes and publishes a
-    notice; jobs that need more nodes then stay pending. A deployment or a person raises the maximum again.
+    notice with the command that raises the maximum again. Until then, jobs that need more nodes stay pending.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ class PcsCluster(Construct):
     """The Slurm cluster of a plan on AWS PCS: nodes that start with jobs, its queues, and a login node.
 
     No unproven node runs a job: nodes verify themselves before Slurm starts, at every boot, and are terminated if they
-    fail. Beyond a limit of failures, a guard stops launching them.
+    fail. Beyond a limit of failures, a guard stops further launches.
 
     `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
     `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
@@ -149,7 +149,7 @@ class PcsCluster(Construct):
         yield "CompileCache", "The folder of compiled graphs", self.cache.url
         yield "SlurmLogs", "The log group of slurmctld and of completed jobs", self.logs.log_group.log_group_name
         topic = self.pilot.topic.topic_arn
-        yield "Notices", "Topic of notices about failing nodes and the end of the pilot", topic
+        yield "Notices", "SNS topic of notices and alarms: failing nodes, the end and the budget of the pilot", topic
         if self.login is not None:
             region = self._plan.region
             instance = (
@@ -162,8 +162,8 @@ class PcsCluster(Construct):
                 f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
                 f"--parameters command='{LOGIN}' --target $({instance})"
             )
-            yield PCS_LOGIN_OUTPUT, "The group of the login node", self.login.attr_id
-            yield "Session", "A shell on the login node, by the AWS CLI and its Session Manager plugin", session
+            yield PCS_LOGIN_OUTPUT, "The compute node group of the login node", self.login.attr_id
+            yield "Session", "A shell on the login node; needs the AWS CLI with its Session Manager plugin", session
 
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)
@@ -230,7 +230,6 @@ class PcsCluster(Construct):
         return image
 
     def _nodes(self) -> Group:
-        """The compute node group, with the resources that a node uses from its boot to its termination."""
         plan = self._plan
         placement_group = plan.network.placement_group or new_placement_group(self, self._node, self._capacity)
         template = NodeLaunchTemplate(

@@ -142,8 +142,8 @@ class Pilot(Construct):
     def _add_budget(self, name: str, usd: int, cluster_name: str, spent: sns.Topic) -> None:
         """Add a budget for the costs of all resources with the tag trn:cluster.
 
-        Its period is a calendar year, longer than a pilot. It counts no costs until the payer account activates the tag
-        as a cost allocation tag.
+        Its period is a calendar year. It counts no costs until the payer account activates the tag as a cost allocation
+        tag.
 
         Args:
             spent: The topic for the message that the budget is spent.

@@ -63,7 +63,7 @@ def checked_pilot(
     budget_action: BudgetAction | None,
     capacity_block_id: str | None,
 ) -> PilotProps:
-    """The end of a pilot from parameters. Raises PropsError if one is invalid, or if they contradict each other."""
+    """The end, notices and budget of a pilot. Raises PropsError for invalid and for contradictory parameters."""
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
     hours = Pilot.warning_hours if warn_before is None else int(warn_before.to_hours())
     region = Stack.of(construct).region

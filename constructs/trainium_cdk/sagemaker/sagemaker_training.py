@@ -190,7 +190,7 @@ class PlannedTraining(_Training):
             yield "SecurityGroupIds", "Security group of the jobs", self.security_group.security_group_id
         yield "ImageUri", "Container image for PyTorch on Neuron", self.image_uri
         machine = self.state_machine.arn
-        yield "StateMachineArn", "Runs a job within the budget, and retries without capacity", machine
+        yield "StateMachineArn", "Runs a job within the budget, and retries when there is no capacity", machine
         yield "TopicArn", "Notified of failed jobs and of the end of each run", self.alerts.topic.topic_arn
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
@@ -206,7 +206,7 @@ class SageMakerTraining(_Training):
 
     Jobs that the state machine did not start can use these resources too, if their names begin with `job_prefix`.
     `execution` has the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
-    image, `alerts` the topic for failed jobs.
+    image, `alerts` the topic for failed jobs, and `state_machine` the state machine.
 
     Example:
 
@@ -250,7 +250,7 @@ class SageMakerTraining(_Training):
                 topic.
 
         Raises:
-            PropsError: Names each invalid parameter.
+            PropsError: A parameter is invalid.
         """
         super().__init__(scope, construct_id)
         name = checked_cluster_name(self, cluster_name)

@@ -42,10 +42,10 @@ _PASSED_FIELDS = (
 name, role and network, and disables the profiler."""
 
 _DESCRIBED = '{*"FailureReason":*}'
-"""The cause of a failed job: the response of DescribeTrainingJob, as JSON."""
+"""Matches the cause of a failed job: the response of DescribeTrainingJob, as JSON."""
 
 _NO_CAPACITY = "CapacityError*"
-"""FailureReason of a job for which SageMaker had no capacity."""
+"""Matches the FailureReason of a job for which SageMaker had no capacity."""
 
 _HAD_TRAINED = '*"Status":"Training"*'
 """A job that reached this status ran and is billed, and must not cause another job, even if its script wrote the reason
@@ -86,8 +86,8 @@ class TrainingRun:
 
 
 def training_definition(run: TrainingRun) -> _State:
-    """The definition: check the request, run the job, retry without capacity, stop a job that exceeds the budget,
-    report."""
+    """The definition: check the request, run the job, retry when there is no capacity, stop a job that exceeds the
+    budget, report."""
     return {
         "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
         "StartAt": "Begin",
@@ -139,8 +139,8 @@ def _checking(run: TrainingRun) -> dict[str, _State]:
             f"Nothing was started: the request must have {', '.join(REQUIRED_FIELDS)}"
         ),
         "Refuse a run over budget": _failed(
-            "Nothing was started: MaxRuntimeInSeconds is {}, over the budget of "
-            f"{run.budget_seconds} (trn:sagemaker_budget_hours)",
+            "Nothing was started: MaxRuntimeInSeconds is {}; allowed: up to "
+            f"{run.budget_seconds} (trn:sagemaker_budget_hours, or max_runtime of SageMakerTraining)",
             "$.request.StoppingCondition.MaxRuntimeInSeconds",
         ),
     }

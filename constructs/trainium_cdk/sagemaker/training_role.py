@@ -19,14 +19,14 @@ from trainium_core.facts import training_facts
 class TrainingRole(Construct):
     """An execution role for training jobs whose names begin with a prefix. `role` is the CDK object.
 
-    SageMaker can assume it only on behalf of this account (confused deputy prevention). For access to your buckets,
-    grant it to this role.
+    SageMaker can assume it only on behalf of this account (confused deputy prevention). Grant it access to your buckets
+    yourself.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:
         """
         Args:
-            job_prefix: Prefix of the names of the jobs. A job writes logs only under its own name.
+            job_prefix: Prefix of the names of the jobs, and of the log streams that the role may write.
             image: Container image. The role can pull only from its repository.
         """
         super().__init__(scope, construct_id)
@@ -72,18 +72,18 @@ class TrainingRole(Construct):
         )
 
     def allow_network(self, *, subnet: ec2.ISubnet, security_group: ec2.ISecurityGroup) -> None:
-        """Allow the job to create interfaces in only this subnet and security group."""
+        """Allow jobs to create network interfaces, only in this subnet and with this security group."""
         allow_interfaces(self.role, subnet=subnet, security_groups=[security_group])
 
     def allow_key(self, key_arn: str) -> None:
-        """Allow the job to use a KMS key, only through S3, and SageMaker to encrypt with it."""
+        """Allow jobs to use a KMS key, only through S3, and SageMaker to encrypt with it."""
         through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{self._stack.region}.{self._stack.url_suffix}"}}
         allow(self.role, ["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], through_s3)
         # SageMaker needs it with a KmsKeyId (CreateTrainingJob, OutputDataConfig), and not through S3.
         allow(self.role, ["kms:Encrypt"], [key_arn])
 
     def allow_data(self, url: str) -> None:
-        """Allow the job to read training data below an S3 URL."""
+        """Allow jobs to read training data below an S3 URL."""
         name, _, folder = url.removeprefix("s3://").partition("/")
         bucket = s3.Bucket.from_bucket_name(self, "Data", name)
         reading = ["s3:GetObject", "s3:ListBucket"]

@@ -153,7 +153,7 @@ def _bucket_arn(bucket: s3.IBucket) -> str:
 
 
 def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:
-    """Grant S3 actions on only the objects under one prefix of a bucket.
+    """Grant S3 actions on the objects under one prefix of a bucket, and on listing them if `s3:ListBucket` is given.
 
     For a principal of another account, the bucket's policy is changed too.
     """
@@ -161,7 +161,7 @@ def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, a
 
 
 def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Sequence[str]]) -> None:
-    """Allow a role of this package S3 actions on only the objects under prefixes of a bucket.
+    """Allow a role of this package to perform S3 actions on the objects under prefixes of a bucket.
 
     Args:
         actions: Actions for the objects of each prefix.

@@ -22,7 +22,7 @@ from trainium_userdata.locations import NodeLocations
 
 
 class ElasticFileSystem(NodeFileSystem):
-    """An encrypted EFS file system with elastic throughput and a mount target in the nodes' subnet.
+    """An EFS file system with a mount target in the nodes' subnet. A new one is encrypted, with elastic throughput.
 
     Nodes mount it over NFS without TLS, which would need software that the images lack; the security group restricts
     access to the nodes. `dns_name` is its address, `security_group` the CDK object.

@@ -1,4 +1,4 @@
-"""Checks of KMS keys at synthesis."""
+"""Checks of KMS keys at synthesis, and permissions on them."""
 
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
         raise refuse(construct, parameter, key.node.path, allowed=allowed, fix="leave out its enabled=False")
     spec = resource.key_spec if isinstance(resource, kms.CfnKey) else None
     if spec is not None and not Token.is_unresolved(spec) and spec != "SYMMETRIC_DEFAULT":
-        allowed = "a key of the spec SYMMETRIC_DEFAULT, as EBS and S3 encrypt"
+        allowed = "a key of the spec SYMMETRIC_DEFAULT, which EBS and S3 require"
         raise refuse(construct, parameter, f"{key.node.path}, {spec}", allowed=allowed, fix="leave out its key_spec")
 
 
@@ -46,7 +46,8 @@ def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -
             parameter,
             key.node.path,
             allowed="a key whose ARN is known: IAM cannot grant permissions on an alias",
-            fix=f"give kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with {_GRANTS_BY_ALIAS}",
+            fix="give kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with the feature flag "
+            f"{_GRANTS_BY_ALIAS}",
         )
 
 
