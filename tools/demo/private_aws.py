@@ -46,14 +46,16 @@ class PrivateAws:
 
 @contextmanager
 def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
-    """Start an embedded AWS, and change the environment of this process and its children so that they reach only it.
+    """Start an embedded AWS, and stop it at the end.
+
+    Meanwhile, the environment variables of this process let it and its children reach only this AWS.
 
     Raises:
-        LocalError: The server does not start.
+        LocalError: The server does not start, or does not stop in time.
         NotTheEmbeddedAwsError: The server is not on loopback.
     """
     with tempfile.TemporaryDirectory(prefix="trn-demo-") as name:
-        folder = Path(name)
+        folder, own = Path(name), dict(os.environ)
         try:
             connection = lifecycle.start(folder / "aws", Settings(region=region)).connection
             safe = safe_environment(os.environ, connection, tools=tool_folders(project))
@@ -62,4 +64,6 @@ def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
             os.environ.update(safe, CDK_HOME=str(folder / "cdk"))
             yield PrivateAws(endpoint=connection.endpoint, region=region, folder=folder)
         finally:
+            os.environ.clear()
+            os.environ.update(own)
             lifecycle.stop(folder / "aws")

@@ -43,8 +43,8 @@ def test_client_of_one_service_with_another_endpoint_is_refused(
         aws.client("s3")
 
 
-@pytest.mark.parametrize("endpoint", ["https://sts.amazonaws.com", "http://10.0.0.1:4599"])
-def test_server_outside_loopback_is_refused(endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def let_server_start(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    """Let `lifecycle.start` report a server at an endpoint, without starting one."""
     health = Health(
         version="0",
         pid=1,
@@ -62,7 +62,20 @@ def test_server_outside_loopback_is_refused(endpoint: str, monkeypatch: pytest.M
     keys = Credentials(access_key_id="nobody", secret_access_key="nothing")
     connection = Connection(endpoint=endpoint, region="us-west-2", credentials=keys)
     monkeypatch.setattr(lifecycle, "start", lambda *_: Started(health=health, connection=connection, already=False))
+
+
+@pytest.mark.parametrize("endpoint", ["https://sts.amazonaws.com", "http://10.0.0.1:4599"])
+def test_server_outside_loopback_is_refused(endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    let_server_start(monkeypatch, endpoint)
     own = dict(os.environ)
     with pytest.raises(NotTheEmbeddedAwsError), private_aws(tmp_path, "us-west-2"):
         pytest.fail("nothing may be done with it")
+    assert dict(os.environ) == own
+
+
+def test_environment_is_restored_at_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    let_server_start(monkeypatch, ENDPOINT)
+    own = dict(os.environ)
+    with private_aws(tmp_path, "us-west-2") as aws:
+        assert os.environ["AWS_ENDPOINT_URL"] == aws.endpoint == ENDPOINT
     assert dict(os.environ) == own
