@@ -25,7 +25,7 @@ check_shell_files() {
 run_pytest() {
   # Less time in each synthesis, as the file says, and no threads for compilation, which two cores do not need.
   export NODE_OPTIONS="--require \"$PWD/tools/wasm_once.cjs\" --v8-pool-size=0"
-  unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: none need compile our modules again
+  unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes, which then share the compiled modules
   # Files start in the order of their folders: xdist would start files with few tests last, and these are the longest.
   pytest --quiet -rs --numprocesses 4 --dist loadfile --no-loadscope-reorder "$@" ||
     fail "$name: a test failed, see above"

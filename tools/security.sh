@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make security: checkov reads the templates, apps are synthesised with the lowest allowed versions, and a browser and
-# another user of this machine attack the embedded AWS.
+# make security: checkov reads the templates, apps are synthesised with the lowest allowed versions, a browser and
+# another user of this machine attack the embedded AWS, and tests check the limits of the user that runs jobs.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -15,4 +15,4 @@ name="make security"
 install_packages tools/security/packages.txt
 apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py)
 pytest --quiet -rs -p no:cacheprovider "${apart[@]}" tools/security || fail "$name: a test failed, see above"
-finish "$name: checkov found nothing; the lowest allowed versions work; every attack failed, and succeeded against plain moto"
+finish "$name: checkov found nothing; the lowest allowed versions work; the attacks failed, and those over the network succeeded against plain moto"

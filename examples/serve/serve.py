@@ -30,7 +30,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 8, 32], help="requests at the same time")
-    parser.add_argument("--requests", type=int, default=400, help="per concurrency; p99 needs 368 for an interval")
+    parser.add_argument("--requests", type=int, default=400, help="per concurrency; an interval of p99 needs 368")
     parser.add_argument("--input-tokens", type=int, default=1500)
     parser.add_argument("--output-tokens", type=int, default=250)
     parser.add_argument("--seed", type=int, default=0)
@@ -70,7 +70,7 @@ def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float)
             raise ServeError(f"vllm serve was not ready after {seconds / 60:.0f} minutes.")
         if now - reported > REPORT_SECONDS:
             reported = now
-            print(f"waiting for the server since {(now - start) / 60:.0f} minutes", flush=True)
+            print(f"the server is not ready after {(now - start) / 60:.0f} minutes; waiting", flush=True)
         time.sleep(POLL_SECONDS)
 
 

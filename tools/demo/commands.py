@@ -15,7 +15,7 @@ _EVENTS_PER_LINE = 12
 
 
 class CommandFailedError(Exception):
-    """A command ended with an unexpected exit code; the message contains its output."""
+    """A command ended with an unexpected exit code. The message contains output that was not shown."""
 
 
 class Commands:

@@ -26,7 +26,7 @@ def main() -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("another lab runs from this folder; one at a time", file=sys.stderr)
+            print(f"another lab is running in {FOLDER}: wait for its end, or stop it", file=sys.stderr)
             return CANNOT_RUN
         # Clean up after these signals too, as after Ctrl-C.
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -48,7 +48,7 @@ def main() -> int:
 
 @contextmanager
 def _many_inotify_instances() -> Generator[None]:
-    """Raise the limit of inotify instances of root meanwhile, if this machine allows it.
+    """Raise root's limit of inotify instances while the lab runs, if this machine allows it.
 
     systemd on each node needs several. Linux's default of 128 is not enough for the nodes of three labs.
     """
@@ -63,7 +63,7 @@ def _many_inotify_instances() -> Generator[None]:
 
 
 def _run_tests() -> int:
-    """All tests, in three labs at once, because most of their time they wait for nodes. One shows its output live."""
+    """Run the tests in three labs at the same time, because they mostly wait for nodes. One shows its output live."""
     folder = Path(__file__).parent / "tests"
     cluster = {folder / "test_jobs.py", folder / "test_whole_loop.py"}  # They share a deployed cluster.
     slurm = set(folder.glob("test_slurm*.py"))

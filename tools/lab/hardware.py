@@ -11,7 +11,7 @@ from trainium_core.plan.network_layout import network_interfaces
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """The hardware of one node. A field with a default simulates a fault if it has another value.
+    """The hardware of one node. From `driver_loads` on, a field that does not have its default simulates a fault.
 
     Attributes:
         neuron_release: The release of the Neuron SDK whose behaviour the programs have.

@@ -1,4 +1,4 @@
-"""The read-only layers of a node's disk above the base: its hardware, and the software of a Neuron DLAMI."""
+"""The read-only layers of a node's disk above the base: its hardware, and the software of its DLAMI."""
 
 import shutil
 from collections.abc import Generator, Sequence

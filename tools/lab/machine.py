@@ -27,11 +27,11 @@ def missing_requirement() -> str | None:
     if not _succeeds(*NAMESPACES, "true"):
         return "this machine does not let root make namespaces (a container without privileges?); use a virtual machine"
     if not hierarchies():
-        return f"no control group can be made below {CONTROL_GROUPS}; nodes boot with systemd, which needs them"
+        return f"nodes boot with systemd, which cannot make control groups below {CONTROL_GROUPS}; use a virtual machine"
     if not _succeeds(*NAMESPACES, "bash", "-c", OVERLAY):
-        return "this machine's kernel refuses an overlay mount; the lab lays each node over one common root"
+        return "this machine's kernel refuses an overlay mount, which each node needs as its disk; use a virtual machine"
     if not _succeeds("sh", "-c", "command -v apt-get"):
-        return "apt-get is missing: the lab builds its nodes from this machine's Debian or Ubuntu packages"
+        return "apt-get is missing: the lab builds its nodes from packages of Debian or Ubuntu; run it on one of these"
     return None
 
 

@@ -80,7 +80,7 @@ MAX_SKEW = timedelta(minutes=15)
 
 @dataclass
 class Proxy:
-    """The HTTP proxy of the nodes.
+    """The settings and the recorded requests of the proxy.
 
     Attributes:
         connection: Connection to the embedded AWS.

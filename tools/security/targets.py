@@ -1,4 +1,4 @@
-"""The targets of the attacks: the embedded AWS, and plain moto, against which the same attacks succeed."""
+"""The targets of the attacks: the embedded AWS, and plain moto, where attacks over the network succeed."""
 
 import shutil
 import tempfile

@@ -1,4 +1,7 @@
-"""What the user of jobs cannot do on a node, and another user on a laptop. The lab runs whole jobs on booted nodes."""
+"""The limits of the user that runs jobs on a node, and of another user on a laptop.
+
+The lab runs whole jobs on booted nodes.
+"""
 
 import os
 import shutil

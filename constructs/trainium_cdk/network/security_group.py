@@ -22,7 +22,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
     """A security group that allows all traffic within itself, and outbound TCP ports and DNS servers.
 
     EFA needs an ingress and an egress rule that refer to the group itself. An egress rule to 0.0.0.0/0 is not enough,
-    and the CDK silently drops a self-referencing egress rule with `allow_all_outbound=True`. The Amazon DNS server,
+    and with `allow_all_outbound=True` the CDK warns and adds no other egress rule. The Amazon DNS server,
     DHCP, the instance metadata service and the Amazon Time Sync Service need no rules, because security groups do not
     filter them (Amazon VPC User Guide, security groups).
 

@@ -21,8 +21,9 @@ from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, ST
 class PilotClock(Construct):
     """A function that runs every few minutes. It warns before the end, and stops and launches nodes.
 
-    It can set the size of the nodes' group, from 0 to its maximum. With the action destroy it can also delete its
-    stack, which CloudFormation does with the role that deployed the stack. It keeps its state in tags of its topic.
+    It can set the sizes of the groups of the nodes and of the precompile host, from 0 to their maximum. With the action
+    destroy it can also delete its stack, which CloudFormation does with the role that deployed the stack. It keeps its
+    state in tags of its topic.
     """
 
     def __init__(

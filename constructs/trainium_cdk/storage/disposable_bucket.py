@@ -153,7 +153,7 @@ def _bucket_arn(bucket: s3.IBucket) -> str:
 
 
 def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:
-    """Grant S3 actions on the objects under one prefix of a bucket, and on listing them if `s3:ListBucket` is given.
+    """Grant S3 actions on the objects under one prefix of a bucket. `s3:ListBucket` is limited to the prefix.
 
     For a principal of another account, the bucket's policy is changed too.
     """

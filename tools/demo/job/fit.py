@@ -1,4 +1,4 @@
-"""A job of two seconds, on any machine: each node fits a line to its own half of the points, in plain Python."""
+"""A short job for any machine: each node fits a line to its own part of the points, in plain Python."""
 
 import os
 import time
