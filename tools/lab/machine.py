@@ -27,9 +27,9 @@ def missing_requirement() -> str | None:
     if not _succeeds(*NAMESPACES, "true"):
         return "this machine does not let root make namespaces (a container without privileges?); use a virtual machine"
     if not hierarchies():
-        return f"nodes boot with systemd, which cannot make control groups below {CONTROL_GROUPS}; use a virtual machine"
+        return f"systemd on nodes cannot make control groups below {CONTROL_GROUPS}; use a virtual machine"
     if not _succeeds(*NAMESPACES, "bash", "-c", OVERLAY):
-        return "this machine's kernel refuses an overlay mount, which each node needs as its disk; use a virtual machine"
+        return "this machine's kernel refuses the overlay mounts of the nodes' disks; use a virtual machine"
     if not _succeeds("sh", "-c", "command -v apt-get"):
         return "apt-get is missing: the lab builds its nodes from packages of Debian or Ubuntu; run it on one of these"
     return None
