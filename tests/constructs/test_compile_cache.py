@@ -35,7 +35,7 @@ def rules(template: Template) -> list[Any]:
     return template.properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
 
 
-def test_packed_graphs_expire_after_90_days_and_uploads_after_one() -> None:
+def test_graphs_expire_after_90_days_and_incomplete_uploads_after_one() -> None:
     assert rules(new_cache()) == [
         {"Status": "Enabled", "Prefix": "neuron-compile-cache/neuronx-cc-", "ExpirationInDays": 90},
         {

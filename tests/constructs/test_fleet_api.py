@@ -207,7 +207,7 @@ def test_changed_tag_of_the_app_requires_no_new_nodes() -> None:
         assert app().properties(kind) == app("web").properties(kind)
 
 
-def test_variables_with_any_resolved_value_reach_the_nodes() -> None:
+def test_variables_with_and_without_tokens_reach_the_nodes() -> None:
     user_data = launch_template_data()["UserData"]["Fn::Base64"]["Fn::Join"][1]
     (encoded,) = [part for part in user_data if "Fn::Base64" in part]
     assert as_text(encoded["Fn::Base64"]) == f"s3://${{{_bucket('Data')}}}"

@@ -138,7 +138,7 @@ def test_clock_is_deleted_after_the_cluster_so_that_it_can_retry() -> None:
     assert {template.logical_id("AWS::Scheduler::Schedule"), template.logical_id("AWS::SNS::Topic")} <= before
 
 
-def test_capacity_block_of_the_plan_does_not_affect_hyperpod() -> None:
+def test_capacity_block_of_the_plan_adds_no_clock_to_hyperpod() -> None:
     block = {"capacity": "capacity-block", **reserved("capacity-block")}
     assert not hyperpod_template(**block).resources("AWS::Scheduler::Schedule")
 

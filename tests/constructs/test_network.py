@@ -103,7 +103,7 @@ def test_default_route_of_nodes_is_the_nat_gateway() -> None:
 @pytest.mark.parametrize(
     ("egress", "services"), [("vpc-endpoints", {"ssm", "ssmmessages"}), ("nat-gateway", set()), ("none", set())]
 )
-def test_only_closed_network_has_session_endpoints(egress: Egress, services: set[str]) -> None:
+def test_only_egress_vpc_endpoints_adds_session_endpoints(egress: Egress, services: set[str]) -> None:
     assert set(endpoints(network(egress), "Interface")) == services
 
 

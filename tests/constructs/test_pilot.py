@@ -118,7 +118,7 @@ def test_policy_evaluator_denies_deletion_of_other_stacks(action: str, stack: st
 
 
 @pytest.mark.parametrize("settings", [{**ENDS, "ends_action": "destroy"}, STOPS, BLOCK], ids=str)
-def test_clock_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
+def test_clock_may_neither_update_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
     assert allowed(**settings).keys() <= {
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:SetDesiredCapacity",

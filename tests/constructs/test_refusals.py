@@ -155,7 +155,7 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_fleet_names_the_wrong_parameter(name: str) -> None:
+def test_error_of_a_fleet_names_the_invalid_parameter(name: str) -> None:
     props, parameter, fix = FLEETS[name]
     message = refusal(lambda: fleet(**props()))
     assert f": {parameter}: got " in message
@@ -164,14 +164,14 @@ def test_fleet_names_the_wrong_parameter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_constructs_name_the_wrong_parameter(name: str) -> None:
+def test_error_of_another_construct_names_the_invalid_parameter(name: str) -> None:
     call, parameter, fix = OTHERS[name]
     message = refusal(call)
     assert f": {parameter}: got " in message
     assert fix in message
 
 
-def test_all_problems_are_reported_at_once() -> None:
+def test_several_problems_are_reported_together() -> None:
     message = refusal(lambda: fleet(nodes=0, node_generation=0, logical_neuroncore_config=3))
     assert len(message.splitlines()) == 3
 

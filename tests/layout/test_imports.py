@@ -1,4 +1,4 @@
-"""Each layer imports only lower layers, and the third-party libraries that it needs."""
+"""Each layer imports only lower layers, and of the guarded third-party libraries only those that it needs."""
 
 import ast
 from functools import cache
@@ -67,7 +67,7 @@ LATE = {
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile, which few of its importers need",
     "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a module that is beside it only in a container",
 }
-"""Modules and folders with imports in functions, and the reason. All other modules import at the top."""
+"""Modules and folders with imports in functions, and the reason. All others outside tools import at the top."""
 
 CORE = Path("src/trainium_core")
 LISTINGS = CORE / "audit" / "listings"

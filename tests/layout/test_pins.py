@@ -1,4 +1,4 @@
-"""Everything that is installed has its version in a file, and no file names a package server."""
+"""Requirements files pin exact versions, which are installed, and no pin file names a package server."""
 
 import json
 import re

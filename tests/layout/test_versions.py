@@ -1,4 +1,4 @@
-"""Deployed code has its own version, which changes exactly when the code does."""
+"""Deployed code has its own version, which must change when the code does."""
 
 import hashlib
 import tomllib

@@ -34,7 +34,7 @@ FREE = {
     "AWS::SNS::Subscription": "SNS: no charge, messages are few",
     "AWS::SNS::TopicPolicy": "SNS: no charge",
 }
-NEXT_TO_NOTHING = {
+ALMOST_FREE = {
     "AWS::SNS::Topic": "a few messages a pilot; the first thousand e-mails of a month are free",
     "AWS::Scheduler::Schedule": "9,000 invocations a month of the 14 million that are free",
     "AWS::Lambda::Function": "a few invocations for each deployment and node record; the clock, 9,000 a month",
@@ -55,7 +55,7 @@ def billable(settings: dict[str, Any]) -> Counter[str]:
         kind = resource["Type"]
         # A gateway endpoint, which is what an omitted type means, costs nothing.
         gateway = kind == "AWS::EC2::VPCEndpoint" and resource["Properties"].get("VpcEndpointType") != "Interface"
-        if not gateway and not kind.startswith("Custom::") and kind not in FREE | NEXT_TO_NOTHING:
+        if not gateway and not kind.startswith("Custom::") and kind not in FREE | ALMOST_FREE:
             found[kind] += 1
     return found
 

@@ -161,7 +161,7 @@ def test_stack_is_in_the_region_of_the_plan() -> None:
     assert manifest["artifacts"]["TrnClusterStack"]["environment"].endswith("/us-west-2")
 
 
-def test_user_tag_is_on_every_resource() -> None:
+def test_user_tag_is_on_every_resource_but_placement_groups() -> None:
     template = plan_template(Plan(instance_type="trn1.32xlarge", region=REGION, nodes=2, tags={"team": "ml"}))
     taggable = [resource for resource in template.resources().values() if is_taggable(resource["Type"])]
     assert len(taggable) > 10
