@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make pins: resolves the ranges of requirements/*.in, pyproject.toml and package.json into exact versions in
-# requirements.txt, requirements/*.txt and package-lock.json. A version stays while its range allows it; with --upgrade,
-# Python packages get the newest version that the ranges allow.
+# requirements.txt, requirements/*.txt and package-lock.json; only requirements/node.txt is written by hand. A version
+# stays while its range allows it; with --upgrade, Python packages get the newest version that the ranges allow.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

@@ -66,7 +66,7 @@ def is_token(value: Any) -> bool:
         return False  # how every token in a string begins; asking the CDK is slower
     try:
         return Token.is_unresolved(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
-    except AttributeError:  # of jsii, for values without a type
+    except AttributeError:  # of jsii, for Python objects that are not of the CDK
         return False
 
 

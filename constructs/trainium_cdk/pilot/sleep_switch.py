@@ -96,9 +96,11 @@ class SleepSwitch(Construct):
     def count(self, nodes: int) -> str:
         """A property with the number of nodes, which is 0 while the cluster sleeps.
 
+        A resource with this property is created and updated after the resources that exist only while the cluster is
+        awake.
+
         Args:
-            nodes: Number while the cluster is awake. A resource with this property is created and updated after the
-                resources that exist only while the cluster is awake.
+            nodes: The number while the cluster is awake.
         """
         # CloudFormation does not allow DependsOn with a conditional resource, but allows a reference in a condition.
         after = [str(nodes), *(resource.ref for resource in self._when_awake)]

@@ -31,7 +31,7 @@ class DisposableBucket(Construct):
     """An encrypted bucket with TLS only and without public access. `bucket` is the CDK object.
 
     With the removal policy DESTROY, a function deletes its objects first, because S3 deletes only empty buckets. The
-    function acts only on buckets with a tag, which is removed first when a stack is updated to keep the bucket.
+    function acts only on buckets with a tag, and an update that keeps the bucket removes or changes the tag first.
     """
 
     def __init__(

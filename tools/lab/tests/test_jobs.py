@@ -1,4 +1,4 @@
-"""Jobs on four booted nodes: `trn run` from outside, torchrun across nodes, and disturbances of nodes meanwhile.
+"""Jobs on four booted nodes: `trn run` from outside, torchrun across nodes, and faults during a training.
 
 examples/lm is trained once without a disturbance, and once through all of them, in attempts of one job and in jobs that
 resume it. Both must compute the same losses at each step, to the last digit.
