@@ -67,7 +67,8 @@ LATE = {
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile, which few of its importers need",
     "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a module that is beside it only in a container",
 }
-"""Modules and folders with imports in functions, and the reason. All others outside tools import at the top."""
+"""Modules and folders with imports in functions, and the reason. In the packages, stacks and app.py, all others
+import at the top."""
 
 CORE = Path("src/trainium_core")
 LISTINGS = CORE / "audit" / "listings"

@@ -55,12 +55,15 @@ CLUSTERS: dict[str, Json] = {
         "ends_action": "destroy",
         "budget_usd": 500,
         "internode_ssh": True,
+        "job_inputs": ("s3://their-data/tokens",),
+        "job_checkpoints": "s3://our-models/checkpoints",
+        "job_secrets": ("arn:aws:ssm:us-west-2:123456789012:parameter/token",),
         "precompile_instance_type": "r7i.24xlarge",
     },
     "cluster-in-a-capacity-block": {"capacity": "capacity-block", **reserved("capacity-block")},
 }
 NAMES = [*CLUSTERS, "hyperpod-eks", "hyperpod-trn2", "training-own-vpc", "training-key", "pcs-spot", "pcs-image"]
-"""Templates that together have every role and every statement."""
+"""Templates that together have every role."""
 
 
 def template_of(name: str) -> Template:

@@ -16,7 +16,7 @@ class Capacity:
     """The purchase option of instances: `on_demand()`, `spot()`, `capacity_block(id)` or `reservation(id)`.
 
     Attributes:
-        kind: EC2's term, such as `on-demand`.
+        kind: `on-demand`, `spot`, `capacity-block` or `reservation`.
         reservation_id: ID of the Capacity Block or Capacity Reservation, or None.
 
     Example:

@@ -319,7 +319,7 @@ class NeuronFleet(Fleet):
                 file_systems=file_systems,
                 sleep=sleep or stack_sleep_switch(self),
                 security_groups=security_groups,
-                role=_own_role(self, role),
+                role=_checked_role(self, role),
                 volume_key=volume_key,
                 encryption_key=encryption_key,
                 block_devices=block_devices,
@@ -384,7 +384,7 @@ def _known_minutes(fleet: Construct, timeout: Duration) -> float:
     return minutes
 
 
-def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
+def _checked_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
     if role is None:
         return None
     trusted = json.dumps(Stack.of(fleet).resolve(role.assume_role_policy)) if isinstance(role, iam.Role) else '"ec2.'
