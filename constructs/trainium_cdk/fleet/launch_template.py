@@ -178,7 +178,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             instance_profile: The instance profile with the nodes' role.
             user_data: User data for the first boot of a node. Default: none.
             cluster_name: Value of the tag trn:cluster on launched resources: 1 to 32 lower-case letters, digits and
-                hyphens. Default: derived from the construct's path.
+                single hyphens, a letter first and no hyphen last. Default: derived from the construct's path.
             capacity: The purchase option. Default: Capacity.on_demand().
             placement_group: A cluster placement group, which EFA needs for its full speed. Default: none.
             secondary_interface_type: Interface type of all network cards but the first. efa-only needs no IP address.

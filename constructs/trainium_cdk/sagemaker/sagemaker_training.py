@@ -232,8 +232,8 @@ class SageMakerTraining(_Training):
     ) -> None:
         """
         Args:
-            cluster_name: 1 to 32 lower-case letters, digits and hyphens; the prefix of job names, and the value of the
-                tag trn:cluster on every resource.
+            cluster_name: 1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last; the
+                prefix of job names, and the value of the tag trn:cluster on every resource.
             image: URI of a container image in ECR in the stack's region. Default: AWS's newest image for PyTorch on
                 Neuron that this package knows.
             cache: The compile cache. Default: a new CompileCache that is deleted with the construct.
