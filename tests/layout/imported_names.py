@@ -1,4 +1,4 @@
-"""The names of modules, and of what they import."""
+"""Names of modules, and of the modules that they import."""
 
 import ast
 from collections.abc import Collection, Iterator

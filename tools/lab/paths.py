@@ -1,10 +1,10 @@
-"""The folders of the lab, and the names of what it makes on this machine."""
+"""The folders of the lab, and the prefix of the names that it uses on this machine."""
 
 import os
 from pathlib import Path
 
 PREFIX = "trnlab-"
-"""First part of the name of every control group and interface that the lab makes."""
+"""Prefix of the names of the lab's nodes, and of its control groups and network namespaces."""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / ".lab"
@@ -12,7 +12,7 @@ FOLDER = REPOSITORY / ".lab"
 
 RUNS = FOLDER / "run"
 PART = "TRNLAB_PART"
-"""The environment variable with the name of the part of a run whose processes these are."""
+"""Environment variable with the part of the run that a process belongs to."""
 
 RUN = RUNS / os.environ.get(PART, "all")
 """The files of this part of the run: it has its own namespaces, embedded AWS and nodes."""

@@ -23,7 +23,7 @@ _READING = (
     "ec2:DescribeVpcs",
 )
 _LAUNCHING = ("ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances")
-"""What UpdateComputeNodeGroup requires of its caller (AWS PCS User Guide, minimum permissions)."""
+"""Actions that UpdateComputeNodeGroup requires of its caller (AWS PCS User Guide, minimum permissions)."""
 
 
 class NodeGroupGuard(Construct):

@@ -190,7 +190,7 @@ def signal_ranks(node: Node, name: str) -> None:
 
 
 def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
-    """Wait until the files of a checkpoint are in S3, whose manifest is then never stored."""
+    """Refuse the manifest of the next checkpoint, and wait until its files are in S3."""
     proxy, address = cluster.lab.proxy, node.instance.address
     proxy.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
     before = len(proxy.requests)

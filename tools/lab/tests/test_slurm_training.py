@@ -75,7 +75,7 @@ def give_to_user(folder: Path) -> None:
 
 
 def submit_paced(slurm: SlurmCluster, name: str) -> int:
-    """A job that trains in a folder of its name, slowly in its first attempt."""
+    """Submit a job that trains in a folder of the given name, slowly in its first attempt."""
     folder = slurm.home / USER / name
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PACED, folder)
