@@ -33,10 +33,10 @@ def test_package_is_marked_as_typed(folder: Path) -> None:
     assert folder / "py.typed" in files()
 
 
-@pytest.mark.parametrize("suffix", [".py", ".j2", ".toml", ".json", ".sh", ".txt"])
+@pytest.mark.parametrize("suffix", [".py", ".csv", ".j2", ".json", ".sh", ".toml", ".txt"])
 @pytest.mark.parametrize("folder", PACKAGES.values(), ids=str)
-def test_git_does_not_ignore_files_of_the_wheel(folder: Path, suffix: str) -> None:
-    # hatch silently omits files that git ignores from the wheel.
+def test_git_does_not_ignore_data_files_of_a_package(folder: Path, suffix: str) -> None:
+    # hatch omits files that git ignores from the wheel, without an error.
     command = ["git", "check-ignore", "--no-index", "--quiet", f"{folder}/data/example{suffix}"]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 1
 

@@ -89,7 +89,7 @@ def record_time(lab: Laboratory, node: Node) -> float:
 
 
 def downloads_of(lab: Laboratory, node: Node) -> int:
-    """The GET requests of a node over the network."""
+    """The number of a node's GET requests over the network, without those of POLLED."""
     requests = lab.proxy.of(node.instance.address)
     return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in requests)
 
@@ -123,7 +123,7 @@ def main() -> None:
         show(measurements)
         worst = max(measured.ratio for measured in measurements)
         downloads = max(measured.downloads for measured in measurements)
-        SHOWN.write_text(f"proven in at most {worst:.2f} x (aim {AIM}) an empty boot, downloads: {downloads}")
+        SHOWN.write_text(f"proven after {worst:.2f} times an empty boot at most (aim {AIM}), downloads: {downloads}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from trainium_runtime.tags import tag_values
 
 PAUSE_SECONDS = 0.2
 Preparation = Callable[[int, Node], object]
-"""What is done to the first, second, ... node before it is powered on, counted from 0."""
+"""Changes a node before it is powered on. The first argument is the number of the node, from 0."""
 
 
 def change_nothing(_number: int, _node: Node) -> None:

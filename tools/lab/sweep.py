@@ -16,7 +16,7 @@ RUN_GROUP = f"{PREFIX}run"
 
 
 def join() -> None:
-    """Put this process and its children where `sweep` finds them."""
+    """Put this process, and the children that it starts later, where `sweep` finds them."""
     for hierarchy in hierarchies():
         group = hierarchy / RUN_GROUP
         group.mkdir(exist_ok=True)
@@ -24,7 +24,7 @@ def join() -> None:
 
 
 def leave() -> None:
-    """Return this process to its original control group, which `sweep` leaves alone."""
+    """Move this process to the root control groups, which `sweep` leaves alone."""
     for hierarchy in hierarchies():
         (hierarchy / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -33,6 +33,9 @@ def sweep() -> None:
     """End every process of every lab on this machine and remove their control groups.
 
     Their mounts, links and network namespaces belonged to these processes and end with them.
+
+    Raises:
+        TimeoutError: Processes did not end within TIMEOUT_SECONDS.
     """
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while groups := list(_groups()):
@@ -44,7 +47,8 @@ def sweep() -> None:
             with contextlib.suppress(OSError):
                 group.rmdir()
         if time.monotonic() > deadline:
-            raise TimeoutError(f"control groups of an earlier run do not empty: {', '.join(map(str, groups))}")
+            places = ", ".join(map(str, groups))
+            raise TimeoutError(f"killed processes of the lab did not end; see cgroup.procs in {places}")
         time.sleep(0.05)
 
 

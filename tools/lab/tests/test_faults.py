@@ -1,4 +1,4 @@
-"""A faulty node reports its fault in a sentence that the deployment shows. All faulty nodes boot at once."""
+"""A faulty node reports its fault, and the verdict on its fleet names it. All faulty nodes boot at once."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -27,11 +27,12 @@ def leave_it(_lab: Laboratory, _node: Node) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A fault of a node, and the pattern of its reason in the deployment's event.
+    """A fault of a node, and the pattern of its reason in the verdict.
 
     Attributes:
         hardware: Changed fields of the node's hardware.
-        breaking: What is done to the node before it is powered on.
+        breaking: Changes the node, or what it reaches, before it is powered on.
+        bare: Whether the node installs its Neuron software itself.
     """
 
     reported: str
@@ -167,7 +168,7 @@ def outcomes(lab: Laboratory) -> Iterator[Mapping[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_deployment_event_names_the_fault(outcomes: Mapping[str, Outcome], name: str) -> None:
+def test_verdict_names_the_fault(outcomes: Mapping[str, Outcome], name: str) -> None:
     outcome = outcomes[name]
     assert outcome.verdict.state == "failed"
     assert re.search(rf"^node {outcome.instance_id}: .*{FAULTS[name].reported}", outcome.verdict.reason)
