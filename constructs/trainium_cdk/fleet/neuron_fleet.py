@@ -178,9 +178,8 @@ class NeuronFleet(Fleet):
             block_devices: Additional volumes, encrypted unless `encrypted` is False. Default: none.
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
-            encryption_key: KMS key of the bucket of the cluster (records of nodes; sources, logs, outputs and
-                checkpoints of jobs) and of the topic of warnings. People who run jobs need permission to use it too.
-                Default: keys of S3 (SSE-S3), and none for the topic.
+            encryption_key: KMS key of the cluster's bucket and of the topic of warnings. People who run jobs need
+                permission to use it too. Default: keys of S3 (SSE-S3), and none for the topic.
             setup: Script that every node runs after its devices have been verified. Default: none.
             environment: Environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
                 every user of a node can read them. A change replaces the nodes. Default: none.
@@ -188,8 +187,7 @@ class NeuronFleet(Fleet):
             internode_ssh: Whether nodes may log on to each other over SSH. Default: False.
             timeout: How long the deployment waits for all nodes, up to 55 minutes. Default: 50 minutes.
             replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 2.
-            verification: With `observe`, the checks only warn, except those for missing devices or cores and for wrong
-                results. Default: enforce.
+            verification: With `observe`, only missing devices or cores and wrong results fail a check. Default: enforce.
             suppress_checks: Names of checks that never fail a node. Default: none.
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
