@@ -116,7 +116,7 @@ def test_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Shar
     runs = [shared.destroy(*DESTROY), shared.destroy(*DESTROY)]
     assert [run.code for run in runs] == [0, 0]
     assert all(re.search(rf"{cache} +8 bytes +< \$0.01", run.printed.partition("retained in")[2]) for run in runs)
-    assert "Nothing to destroy: trn-pilot has no resources in us-west-2." in runs[1].printed
+    assert "There are no resources of trn-pilot to destroy in us-west-2." in runs[1].printed
     assert s3.get_object(Bucket=cache, Key="neuron-compile-cache/graph.neff")["Body"].read() == b"compiled"
     s3.delete_object(Bucket=cache, Key="neuron-compile-cache/graph.neff")
     s3.delete_bucket(Bucket=cache)

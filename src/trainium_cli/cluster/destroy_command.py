@@ -107,7 +107,7 @@ def _nothing(invocation: Invocation, found: Inventory, scope: Scope, plan: Plan)
     if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), "verdict": "gone", "steps": []})
     else:
-        nothing = f"Nothing to destroy: {scope.cluster} has no resources in {plan.region}."
+        nothing = f"There are no resources of {scope.cluster} to destroy in {plan.region}."
         say(f"\n{nothing}{others_sentence(invocation, plan)}")
     return ExitCode.NOT_READY if scope.foreign else ExitCode.OK
 

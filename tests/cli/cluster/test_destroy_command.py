@@ -109,7 +109,7 @@ def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatc
     account = FakeTeardown(stacks=[], leftovers=[], work=[])
     ended = destroy(monkeypatch, account)
     assert ended.exit_code == ExitCode.OK
-    assert f"Nothing to destroy: {OWN_CLUSTER} has no resources in us-west-2." in ended.stdout
+    assert f"There are no resources of {OWN_CLUSTER} to destroy in us-west-2." in ended.stdout
 
 
 @pytest.mark.parametrize(
