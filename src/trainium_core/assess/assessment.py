@@ -43,7 +43,7 @@ _COMMENT = re.compile(r"(?:#|//).*")
 _SETUP_KEYWORDS = ("install_requires", "extras_require", "setup_requires")
 
 Progress = Callable[[int, int], None]
-"""Called with the number of files that were read, and of all files."""
+"""Called with the number of files read so far, and the number of all files."""
 
 
 def _no_progress(read: int, total: int) -> None: ...

@@ -17,7 +17,7 @@ from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, 
 from trainium_core.assess.listener import Class, Function, Listener, Place, Project, Scope, handles_import_errors
 
 _PER_STEP = re.compile(r"^forward$|(training|validation|test|train|eval)_step|loss")
-"""Names of functions that run once for each batch."""
+"""Names of functions that are assumed to run once for each batch."""
 
 SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weights", "extra_repr", "setup"))
 """Names of methods of a module that run before its forward pass."""

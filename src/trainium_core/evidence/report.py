@@ -1,4 +1,4 @@
-"""The report of a pilot: arranges the contents of records. It computes no result that is not in a record."""
+"""The report of a pilot, arranged from the contents of its records."""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -17,7 +17,7 @@ LOGIN_GROUP = "login"
 """The names of the compute node groups. AWS PCS names nodes after their group: nodes-1."""
 
 EPILOG = "/opt/trn/slurm/epilog"
-"""The epilog on every node, which the proof installs before slurmd starts."""
+"""Path of the epilog on every node."""
 
 _FIRST_WITH_EXCLUSIVE = "26.05"
 _DEFAULT_PRIORITY = 1
