@@ -21,7 +21,7 @@ class Caller:
 
     Attributes:
         access_key_id: The access key ID of the signature.
-        is_owner: Whether the request is signed with the credentials of this server process, which permit everything.
+        is_owner: Whether the request is signed with the owner's credentials, which IAM policies do not restrict.
     """
 
     access_key_id: str
@@ -62,7 +62,7 @@ def caller(access_key_id: str) -> Caller:
 
 
 def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials:
-    """Return credentials for a role, as STS AssumeRole does. Each session reuses its credentials until they expire."""
+    """Return credentials for a role, as STS AssumeRole does. Each session reuses its credentials."""
     from moto.sts.models import sts_backends
 
     known = _of_roles.get((role_arn, session))

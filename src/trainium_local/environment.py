@@ -21,7 +21,7 @@ PROOF_HEADER = "x-trn-proof"
 
 
 class NotTheEmbeddedAwsError(Exception):
-    """The endpoint is not the embedded AWS, so no request may be sent to it."""
+    """The endpoint is not the embedded AWS of these credentials, or does not respond."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The HTTP server. It listens on loopback only, and limits the time and size of requests, and unauthenticated ones."""
+"""The HTTP server, on loopback only. It limits the time and size of requests, and unauthenticated connections."""
 
 import io
 import socket
@@ -21,11 +21,11 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 120.0
 SEND_SECONDS = 120.0
 MAX_BODY = 512 << 20
-"""Maximum size of a request in bytes. S3 accepts 5 GiB; here, objects are kept in memory."""
+"""Maximum size of a request body in bytes. S3 accepts 5 GiB; here, objects are kept in memory."""
 MAX_UNKNOWN = 64
 """Maximum number of unauthenticated connections. A further connection closes the oldest of them."""
 
-_TOO_LARGE = f"a request's body has at most {MAX_BODY} bytes here"
+_TOO_LARGE = f"The request body must not exceed {MAX_BODY} bytes."
 
 INCOMING = "trainium_local.incoming"
 """Key of the WSGI environment for the Incoming of a request."""
@@ -112,7 +112,7 @@ class Handler(MotoRequestHandler):
         in_chunks = bool(environ.pop("HTTP_TRANSFER_ENCODING", None))
         length = MAX_BODY + 1 if in_chunks else int(environ.get("CONTENT_LENGTH") or 0)
         if length < 0:
-            raise ValueError(f"Content-Length: {length}")
+            raise ValueError(f"Content-Length must not be negative, got {length}.")
         if length > MAX_BODY and not in_chunks:
             raise OverflowError(_TOO_LARGE)
         body = io.BufferedReader(environ["wsgi.input"]).read(length) if in_chunks else self.rfile.read(length)

@@ -1,7 +1,7 @@
 """The embedded AWS as a background process of the user: start, status, stop. Does not import moto.
 
-One file, readable by its owner only, stores the address and the credentials of the current server. Each function
-verifies that the server at this address has these credentials. If not, the file is stale: no server is running.
+One file, readable by its owner only, stores the address and the credentials of the current server. If the server at
+this address does not prove that it has these credentials, the file is stale: no server is running.
 """
 
 import errno
@@ -58,7 +58,7 @@ def start(folder: Path, settings: Settings) -> Started:
     """Start the server unless it is running, and wait until it responds. Removes others' read access to the folder.
 
     Raises:
-        LocalError: The server ended or does not respond, the port is in use, or others can write to the folder.
+        LocalError: The server ended or does not respond, the port cannot be used, or others can write to the folder.
     """
     _make_private(folder)
     with _alone(folder):
@@ -117,8 +117,8 @@ def _make_private(folder: Path) -> None:
     status = folder.stat()
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise LocalError(
-            f"others can write to {folder}, where the credentials of the embedded AWS are kept. "
-            f"Close it with: chmod 700 {folder}; or name another folder in TRN_LOCAL_HOME."
+            f"others can write to {folder}, where the credentials of the embedded AWS are stored. "
+            f"Run `chmod 700 {folder}`, or set TRN_LOCAL_HOME to another folder."
         )
     folder.chmod(0o700)
 
@@ -143,7 +143,7 @@ def _launch(folder: Path, settings: Settings) -> Started:
         if running := _running(folder):
             return running
         if server.poll() is not None:
-            raise LocalError(f"the embedded AWS ended at once (exit code {server.returncode}).\n{_tail(log)}")
+            raise LocalError(f"the embedded AWS did not start (exit code {server.returncode}).\n{_tail(log)}")
         time.sleep(0.05)
     server.kill()
     raise LocalError(f"the embedded AWS did not answer within {START_SECONDS:.0f} s.\n{_tail(log)}")

@@ -1,4 +1,4 @@
-"""The checks that every request passes before it is processed. The checks are independent of each other.
+"""The checks that every request passes before it is processed.
 
 Web pages that the user opens, and other users of this machine, can connect to loopback.
 """

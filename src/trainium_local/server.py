@@ -1,4 +1,4 @@
-"""The server: moto's, with the replacements of the embedded AWS, on 127.0.0.1 only."""
+"""moto's server with the replacements of the embedded AWS, on 127.0.0.1 only."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Settings:
         fail_nodes: Number of simulated nodes, from the first launch on, that report a missing device.
         stand_in_nodes: Simulate the nodes.
         iam: `enforced` or `ignored`.
-        log: The file for the output.
+        log: Path of the log file, for information only.
     """
 
     port: int = 0
@@ -88,7 +88,7 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
         ready: Is called once the server accepts connections.
 
     Raises:
-        OSError: The port is in use.
+        OSError: The port cannot be used.
     """
     listener = socket.create_server((HOST, settings.port))
     port = listener.getsockname()[1]

@@ -1,6 +1,6 @@
 """Request signatures as botocore makes them: Version 4 in the header. Presigned URLs are not accepted.
 
-botocore is imported late, so that reading a server's state does not wait for it.
+botocore is imported late, so that a command that finds no running server does not wait for it.
 """
 
 import hashlib

@@ -18,7 +18,7 @@ NO_CHANGES = "The submitted information didn't contain changes. Submit different
 
 
 class ChangeSet:
-    """The changes that a deployment would make to a stack. It is obsolete once the stack has changed.
+    """The changes that a deployment would make to a stack. It is obsolete once the stack has another deployment.
 
     Attributes:
         changes: Each has the shape of ResourceChange in the API.

@@ -28,7 +28,7 @@ _SAME_NAME = (
 
 
 class FailedError(Exception):
-    """A resource failed. Its event has the details; the message is the reason for the stack."""
+    """A resource failed. The message is the status reason of the stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Convergence:
 
         Raises:
             FailedError: A resource failed.
-            CancelledError: The stack is deleted meanwhile.
+            CancelledError: The stack is being deleted.
         """
         for name in filter(self._is_wanted, self._deployment.template.order):
             if self._stack.cancelled.is_set():
@@ -65,10 +65,10 @@ class Convergence:
             self._apply_resource(name)
 
     def outputs(self) -> list[Json]:
-        """Return the stack's current outputs.
+        """Return the deployment's outputs, and record the exports that the stack imports.
 
         Raises:
-            ValidationError: An export name is in use.
+            ValidationError: Another stack exports one of the names, or imports an export that changes or is removed.
         """
         outputs = [
             {
@@ -94,7 +94,7 @@ class Convergence:
         return outputs
 
     def clean_up(self) -> None:
-        """Delete resources that the deployment no longer contains. As on AWS, failures appear in events only."""
+        """Delete replaced and removed resources. As on AWS, failures appear in events only."""
         for step in reversed(self._steps):
             if step.before is not None and step.replaces:
                 keep = step.before.definition.get("UpdateReplacePolicy") in KEEPS

@@ -61,11 +61,11 @@ class Stack:
 
     Attributes:
         deployment: The current deployment or, until the first success, the attempted one.
-        settings: Request parameters that are displayed unchanged.
+        settings: Request parameters that DescribeStacks returns unchanged.
         outputs: In the shape of the API.
         imports: Names of the exports of other stacks that this stack uses.
         events: In the shape of the API.
-        cancelled: Set to cancel the current creation or update.
+        cancelled: Set to cancel the current creation.
         worker: The thread of the last operation.
     """
 

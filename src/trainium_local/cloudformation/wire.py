@@ -1,7 +1,4 @@
-"""The CloudFormation API. moto parses requests and serialises responses; everything else is here.
-
-Lists are returned in full, without pages.
-"""
+"""The CloudFormation API. moto parses requests and serialises responses. Lists are returned without pages."""
 
 import re
 from contextlib import AbstractContextManager
@@ -72,8 +69,9 @@ class CloudFormationResponse(BaseResponse):
                 raise ValidationError(f"The embedded AWS does not support {name}={value}")
 
     def _acting(self) -> AbstractContextManager[None]:
-        """Return a block that works with the permissions of the role in the request, else of the stack's role, else of
-        the caller.
+        """Return a context in which calls have the permissions of a role, or of the caller if there is none.
+
+        The role is that of the request, else of the change set, else of the stack.
 
         Raises:
             ValidationError: The role is invalid.

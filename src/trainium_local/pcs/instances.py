@@ -1,4 +1,4 @@
-"""The instances of a compute node group: always its minimum, because there is no Slurm. They run no programs."""
+"""The instances of a compute node group. Without Slurm, the group holds its minimum. Instances run no programs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -22,7 +22,7 @@ _IDENTIFIERS = {GROUP: "computeNodeGroupIdentifier", QUEUE: "queueIdentifier"}
 
 
 class PcsBackend(TaggableResourcesMixin, BaseBackend):
-    """The clusters of a region with their groups and queues, as the API shows them."""
+    """The clusters of a region with their groups and queues, as the API returns them."""
 
     SERVICE_NAMESPACE = "pcs"
 
@@ -51,7 +51,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         return cluster
 
     def cluster(self, request: Fields) -> Fields:
-        """The cluster that a request names by its name or ID."""
+        """The cluster that a request names by its name, ID or ARN."""
         return _named(request["clusterIdentifier"], self.clusters.values(), CLUSTER)
 
     def update_cluster(self, request: Fields) -> Fields:

@@ -10,7 +10,7 @@ from trainium_local.pcs.urls import url_bases
 
 
 def install() -> None:
-    """Let moto find the service by host name, and its models as the module moto.pcs."""
+    """Register the service with moto: its host name, and its models as the module moto.pcs."""
     sys.modules["moto.pcs"] = models
     known = ("pcs", re.compile(url_bases[0]))
     if known not in backend_index.backend_url_patterns:

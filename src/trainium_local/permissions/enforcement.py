@@ -1,4 +1,7 @@
-"""Refuses requests for which the signer lacks permissions. The owner of the server is permitted everything."""
+"""Refuses requests for which the signer lacks permissions.
+
+The owner of the server has every permission, but assumes only roles that trust the account.
+"""
 
 from typing import Any
 

@@ -5,7 +5,7 @@ from trainium_local.resources import api, custom_resource, moto_models, registry
 
 
 def install(connection: Connection) -> None:
-    """Register all types. They are provisioned through the API at `connection`."""
+    """Register all types. Adapters call the API at `connection`."""
     api.connect(connection)
     for resource_type, provisioner in (types.types() | custom_resource.TYPES).items():
         registry.register(resource_type, provisioner)

@@ -25,7 +25,7 @@ class _Function(ApiResource):
 
 class _ManagedPolicy(ApiResource):
     def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Delete the versions except the default first: IAM allows five, and deletes a policy only without others."""
+        """First delete all versions except the default: IAM allows five, and does not delete a policy with others."""
         if operation in ("CreatePolicyVersion", "DeletePolicy"):
             policy = {"PolicyArn": arguments["PolicyArn"]}
             for version in super().call(request, "ListPolicyVersions", policy)["Versions"]:
@@ -35,7 +35,7 @@ class _ManagedPolicy(ApiResource):
 
 
 class _FileSystem(ApiResource):
-    """An FSx file system. A change that UpdateFileSystem does not support requires replacement."""
+    """An FSx file system. A LustreConfiguration that UpdateFileSystem cannot change requires replacement."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         accepted = api.argument_names(self.service, self.update_call, "LustreConfiguration")

@@ -1,4 +1,4 @@
-"""Constraints of the API models that botocore does not validate: enums, patterns, and upper limits."""
+"""Enums, patterns and limits of the API models. botocore validates only some of the limits."""
 
 import re
 from collections.abc import Iterator

@@ -62,12 +62,12 @@ class ApiResource:
         update_call: The call that changes the resource.
         update_arguments: Further arguments of `update_call`.
         delete_call: The call that deletes the resource.
-        identified_by: Arguments that identify the resource in other calls than `create_call`.
+        identified_by: Arguments that identify the resource in all calls except `create_call`.
         tagging: The calls that change tags, if any.
         ec2_tag_type: The type in TagSpecifications, for resources of EC2.
         read_call: The call that describes the resource.
         read_path: The resource in the response of `read_call`.
-        read_attributes: Further results of `Fn::GetAtt`, as JMESPath expressions on the description of the resource.
+        read_attributes: Further results of `Fn::GetAtt`. `{read}` is the description of the resource.
     """
 
     service: str
@@ -295,7 +295,7 @@ def _changed(new: Properties, old: Properties) -> set[str]:
 
 
 def _variables(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
-    """Return the values that text templates can use. Callers add `name` and `answer` at creation, and `read`."""
+    """Return the values that all text templates can use. Callers add `name`, `answer`, `value` or `read`."""
     variables = {
         "account": request.account,
         "region": request.region,

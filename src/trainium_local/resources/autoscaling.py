@@ -1,4 +1,4 @@
-"""Auto Scaling groups: their sizes, which an update keeps if the UpdatePolicy says so."""
+"""Auto Scaling groups. With IgnoreUnmodifiedGroupSizeProperties in the UpdatePolicy, an update keeps their sizes."""
 
 import dataclasses
 

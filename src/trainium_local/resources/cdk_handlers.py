@@ -1,4 +1,4 @@
-"""Replaces functions of the CDK's custom resources that need the AWS SDK for JavaScript or a program in /opt."""
+"""Replaces functions of the CDK's custom resources that need the AWS SDK for JavaScript."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from trainium_local.resources.registry import Properties, Provisioned, Provision
 Handler = Callable[[str, Properties, str, str], Provisioned]
 """The replacement of a function. Arguments: Create, Update or Delete; properties; region; physical ID."""
 
-_NOTE = "The embedded AWS did this itself, not the resource's function."
+_NOTE = "The embedded AWS did this itself, without invoking the resource's function."
 
 
 def _empty_bucket(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:

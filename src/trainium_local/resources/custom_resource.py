@@ -78,7 +78,7 @@ class CustomResource(ResourceType):
 
 
 def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], current: Provisioned) -> dict[str, Any]:
-    """Wait for the response, which may arrive before, during or after the invocation.
+    """Wait for the response, which may arrive before or after the invocation ends.
 
     `ended` is filled when the invocation ends.
     """
@@ -100,7 +100,7 @@ def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], cu
         raise ProvisioningError(f"{reason}\nThe end of its log:\n{tail}", leftover=current)
     raise ProvisioningError(
         f"CloudFormation did not receive a response from your Custom Resource within {timeout:.0f} seconds. "
-        f"The function's log says why: it has to PUT its answer to the ResponseURL of the event.",
+        "The function must PUT its response to the ResponseURL of the event; see its log.",
         leftover=current,
     )
 

@@ -37,7 +37,8 @@ class MotoModel(ResourceType):
     def create(self, request: Request) -> Provisioned:
         if enforcement.is_enforced():
             raise ProvisioningError(
-                f"The embedded AWS cannot create {request.resource_type} with --iam enforced: no policy is evaluated"
+                f"The embedded AWS cannot create {request.resource_type} with --iam enforced: without an adapter, "
+                "policies are not evaluated"
             )
         name = self._name(request)
         names = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}

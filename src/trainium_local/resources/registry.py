@@ -36,7 +36,6 @@ class Request:
 
     def generated_name(self, limit: int = 128) -> str:
         """Return a physical name in CloudFormation's form, stack-logical-random, of at most `limit` characters."""
-        # moto's random generator: its seed makes a run repeatable
         suffix = "".join(mock_random.choice(string.ascii_uppercase + string.digits) for _ in range(12))
         stem = f"{self.stack_name}-{self.logical_id}"[: limit - len(suffix) - 1].rstrip("-")
         return f"{stem}-{suffix}"
@@ -80,7 +79,7 @@ class NeedsReplacementError(Exception):
 
 
 class ResourceType(Protocol):
-    """Provisions the resources of one CloudFormation type. Any exception is the reason of a failure."""
+    """Provisions the resources of one CloudFormation type. An exception fails the operation."""
 
     def unsupported(self, properties: Collection[str]) -> list[str]:
         """Return the names of the properties that the embedded AWS cannot apply."""
@@ -105,7 +104,7 @@ def register(resource_type: str, provisioner: ResourceType) -> None:
 
 
 def register_others(types: Callable[[], Mapping[str, ResourceType]]) -> None:
-    """Register the provisioners of `types` for types that `register` does not register."""
+    """Use the provisioners that `types` returns for resource types that are not registered."""
     _others[:] = [types]
 
 

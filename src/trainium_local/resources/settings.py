@@ -19,7 +19,7 @@ class Setting:
         operation: Sets the property.
         arguments: Arguments of `operation`.
         reset: Removes the property. Without it, removal requires replacement.
-        reset_arguments: Arguments of `reset`. Default: those of `operation`.
+        reset_arguments: Arguments of `reset`. Default: those of `operation` if `each` is set, else none.
         part_of_creation: The creating call sets the property too.
         each: The property is a list, and the calls add and remove one member, {value}.
         initial: The members that a new resource has by default.

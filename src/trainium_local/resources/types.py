@@ -1,7 +1,4 @@
-"""The types in types.toml, provisioned by API calls.
-
-A few types need a subclass.
-"""
+"""The types in types.toml, provisioned by API calls. A few types need a subclass."""
 
 import tomllib
 from importlib.resources import files

@@ -36,12 +36,12 @@ _listeners: list[Callable[[Any], None]] = []
 
 
 def when_launched(listener: Callable[[Any], None]) -> None:
-    """Call `listener` with every instance that a group launches later."""
+    """Call `listener` with every instance that `report_launch` receives later."""
     _listeners.append(listener)
 
 
 def report_launch(instance: Any) -> None:
-    """Call the listeners with an instance."""
+    """Call the listeners with an instance that a group launched."""
     for listener in _listeners:
         listener(instance)
 

@@ -1,7 +1,6 @@
 """Capacity Reservations of EC2, which moto lacks, and launches into them.
 
-A region's EC2 backend stores its reservations, so a reset removes them. The running instances of a reservation
-determine its available capacity.
+The running instances of a reservation determine its available capacity.
 """
 
 from datetime import UTC, datetime
@@ -177,7 +176,7 @@ def shown(backend: Any, reserved: Reservation) -> Reservation:
 
 
 def moment(timestamp: datetime | str | None) -> datetime | None:
-    """Return a timestamp of a request in UTC."""
+    """Return a timestamp of a request. Without a time zone it is in UTC."""
     if not timestamp:
         return None
     parsed = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)

@@ -1,4 +1,4 @@
-"""EC2 GetConsoleOutput with the output of a stand-in node. moto returns one text for all instances."""
+"""EC2 GetConsoleOutput with the output that was PUT for the instance. moto returns one text for all instances."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from moto.ec2.utils import Base64EncodedString
 from werkzeug.wrappers import Request, Response
 
 LONGEST = 65_536
-"""Characters that EC2 keeps, the newest (EC2 documentation, GetConsoleOutput: 64 KB)."""
+"""Number of characters that are kept, the newest (EC2 documentation, GetConsoleOutput: 64 KB)."""
 
 _outputs: dict[str, str] = {}
 

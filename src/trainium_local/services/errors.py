@@ -1,4 +1,4 @@
-"""Errors of AWS that replacements raise. refusals.toml lists them."""
+"""Errors of AWS that replacements raise. refusals.toml has the most frequent ones."""
 
 import tomllib
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def refusal(name: str, **facts: Any) -> Refused:
 
 
 def call_action(original: Any, response: Any) -> Any:
-    """Refuse actions that moto lacks in the service's protocol, so that SDKs do not retry."""
+    """Refuse actions that moto lacks. The refusal is in the service's protocol, so SDKs do not retry."""
     try:
         return original(response)
     except NotImplementedError:

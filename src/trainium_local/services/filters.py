@@ -39,7 +39,7 @@ def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
 
 
 def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | None = None) -> list[dict[str, str]]:
-    """Apply the filter `tag:KEY`, which moto ignores, so that it returns all tags."""
+    """Apply the filter `tag:KEY`, which moto ignores."""
     api_filters = dict(filters or {})
     for name in [name for name in api_filters if name.startswith("tag:")]:
         api_filters |= {"key": [name.removeprefix("tag:")], "value": api_filters.pop(name)}
@@ -47,7 +47,7 @@ def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | N
 
 
 def describe_snapshots(original: Any, response: Any) -> Any:
-    """Apply the owners in the request, which moto ignores, so that it returns the snapshots of all public images."""
+    """Apply the owners in the request. moto ignores them, and returns the snapshots of all public images too."""
     owners = response._get_param("OwnerIds", [])
     if not owners or "amazon" in owners:
         return original(response)

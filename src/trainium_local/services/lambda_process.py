@@ -27,7 +27,7 @@ from trainium_local.services import lambda_starter
 from trainium_local.services.errors import Refused
 
 MAX_UNPACKED = 262_144_000
-"""Size of a function's code in bytes (AWS Lambda Developer Guide, Lambda quotas)."""
+"""Maximum size of a function's unzipped code in bytes (AWS Lambda Developer Guide, Lambda quotas)."""
 
 _UNIX = 3  # where the archive was made: ZIP File Format Specification, 4.4.2.2
 

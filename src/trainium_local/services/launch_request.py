@@ -72,7 +72,7 @@ class LaunchRequest:
         metadata_options: Options of the instance metadata service.
         monitoring: Whether detailed monitoring is enabled.
         tags: Tags by resource type.
-        details: The parameters of the call, which override those of the launch template.
+        details: The parameters of the launch template, overridden by those of the call.
     """
 
     image_id: str

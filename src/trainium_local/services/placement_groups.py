@@ -1,7 +1,4 @@
-"""EC2 placement groups, which moto lacks: create, describe, delete. A group in use cannot be deleted.
-
-A region's EC2 backend stores its groups, so a reset removes them.
-"""
+"""EC2 placement groups, which moto lacks: create, describe, delete. A group in use cannot be deleted."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Service Quotas for EC2, EBS and SageMaker, and quota increase requests, which moto lacks.
 
-Requests stay PENDING. A region's backend stores its requests, so a reset removes them.
+Requests stay PENDING.
 """
 
 import json

@@ -21,7 +21,7 @@ def create_volume(original: Any, response: Any) -> Any:
 
 
 def block_device_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
-    """Yield EC2's errors about the volumes of a launch. moto invents the size of an image's snapshot."""
+    """Yield EC2's errors about the volumes of a launch."""
     for device in request.block_devices:
         yield from _refusals(backend, {**device["Ebs"], "Size": device["Ebs"].get("VolumeSize")})
 

@@ -19,8 +19,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 _PROGRAMS = {
-    "torchrun": "`pip install torch` into the environment of trn, then `trn local stop`",
-    "neuron_parallel_compile": "graphs are compiled on AWS only",
+    "torchrun": "Install it with `pip install torch` in the environment of trn.",
+    "neuron_parallel_compile": "Graphs are compiled on AWS only.",
 }
 ABSENT = ("NoSuchKey", "404")
 CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -113,12 +113,12 @@ def main(launch_file: str) -> int:
 def _missing(command: str, path: str) -> Iterator[str]:
     """Yield sentences on what a stand-in does not support, and on what this machine lacks for the command."""
     yield (
-        "stand-in nodes: processes of this machine, on its CPUs and with its files. Jobs get the "
-        "notices of `trn` (SIGUSR1), and none of AWS."
+        "stand-in nodes: the job runs as processes on this machine, on its CPUs and with its files. It receives the "
+        "notices of `trn` (SIGUSR1), but not those of AWS."
     )
     program = command.partition(" ")[0]
     if program in _PROGRAMS and not shutil.which(program, path=path):
-        yield f"this machine has no {program}, which Neuron's images have: {_PROGRAMS[program]}"
+        yield f"{program} is not installed on this machine; Neuron images contain it. {_PROGRAMS[program]}"
 
 
 if __name__ == "__main__":

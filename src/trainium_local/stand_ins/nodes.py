@@ -1,8 +1,8 @@
 """Simulates the nodes of a deployment, because the instances of the embedded AWS run no programs.
 
 A node writes a record about itself to S3, and a deployment waits for this record. This module writes the records of
-instances that Auto Scaling groups launched, if their user data have the address of the record, and updates them once
-the membership exists. The check "written by" of every record shows that it is simulated.
+instances that groups launched, if their user data have the address of the record, and updates them once the membership
+exists. The check "written by" of every record shows that it is simulated.
 """
 
 import json
