@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 
 from tests import shared
 
-# Invariants are judged by their outcome: on a busy machine an example may take any time. Hypothesis's own settings for
-# CI stay: there every run tries the same examples.
+# On a busy machine, an example may take any time. In CI, Hypothesis's own settings still apply: every run tries the
+# same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any time")
 
@@ -51,4 +51,4 @@ def pytest_make_parametrize_id(val: object, argname: str) -> None:
     boundary.
     """
     if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
-        raise pytest.UsageError(f"a parameter {argname} holds unprintable bytes: give its cases ids")
+        raise pytest.UsageError(f"the parameter {argname} has unprintable bytes: set the ids of its cases")

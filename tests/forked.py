@@ -1,7 +1,7 @@
 """`trn` and embedded AWSs, started as forks of a process that has already imported their modules.
 
-Each worker of pytest-xdist has one such process: multiprocessing's fork server. Without it every start imports for one
-to three seconds. The real start of both programs is tested in tests/cli/test_start.py, test_local.py and by the demo.
+Each worker of pytest-xdist has one such process: multiprocessing's fork server. Without it, each start spends one to
+three seconds on imports. tests/cli/test_start.py, tests/cli/local/test_local.py and the demo start the real programs.
 """
 
 import multiprocessing
@@ -36,9 +36,17 @@ def run_trn(
     stderr_apart: bool = False,
     started: Callable[[int], None] = lambda pid: None,  # noqa: ARG005
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `trn` to its end, with empty input. Raises TimeoutError if it does not end.
+    """Run `trn` to its end, with empty input.
 
-    started: called with the id of the process before it begins. stderr_apart: otherwise all output is in `stdout`.
+    Args:
+        arguments: The arguments of `trn`.
+        folder: The working directory.
+        environment: The environment.
+        stderr_apart: Keep standard error separate. Default: all output is in `stdout`.
+        started: Is called with the ID of the process before it begins.
+
+    Raises:
+        TimeoutError: It does not end in SECONDS.
     """
     with tempfile.NamedTemporaryFile() as stdout, tempfile.NamedTemporaryFile() as stderr:
         streams = (stdout.name, stderr.name if stderr_apart else stdout.name)
@@ -93,7 +101,7 @@ def _serve(settings: dict[str, Any], state: str, log: str) -> None:
 
 
 def _end_with_the_tests() -> None:
-    """Also ends with tests that are killed and stop no server."""
+    """End this process with the process of the tests, which may be killed before it stops the server."""
     tests = multiprocessing.parent_process()
     assert tests is not None
     tests.join()

@@ -26,7 +26,7 @@ for module in (
 ):
     import_module(module)
 
-# The models of services: a second of each server, and a quarter of a second of each `trn`.
+# The models of services: this saves a second for each server, and a quarter of a second for each `trn`.
 server.share_loader()
 moto = import_module("moto.core.utils")
 for service in ("autoscaling", "cloudformation", "ec2", "fsx", "iam", "logs", "s3", "sagemaker", "sns", "ssm", "sts"):

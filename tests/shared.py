@@ -23,7 +23,9 @@ def end() -> None:
 def made_once(name: str, make: Callable[[Path], object]) -> Path:
     """A folder that `make` has filled, in this process or in another worker of the same run.
 
-    name: must include everything that determines the content.
+    Args:
+        name: Must include everything that determines the content.
+        make: Fills the folder.
     """
     folder = Path(os.environ[VARIABLE]) / hashlib.sha256(name.encode()).hexdigest()[:32]
     complete = folder.with_suffix(".complete")

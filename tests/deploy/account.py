@@ -58,7 +58,7 @@ def bootstrap_template() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A bootstrapped account. `folder` is the working directory of every command."""
+    """An account on an embedded AWS. `folder` is the default working directory of commands."""
 
     aws: EmbeddedAws
     folder: Path
@@ -143,7 +143,7 @@ class Account:
         assert run.code == 0, run.problems
 
     def inventory(self) -> Inventory:
-        """The resources of the account, except for the CDK's files of each deployment in its own bucket."""
+        """The resources of the account, except the assets in the bootstrap bucket."""
         (uploads,) = DeployedCluster(self.aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
         found = take_inventory(self.aws.client)
         return {kind: frozenset(one for one in ids if not one.startswith(f"{uploads}/")) for kind, ids in found.items()}

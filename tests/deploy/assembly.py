@@ -1,6 +1,6 @@
 """Deploys the stack of a cloud assembly as the CDK CLI does, without the seconds that each start of the CLI takes.
 
-The demo, all tests of `trn deploy` and all callers of `Account.cdk_deploy` run the CLI itself.
+The demo, `trn deploy` and `Account.cdk_deploy` run the CLI itself.
 """
 
 import io
@@ -23,7 +23,7 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
     """Create or update a stack, by its ID in the app.
 
     Returns:
-        The final status, followed by the reasons of failed resources, one in each line.
+        The final status, followed by the reasons of failed resources, one per line.
     """
     properties = json.loads((assembly / "manifest.json").read_text())["artifacts"][stack]["properties"]
     publish_assets(aws, assembly, stack)
@@ -67,7 +67,7 @@ def destroy(aws: EmbeddedAws, stack: str) -> str:
 
 
 def publish_assets(aws: EmbeddedAws, assembly: Path, stack: str) -> None:
-    """Upload the assets of a stack that are missing in the bucket of the bootstrap."""
+    """Upload the assets of a stack that are missing in the bootstrap bucket."""
     s3 = aws.client("s3")
     for asset in json.loads((assembly / f"{stack}.assets.json").read_text())["files"].values():
         source = assembly / asset["source"]["path"]

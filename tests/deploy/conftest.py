@@ -1,4 +1,4 @@
-"""Embedded AWS accounts, bootstrapped by the real CDK CLI."""
+"""Embedded AWS accounts with the bootstrap stack of the pinned CDK CLI."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A proxy for an embedded AWS that kills its client at a given request and denies operations."""
+"""A proxy for an embedded AWS that kills a process after a given change, and denies operations."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""An account in which every role has exactly the permissions that `trn permissions` prints."""
+"""Users and a role for CloudFormation with exactly the permissions that `trn permissions` prints."""
 
 import json
 from collections.abc import Sequence

@@ -80,8 +80,9 @@ def environment() -> WheelEnvironment:
 
 @pytest.fixture(scope="module")
 def generated(account: Account, environment: WheelEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`init` contains the output of `cdk init app --language python`, with its cdk.json unchanged, and a fleet in its
-    stack. Its cloud assembly is beside it.
+    """A folder with the app of `cdk init app --language python` in `init`, and the app's cloud assembly beside it.
+
+    The app's stack contains a fleet; its cdk.json is unchanged.
     """
     folder = tmp_path_factory.mktemp("generated")
     app = folder / "init"
@@ -164,7 +165,7 @@ def look_sleep_and_wake(account: Account, cluster: str) -> None:
 
 
 def left_behind(account: Account, before: Inventory) -> list[str]:
-    """The added and removed resources, except for the CDK's files of each deployment in the platform's own bucket."""
+    """The added and removed resources, except the assets in the platform's bootstrap bucket."""
     return [one for one in differences(before, account.inventory()) if "cdk-platform-assets-" not in one]
 
 
@@ -192,7 +193,6 @@ def test_app_is_deployed_and_destroyed(account: Account, assemblies: Mapping[str
 
 
 def test_fleet_next_to_a_web_app_is_operated_and_destroyed(account: Account, assemblies: Mapping[str, Path]) -> None:
-    """With the CDK CLI of the app; `trn` gets neither stack nor cluster."""
     before = account.inventory()
     few, many = (Template(assemblies[f"web_app-{nodes}"] / "Web.template.json") for nodes in (FEW, MANY))
     account.cdk_deploy(few, "Web")

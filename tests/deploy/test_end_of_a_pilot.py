@@ -1,4 +1,4 @@
-"""Pilots that end by themselves: the schedule runs its function for real, with a clock set forward."""
+"""Pilots that end by themselves: the schedule invokes the real function, and the clock is set forward."""
 
 import json
 import time
@@ -38,12 +38,6 @@ class Pilot:
     @property
     def nodes(self) -> int:
         return len(instance_ids(self.account.cluster()))
-
-    @property
-    def launched(self) -> int:
-        """The number of instances so far."""
-        pages = self.account.aws.client("ec2").get_paginator("describe_instances").paginate()
-        return sum(len(found["Instances"]) for page in pages for found in page["Reservations"])
 
     @property
     def subjects(self) -> list[str]:
@@ -113,7 +107,7 @@ def test_pilot_is_warned_stopped_and_deleted_on_time(account: Account, clock: Mo
 
     clock.forward(hours=19)
     assert pilot.subjects == []
-    clock.forward(hours=2)  # Shorter than twice 24 h: at half time.
+    clock.forward(hours=2)  # A pilot of less than 48 h is warned at half time.
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
     clock.forward(minutes=RUN)
     assert pilot.subjects == ["trn-pilot ends in 18 h"]

@@ -1,4 +1,4 @@
-"""Roles whose permissions come from a fleet's grants run `trn` on it, with permissions enforced and a key."""
+"""Roles whose permissions come from a fleet's grants run `trn` on it, with policies enforced and a KMS key."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""HyperPodStack on the embedded AWS, until the clock of the pilot deletes it.
+"""HyperPodStack on the embedded AWS, until the pilot's clock deletes it.
 
 No node boots: the lifecycle scripts are read, not run.
 """

@@ -58,7 +58,7 @@ def block(start_account: Callable[[Settings], Account]) -> Life:
         account,
         instance_type=BLOCK_TYPE,
         region=REGION_WITH_STARTED_BLOCK,
-        # This region has no parameters of Neuron images.
+        # This region has no parameters for Neuron images.
         ami=ec2.describe_images(Filters=neuron)["Images"][0]["ImageId"],
         capacity="capacity-block",
         reservation_id=reservation["CapacityReservationId"],
@@ -109,11 +109,11 @@ def test_efa_only_interface_has_no_address(block: Life) -> None:
     assert addresses == {"efa": block.node["PrivateIpAddress"], "efa-only": None}
 
 
-def test_closed_network_has_only_an_s3_endpoint(block: Life) -> None:
+def test_closed_network_has_one_vpc_endpoint(block: Life) -> None:
     assert len(block.meanwhile["VPC endpoints"] - block.before["VPC endpoints"]) == 1
 
 
-def test_new_file_systems_have_interfaces_in_subnet_of_nodes(sharing: Life) -> None:
+def test_new_file_systems_are_created_without_a_backup(sharing: Life) -> None:
     kinds = ("FSx file systems", "EFS file systems", "FSx backups")
     assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
 

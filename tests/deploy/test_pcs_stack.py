@@ -1,7 +1,7 @@
-"""PcsStack on the embedded AWS, deployed by the real CDK CLI, and deleted by the clock of the pilot or `trn destroy`.
+"""PcsStack on the embedded AWS, until the pilot's clock or `trn destroy` deletes it.
 
-Nothing runs on an instance, and a stand-in answers for Slurm: jobs wait in its queue. Nodes that jobs would start are
-launched by the tests.
+Instances run no programs, and a stand-in answers for Slurm: jobs wait in its queue. The tests launch the nodes that
+jobs would start.
 """
 
 import json
@@ -70,9 +70,7 @@ def test_cluster_has_its_groups_and_queues(account: Account, stack_outputs: dict
     assert [one["name"] for one in pcs.list_queues(**cluster)["queues"]] == ["short", "long"]
 
 
-def test_nodes_fetch_the_version_of_the_script_that_the_group_names(
-    account: Account, stack_outputs: dict[str, str]
-) -> None:
+def test_group_names_an_existing_version_of_its_script(account: Account, stack_outputs: dict[str, str]) -> None:
     pcs, s3 = account.aws.client("pcs"), account.aws.client("s3")
     named = {
         "clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT],

@@ -67,7 +67,7 @@ def documented(role: str, entry: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def account(start_account: Callable[..., Account]) -> Account:
-    """A cluster of one node, deployed by a CloudFormation with minimal permissions."""
+    """An account with a cluster of one node, which CloudFormation deployed with exactly these permissions."""
     account = start_account(Settings(iam="enforced"), execution_policies)
     account.deploy(cluster_template(**PLAN))
     return account

@@ -174,7 +174,7 @@ def test_pilot_leaves_nothing_billed(whole: Whole) -> None:
     assert [all(end for _, end in times) for times in whole.state.billed.values()] == [True, True]
 
 
-def test_killed_pilot_starts_each_job_once(whole: Whole) -> None:
+def test_killed_pilot_starts_its_job_once(whole: Whole) -> None:
     assert whole.killed.calls.count("trainium start") == 1
     assert "trainium jobs" in whole.killed.calls
     for side in ("trainium", "gpu"):

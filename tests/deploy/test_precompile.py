@@ -70,7 +70,7 @@ def test_followed_job_ends_with_its_host_and_shows_its_cost(account: Account, tm
     assert set(host_states(account)) == {"terminated"}
 
 
-def test_host_ends_after_a_failed_job_without_its_command(account: Account, tmp_path: Path) -> None:
+def test_host_of_a_detached_job_ends_after_its_failure(account: Account, tmp_path: Path) -> None:
     left = precompile(account, tmp_path, "exit 3", "--detach")
     assert left.code == 0, left.printed
     await_no_host(account)

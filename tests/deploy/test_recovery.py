@@ -17,7 +17,7 @@ from trainium_wire.membership import Membership
 
 @pytest.fixture(scope="module")
 def faulty(start_account: Callable[..., Account]) -> Account:
-    """An account whose first three nodes are missing a device. CloudFormation has minimal permissions."""
+    """An account whose first three nodes are missing a device. CloudFormation has the policies of `trn permissions`."""
     return start_account(Settings(fail_nodes=3, iam="enforced"), execution_policies)
 
 

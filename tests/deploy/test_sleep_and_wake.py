@@ -92,7 +92,7 @@ def test_nodes_of_a_pilot_are_shown_as_on_its_page(nodes_awake: Run) -> None:
     assert words(nodes_awake.printed) == shown_in("start/pilot.md", "trn nodes")
 
 
-def test_sleep_ends_nodes_and_billed_internet_access(asleep: Moment) -> None:
+def test_sleep_ends_nodes_and_their_volumes(asleep: Moment) -> None:
     assert asleep.run.code == 0, asleep.run.printed
     assert asleep.inventory["instances"] == frozenset()
     assert asleep.inventory["volumes"] == frozenset()

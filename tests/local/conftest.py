@@ -1,7 +1,7 @@
-"""One embedded AWS per test process.
+"""Embedded AWSs: one that a test process shares, and others with different settings.
 
-It runs as a separate process because it patches moto, and because moto's `mock_aws`, which other tests use, empties all
-backends.
+Each runs as a separate process because it patches moto, and because moto's `mock_aws`, which other tests use, empties
+all backends.
 """
 
 import os

@@ -88,7 +88,7 @@ class Stacks:
         return stack
 
     def _known(self, shape: str) -> list[str]:
-        """The values that are in the API's model."""
+        """The values of an enum in the API's model."""
         return self.api.meta.service_model.shape_for(shape).enum
 
     def outputs(self, name: str) -> dict[str, str]:
@@ -97,10 +97,9 @@ class Stacks:
     def events(self, name: str) -> list[tuple[str, str]]:
         """(logical id, status) in order of time."""
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
-        assert {event["ResourceStatus"] for event in events} <= set(self._known("ResourceStatus")) | {
-            # For a stack's own events: the model has no list of both.
-            *self._known("StackStatus")
-        }
+        # In the API's model, ResourceStatus lacks some statuses that events of the stack itself have.
+        known = {*self._known("ResourceStatus"), *self._known("StackStatus")}
+        assert {event["ResourceStatus"] for event in events} <= known
         return [(event["LogicalResourceId"], event["ResourceStatus"]) for event in reversed(events)]
 
     def failures(self, name: str) -> str:

@@ -229,11 +229,11 @@ def test_answer_without_proof_of_secret_is_refused(impostor: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "https://sts.amazonaws.com"])
-def test_unreachable_address_is_refused(endpoint: str) -> None:
+def test_unreachable_or_foreign_address_is_refused(endpoint: str) -> None:
     with pytest.raises(NotTheEmbeddedAwsError):
         replace(CONNECTION, endpoint=endpoint).send("GET", HEALTH_PATH)
 
 
-def test_environment_module_imports_no_moto() -> None:
+def test_lifecycle_imports_neither_moto_nor_boto3() -> None:
     code = "import sys, trainium_local.lifecycle; sys.exit(bool({'moto', 'boto3', 'botocore'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -39,7 +39,7 @@ def test_started_server_has_its_settings_and_is_found_again(tmp_path: Path) -> N
         lifecycle.stop(tmp_path)
 
 
-def test_started_server_files_are_private_and_deleted_on_stop(tmp_path: Path) -> None:
+def test_files_of_server_are_private_and_stop_ends_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     pid = lifecycle.start(tmp_path, Settings()).health.pid
     try:
@@ -98,7 +98,7 @@ def test_failed_start_shows_the_end_of_the_log(tmp_path: Path, monkeypatch: pyte
 
 def test_folder_writable_by_others_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o770)
-    with pytest.raises(LocalError, match=f"Close it with: chmod 700 {tmp_path}"):
+    with pytest.raises(LocalError, match=f"Run `chmod 700 {tmp_path}`"):
         lifecycle.start(tmp_path, Settings())
 
 

@@ -149,16 +149,16 @@ def test_waiting_resource_delays_no_request_and_stack_deletion_ends_it(stacks: S
     waiting.join()
 
 
-def test_node_handler_of_cdk_is_replaced(stacks: Stacks) -> None:
+MISSING_FUNCTION = "arn:aws:lambda:us-west-2:123456789012:function:none"
+
+
+def test_cdk_function_that_empties_buckets_is_replaced(stacks: Stacks) -> None:
     bucket = {"Type": "AWS::S3::Bucket"}
-    properties = {"ServiceToken": "arn:aws:lambda:us-west-2:123456789012:function:none", "BucketName": {"Ref": "B"}}
+    properties = {"ServiceToken": MISSING_FUNCTION, "BucketName": {"Ref": "B"}}
     empties = {"Type": "Custom::S3AutoDeleteObjects", "Properties": properties}
     name = stacks.deploy(template({"B": bucket, "E": empties}))
     stacks.aws.client("s3").put_object(Bucket=stacks.physical_id(name, "B"), Key="k", Body=b"")
     assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
-NOBODY = "arn:aws:lambda:us-west-2:123456789012:function:none"
 
 
 def test_cdk_sdk_call_is_made(stacks: Stacks) -> None:
@@ -167,7 +167,7 @@ def test_cdk_sdk_call_is_made(stacks: Stacks) -> None:
         return json.dumps({"service": "SSM", "action": action, "parameters": parameters, "physicalResourceId": path})
 
     properties = {
-        "ServiceToken": NOBODY,
+        "ServiceToken": MISSING_FUNCTION,
         "InstallLatestAwsSdk": False,
         "Create": call("putParameter", Name="/sdk/call", Value="v", Type="String", Overwrite="TRUE:BOOLEAN"),
         "Update": call("getParameters", Names=["/sdk/call"]),
@@ -180,7 +180,7 @@ def test_cdk_sdk_call_is_made(stacks: Stacks) -> None:
     outputs = {"O": {"Value": {"Fn::GetAtt": ["C", "Parameters.0.Value"]}}}
     assert stacks.update(name, template(wanted, Outputs=outputs)) == "UPDATE_COMPLETE", stacks.failures(name)
     assert (stacks.physical_id(name, "C"), stacks.outputs(name)) == ("/sdk/call", {"O": "v"})
-    assert "not the resource's function" in stacks.reasons(name)
+    assert "without invoking the resource's function" in stacks.reasons(name)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_cdk_sdk_call_may_ignore_errors(stacks: Stacks, ignored: str, status: st
         "physicalResourceId": {"id": "x"},
         "ignoreErrorCodesMatching": ignored,
     }
-    properties = {"ServiceToken": NOBODY, "InstallLatestAwsSdk": "true", "Create": json.dumps(call)}
+    properties = {"ServiceToken": MISSING_FUNCTION, "InstallLatestAwsSdk": "true", "Create": json.dumps(call)}
     name = stacks.create(template({"C": {"Type": "Custom::AWS", "Properties": properties}}))
     assert stacks.settled(name) == status
 

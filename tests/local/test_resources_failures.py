@@ -1,4 +1,4 @@
-"""Resources that fail: types without an adapter, refused arguments, changes that no call can make."""
+"""Types without an adapter, refused arguments, and changes that no call can make."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ TABLE = {
 
 
 class TestTypesWithoutAdapter:
-    """moto's own models; AWS::DynamoDB::Table represents them all."""
+    """Types that moto's own models provision, and types that are refused."""
 
     def test_moto_creates_and_deletes_the_resource(self, stacks: Stacks) -> None:
         wanted = one("AWS::DynamoDB::Table", **TABLE)

@@ -1,4 +1,4 @@
-"""An Auto Scaling group launches its template version; a refused launch is an activity, not an error."""
+"""Auto Scaling groups: launches, refused launches, terminations. Stand-ins of nodes: their records and jobs."""
 
 import sys
 import time
@@ -45,7 +45,7 @@ def activities(network: Network, name: str) -> list[dict[str, Any]]:
     return network.autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
 
 
-def test_group_launches_up_to_its_quota(network: Network, name: str) -> None:
+def test_group_launches_up_to_the_quota(network: Network, name: str) -> None:
     group = network.scale(name, network.template(name, NetworkInterfaces=network.cards(8)), nodes=3)
     ids = [state["InstanceId"] for state in group["Instances"]]
     assert [len(network.instance(i)["NetworkInterfaces"]) for i in ids] == [8, 8]

@@ -1,4 +1,4 @@
-"""Services emit events to EventBridge, and rules call functions."""
+"""Services emit events to EventBridge, and rules invoke functions. Unhealthy instances are replaced."""
 
 import io
 import json

@@ -72,7 +72,7 @@ def _schedule(
         FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": json.dumps({"queue": queue})},
     )
-    clock.forward(minutes=1)  # The scheduler has seen the schedule and counts from here.
+    clock.forward(minutes=1)  # Now the scheduler has seen the schedule; it counts from then.
 
     def times() -> list[float]:
         sqs = aws.client("sqs")
@@ -86,7 +86,7 @@ def _schedule(
 
 def test_rate_runs_once_after_any_interval(clock: MovableClock, calls_of: Scheduled) -> None:
     called = calls_of("often", "rate(5 minutes)")
-    clock.forward(minutes=3)  # The schedule was seen before or after the minute that has passed.
+    clock.forward(minutes=3)  # The scheduler saw the schedule three or four minutes ago.
     assert called() == []
     clock.forward(minutes=3)
     assert len(called()) == 1

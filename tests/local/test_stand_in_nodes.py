@@ -1,4 +1,4 @@
-"""How a stand-in reads user data and writes the record of a node, without a server."""
+"""How a stand-in reads user data and makes the record of a node, without a server."""
 
 import gzip
 from email.mime.application import MIMEApplication

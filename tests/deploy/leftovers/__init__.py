@@ -1,4 +1,4 @@
-"""One resource of every kind that an audit lists: leftovers of a cluster, and resources of others."""
+"""One resource of each kind that an audit lists, as the leftovers of a cluster."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ _FIRST_NUMBER = 100
 
 
 def plant_all(client: Client, *, cluster: str, stack: str) -> Mapping[str, str]:
-    """Create one of each kind, in the name of a cluster and a stack. Returns their names."""
+    """Create one of each kind, in the name of a cluster and a stack. Returns kind -> name."""
     return {
         kind: plant(Maker(client=client, cluster=cluster, stack=stack, number=number))
         for number, (kind, plant) in enumerate(PLANTS.items(), start=_FIRST_NUMBER)

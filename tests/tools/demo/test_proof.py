@@ -1,4 +1,4 @@
-"""Leftovers of a cluster, and missing resources of others, are listed by id."""
+"""The demo's proof: only an unchanged account is accepted, and the counts of resources are shown."""
 
 from collections.abc import Mapping
 from contextlib import redirect_stdout
