@@ -59,11 +59,11 @@ class Listener:
         )
         self.arn = made["FunctionArn"]
 
-    def listen(self, state: str = "ENABLED", **rule: Any) -> None:
+    def listen(self, state: str = "ENABLED", bus: str = "default", **rule: Any) -> None:
         if "EventPattern" in rule:
             rule["EventPattern"] = json.dumps(rule["EventPattern"])
-        self._events.put_rule(Name=self._name, State=state, **rule)
-        self._events.put_targets(Rule=self._name, Targets=[{"Id": "1", "Arn": self.arn}])
+        self._events.put_rule(Name=self._name, State=state, EventBusName=bus, **rule)
+        self._events.put_targets(Rule=self._name, EventBusName=bus, Targets=[{"Id": "1", "Arn": self.arn}])
 
     def received(self, number: int = 1) -> list[dict[str, Any]]:
         """Wait for this number of events and return them. 0: wait for any event, but only A_WHILE_S."""
@@ -124,6 +124,14 @@ def test_other_changes_do_not_call_the_function(
     bucket(embedded_aws, name, publishes=publishes)
     listener.listen(EventPattern=objects_under(name, "nodes/"), state=state)
     embedded_aws.client("s3").put_object(Bucket=name, Key=key, Body=b"")
+    assert listener.received(0) == []
+
+
+def test_service_event_reaches_no_other_event_bus(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
+    bucket(embedded_aws, name)
+    embedded_aws.client("events").create_event_bus(Name=name)
+    listener.listen(bus=name, EventPattern=objects_under(name, ""))
+    embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")
     assert listener.received(0) == []
 
 

@@ -88,10 +88,9 @@ def send_object_event(account_id: str, bucket: Any, event_name: str, key: Any) -
 def _deliver(account_id: str, region: str, event: Event) -> None:
     for listener in list(_listeners):
         listener(event)
-    buses: Any = events_backends[account_id][region].event_buses
-    for bus in list(buses.values()):
-        for rule in list(bus.rules.values()):
-            rule.send_to_targets(event, transform_input=False)
+    rules: Any = events_backends[account_id][region].event_buses["default"].rules
+    for rule in list(rules.values()):
+        rule.send_to_targets(event, transform_input=False)
 
 
 def _call(arn: str, rule_arn: str, event: Event) -> None:
