@@ -28,5 +28,5 @@ def put_forward_to(instant: datetime) -> None:
         ClockBackwardsError: `instant` is earlier than the time of this clock.
     """
     if instant < now():
-        raise ClockBackwardsError(f"it is {now():%Y-%m-%dT%H:%M:%SZ} already")
+        raise ClockBackwardsError(f"the clock is at {now():%Y-%m-%dT%H:%M:%SZ} already; it can only be moved forward")
     _ahead[0] = instant - datetime.now(UTC)

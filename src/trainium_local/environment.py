@@ -169,5 +169,5 @@ def refuse_unless_loopback(endpoint: str) -> None:
         loopback = False
     if url.scheme != "http" or not loopback:
         raise NotTheEmbeddedAwsError(
-            f"refusing to use {endpoint!r}: the embedded AWS is at http://{HOST}:PORT and nowhere else"
+            f"refusing to use {endpoint!r}: the endpoint must be http with a loopback address, like http://{HOST}:PORT"
         )

@@ -72,7 +72,8 @@ def refuse_foreign(request: Request, path: str, *, port: int) -> None:
     """
     own = {f"{HOST}:{port}", f"localhost:{port}"}
     if request.headers.get("host") not in own or not request.target.startswith("/"):
-        raise RefusedError("421 Misdirected Request", "InvalidRequest", f"This is {HOST}:{port} and nothing else.")
+        message = f"Host must be {HOST}:{port} or localhost:{port}, and the target of the request a path."
+        raise RefusedError("421 Misdirected Request", "InvalidRequest", message)
     if request.method == "OPTIONS":
         raise RefusedError(_FORBIDDEN, "AccessForbidden", "CORSResponse: CORS is not enabled here.")
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")

@@ -25,7 +25,7 @@ from trainium_wire.keys import USAGE_PREFIX
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The output of the CDK CLI, on either stream, and its exit code."""
+    """The exit code of a command, and its output on both streams."""
 
     code: int
     printed: str
@@ -113,7 +113,6 @@ class Account:
         return self.cdk("deploy", stack, "--require-approval", "never", app=template.file.parent)
 
     def cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
-        """Deploy with the CDK CLI."""
         run = self.try_cdk_deploy(template, stack)
         assert run.code == 0, run.problems
         return run
@@ -138,7 +137,6 @@ class Account:
         assert status == "DELETE_COMPLETE", status
 
     def cdk_destroy(self, template: Template, stack: str = STACK_NAME) -> None:
-        """Destroy with the CDK CLI."""
         run = self.cdk("destroy", stack, "--force", app=template.file.parent)
         assert run.code == 0, run.problems
 
@@ -149,7 +147,6 @@ class Account:
         return {kind: frozenset(one for one in ids if not one.startswith(f"{uploads}/")) for kind, ids in found.items()}
 
     def user_data(self, instance_id: str) -> str:
-        """The user data of an instance."""
         parameters = {"InstanceId": instance_id, "Attribute": "userData"}
         return b64decode(self.aws.client("ec2").describe_instance_attribute(**parameters)["UserData"]["Value"]).decode()
 

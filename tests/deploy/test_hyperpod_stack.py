@@ -36,7 +36,6 @@ def before(account: Account) -> Inventory:
 
 @pytest.fixture(scope="module")
 def stack_outputs(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
-    """The outputs of the deployed stack."""
     account.cdk_deploy(template, HYPERPOD.construct_id)
     return dict(outputs(account.cluster(HYPERPOD.construct_id)))
 

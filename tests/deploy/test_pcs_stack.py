@@ -50,7 +50,6 @@ def before(account: Account) -> Inventory:
 
 @pytest.fixture(scope="module")
 def stack_outputs(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
-    """The outputs of the deployed stack."""
     account.cdk_deploy(template, PCS.construct_id)
     return dict(outputs(account.cluster(PCS.construct_id)))
 

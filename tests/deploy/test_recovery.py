@@ -36,7 +36,6 @@ def healed(faulty: Account, given_up: str) -> Account:  # noqa: ARG001
 
 
 def reconciler_log(account: Account) -> list[dict[str, Any]]:
-    """The log of the node reconciler."""
     logs = account.aws.client("logs")
     (group,) = [name for name in account.cluster().ids("AWS::Logs::LogGroup") if "Keeper" in name]
     messages = [event["message"] for event in logs.filter_log_events(logGroupName=group)["events"]]

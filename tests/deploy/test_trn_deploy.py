@@ -80,19 +80,19 @@ def deployed(faulty: Account, looked_at: tuple[Run, Run], app_of: Callable[..., 
 
 @pytest.fixture(scope="module")
 def with_other_disks(faulty: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After a request for a change that requires new nodes."""
+    """After `trn deploy` with a change that requires new nodes."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2, root_volume_gib=600)))
 
 
 @pytest.fixture(scope="module")
 def too_large(faulty: Account, with_other_disks: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After a request for more nodes than the quota of 256 vCPUs allows."""
+    """After `trn deploy` with more nodes than the quota of 256 vCPUs allows."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(3)))
 
 
 @pytest.fixture(scope="module")
 def over_quota(faulty: Account, too_large: Moment) -> tuple[str, Inventory]:  # noqa: ARG001
-    """The outcome of the same request without preflight, and the account right after it."""
+    """The outcome of the same deployment without preflight, and the account right after it."""
     return faulty.try_to_deploy(template_of(3)), faulty.inventory()
 
 

@@ -108,7 +108,6 @@ class Stacks:
         return "\n".join(f"{one['LogicalResourceId']}: {one.get('ResourceStatusReason')}" for one in failed)
 
     def reasons(self, name: str) -> str:
-        """The reasons of all events."""
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
         return "\n".join(event.get("ResourceStatusReason", "") for event in reversed(events))
 

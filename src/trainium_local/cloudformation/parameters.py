@@ -104,7 +104,7 @@ def _matches(value: str, pattern: str) -> bool:
 
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
-#: Constraint -> check of a value, and AWS's message. Numeric limits do not apply to strings.
+#: Constraint -> check of a value, and AWS's message. MinValue and MaxValue apply to numbers only.
 _CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
     "AllowedValues": (lambda value, limit: value in map(as_text, limit), "must be one of AllowedValues: {}"),
     "AllowedPattern": (_matches, "must match pattern {}"),

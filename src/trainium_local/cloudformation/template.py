@@ -126,7 +126,7 @@ def _refuse_unknown(what: str, members: dict[str, Any], supported: frozenset[str
 
 
 class _Loader(yaml.SafeLoader):
-    """Loads YAML without short forms of functions. Dates and keys remain strings; aliases are refused."""
+    """Loads YAML. Dates and keys remain strings; aliases and short forms of functions are refused."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

@@ -98,7 +98,7 @@ def run(function: Any, event: Any) -> Invocation:
         invocation = _run(function, event, request_id)
     else:
         runtime = f"{function.function_name} has the runtime {function.run_time or function.package_type}"
-        invocation = _failure("Runtime.NotSupported", f"the embedded AWS runs functions for Python; {runtime}")
+        invocation = _failure("Runtime.NotSupported", f"the embedded AWS runs Python functions only; {runtime}")
     if group:
         _write_logs(function, group, request_id, invocation.logs)
     return invocation

@@ -82,7 +82,7 @@ def _enabled() -> Iterator[Any]:
 def _run(schedule: Any) -> None:
     arn, caller = schedule.target["Arn"], f"schedule {schedule.name}"
     if ":lambda:" not in arn:
-        print(f"{caller}: the embedded AWS calls functions only, not {arn}", flush=True)
+        print(f"{caller}: the embedded AWS invokes Lambda functions only, not {arn}", flush=True)
         return
     event = json.loads(schedule.target.get("Input") or "{}")
     lambda_process.call(arn, event, caller=caller, check=lambda _: enforcement.refuse_schedule(schedule, arn))

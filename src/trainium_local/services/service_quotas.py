@@ -110,7 +110,6 @@ def _requested_quota(response: Any, *, applied: bool) -> Quota:
 
 
 def _requests(response: Any) -> list[Quota]:
-    """Return the increase requests for the quota."""
     quota = response._get_param("ServiceCode"), response._get_param("QuotaCode")
     return vars(response.backend).setdefault("quota_requests", {}).setdefault(quota, [])
 

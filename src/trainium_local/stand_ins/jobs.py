@@ -79,7 +79,6 @@ class StandInJobs:
         threading.Thread(target=self._run_host, args=(bucket, instance.id), daemon=True).start()
 
     def _run_host(self, bucket: "_Bucket", instance_id: str) -> None:
-        """Run the host's job, and report its end."""
         try:
             spec = json.loads(bucket.read(PRECOMPILE_JOB_KEY))
             end = _run_attempts(bucket, spec, [instance_id], lambda: [instance_id])
