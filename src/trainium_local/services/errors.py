@@ -1,4 +1,4 @@
-"""Errors of AWS that replacements raise. refusals.toml has the most frequent ones."""
+"""Errors of AWS that replacements raise: `Refused`, and by name those of refusals.toml."""
 
 import tomllib
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Runs in the process of one Lambda invocation: event on stdin, the handler's result in a file.
 
-This is a script outside the package, so that the function's import path does not contain the embedded AWS.
+It runs as a script, not as a module of the package: the function's import path does not contain the embedded AWS.
 """
 
 import importlib

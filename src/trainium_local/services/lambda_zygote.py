@@ -1,7 +1,7 @@
 """Starts the processes of Lambda functions: imports their common modules once, and forks for each invocation.
 
-This is a script outside the package, like the one that it runs. It has one thread and no settings of any invocation. It
-ends with the embedded AWS, even if that is killed: the socket at its standard input is closed then.
+It runs as a script, like lambda_bootstrap.py. It has one thread and no settings of an invocation. It ends with the
+embedded AWS, even if that is killed: the socket at its standard input is closed then.
 """
 
 import contextlib
