@@ -130,7 +130,7 @@ def sign(credentials: Credentials, request: Request, body: bytes, *, region: str
     named = {name: value for name, value in headers.items() if name == "host" or name.startswith("x-amz-")}
     signed: Any = AWSRequest(request.method, f"http://{headers['host']}{request.target}", named)
     signer: Any = SigV4Auth(_keys(credentials), service, region)
-    if service == "s3":  # S3 signs the path as sent; other services encode it once more
+    if service == "s3":  # S3 signs the path as sent; for other services, it is encoded once more
         signer._normalize_url_path = str
     signer.add_auth(signed)
     return headers | {name.lower(): str(value) for name, value in signed.headers.items()}

@@ -119,7 +119,7 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             connection = HTTPConnection(host, timeout=120)
             headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
             request = Request(method=self.command, target=self.path, headers=headers)
-            if signature := signature_of(request):  # From a request to the proxy, not to its endpoint.
+            if signature := signature_of(request):  # It includes the host, which is the proxy's.
                 request = replace(request, headers=headers | {"host": host})
                 where = {"region": signature.region, "service": signature.service}
                 headers = sign(proxy.connection.credentials, request, body, **where)

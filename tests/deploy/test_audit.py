@@ -111,7 +111,7 @@ def test_unknown_price_is_not_zero(planted: Planted) -> None:
 def life(account: Account) -> tuple[Audit, Audit, Audit]:
     """Audits of one account: before a cluster, with the cluster, and after it, with only its cache left."""
     template = cluster_template(nodes=1, cache_at_destroy="retain")
-    audit_of(account.aws)  # The emulator loads a service at its first request, which takes long on a busy machine.
+    audit_of(account.aws)  # moto loads a service at its first request, which takes long on a busy machine.
     before = audit_of(account.aws)
     account.deploy(template)
     buckets = account.cluster().ids("AWS::S3::Bucket")

@@ -75,7 +75,7 @@ def start_zygote() -> None:
             [sys.executable, "-P", str(ZYGOTE)],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
-            # Its home does not exist: botocore looks there for models when it is imported.
+            # When botocore is imported, it looks for models in HOME.
             env=inherited_environment() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )

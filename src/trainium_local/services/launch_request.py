@@ -137,7 +137,7 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
                 "Ebs": {"DeleteOnTermination": True, **_root_size(backend.amis.get(image), device), **device["Ebs"]},
             }
             for device in details.get("BlockDeviceMappings") or ()
-            if device.get("Ebs")  # an instance store volume, or a device that the mapping removes from the image
+            if device.get("Ebs")  # instance store volumes, and devices that the mapping removes, have no Ebs
         ),
         placement_group=arguments.get("placement_group") or placement.get("GroupName"),
         reservation_id=target.get("CapacityReservationId"),

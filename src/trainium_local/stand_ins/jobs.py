@@ -218,7 +218,7 @@ class _Part:
         own.mkdir()
         launch = folder / f"node-{rank}.json"
         launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
-        # Its standard input closes with this process, so a job never outlives the embedded AWS.
+        # Its standard input closes with this process, so it ends with the embedded AWS.
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROGRAM, str(launch)],
             env=safe_environment(os.environ, api.connection()),

@@ -11,7 +11,7 @@ from tests.deploy.leftovers.storage import STORAGE
 from tests.deploy.leftovers.training import TRAINING
 
 ALWAYS_ENDED = "SageMaker training job"
-"""The only kind that cannot be created: in the emulator, a job has ended as soon as it is created."""
+"""The only kind that cannot be created: in the embedded AWS, a job has ended as soon as it is created."""
 
 PLANTS: Mapping[str, Plant] = {**COMPUTERS, **STORAGE, **NETWORK, **TRAINING, **SERVICES, **IDENTITY}
 
