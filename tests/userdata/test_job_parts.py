@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.userdata.job_parts import MemoryStore, launch
-from trn_job import command, inputs, logs
+from trn_job import __main__, command, inputs, logs
 from trn_job.end import End
 from trn_job.inputs import InputError
 from trn_job.peers import already_ended
@@ -18,6 +18,16 @@ from trn_job.periodic_thread import PeriodicThread
 from trn_job.progress import Compiling, Progress
 from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
+
+# Launch.
+
+
+def test_invalid_launch_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "launch.json"
+    file.write_text("{}")
+    assert __main__.main([str(file)]) == 2
+    assert capsys.readouterr().err == f"trn_job: {file} is not a valid launch file: KeyError: 'spec'\n"
+
 
 # Ends.
 
@@ -263,7 +273,7 @@ class _Records:
 def test_nodes_that_ended_before_a_hang_are_named() -> None:
     launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node="node-{}".format))
     store: Any = _Records()
-    assert already_ended(launch, store) == "; ended already, without an error: node 1, 3"
+    assert already_ended(launch, store) == "; already succeeded: node 1, 3"
 
 
 def test_periodic_thread_is_stopped_once_its_current_call_has_ended() -> None:

@@ -1,4 +1,7 @@
-"""python3 -m trn_job LAUNCH_FILE"""
+"""Runs one node's part of an attempt: python3 -m trn_job LAUNCH_FILE.
+
+Exit codes: 0 if the attempt has succeeded, 1 if it has not, 2 without a valid launch file.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,20 @@ from .periodic_thread import PeriodicThread
 from .store import Store
 
 RETRIES = 3
-"""Retries of each request to S3, which take seven seconds. Callers repeat important requests later."""
+"""Retries of each request to S3, with pauses of seven seconds in total. Callers repeat important requests later."""
 WATCHDOG_SHARE = 4
 """Messages per watchdog interval. systemd's manual recommends two (sd_watchdog_enabled)."""
 
 
 def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python3 -m trn_job LAUNCH_FILE", file=sys.stderr)
+        return 2
     try:
-        (path,) = arguments
-        found = launch.read(path)
+        found = launch.read(arguments[0])
     except (OSError, ValueError, LookupError, TypeError) as error:
-        print(f"trn_job: no valid launch file: {error}", file=sys.stderr)
+        message = f"{arguments[0]} is not a valid launch file: {type(error).__name__}: {error}"
+        print(f"trn_job: {message}", file=sys.stderr)
         return 2
     start_watchdog()
     return Attempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
