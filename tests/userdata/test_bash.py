@@ -1,4 +1,4 @@
-"""Every rendered script is valid bash according to bash and shellcheck."""
+"""The scripts of nodes are valid bash according to bash and shellcheck."""
 
 import re
 import subprocess
@@ -30,6 +30,8 @@ def scripts() -> Iterator[str]:
         plan = plan_for("trn2.48xlarge", **options)
         yield boot_script(node_settings(plan))
         yield node_script(node_settings(plan))
+        yield boot_script(node_settings(plan), "host")
+        yield node_script(node_settings(plan), precompiles=True)
         if "neuron_software" not in options:
             yield from of_slurm(plan)
         yield script_of(node_user_data(node_settings(plan), LOCATIONS))
@@ -52,12 +54,12 @@ def is_shell(path: str) -> bool:
 
 @cache
 def distinct_scripts() -> list[str]:
-    """All possible scripts, except those that differ from another only in numbers and digests."""
+    """All scripts; of those that differ only in numbers and digests, one."""
     return list({re.sub(r"[0-9a-f]{64}|\d+", "", text): text for text in scripts()}.values())
 
 
 def scripts_with_every_line() -> list[str]:
-    """Some scripts in which each line of all scripts occurs: shellcheck takes a quarter of a second for each."""
+    """Scripts that together contain every line of all scripts: shellcheck takes a quarter of a second for each."""
     seen, chosen = set[str](), list[str]()
     for script in sorted(distinct_scripts(), key=len, reverse=True):
         lines = set(re.sub(r"\d+", "", script).splitlines())
@@ -90,5 +92,5 @@ def test_shellcheck_finds_nothing_in_script(script: str):
 @pytest.mark.parametrize(
     "function", ["install_efa", "install_with_dnf", "sha256sum", "mount_shared", "run_setup_script"]
 )
-def test_no_option_escapes_the_check(function: str):
+def test_scripts_contain_the_part_of_each_option(function: str):
     assert [text for text in distinct_scripts() if function in text]
