@@ -67,17 +67,6 @@ class AwsStandIn:
         self._server.server_close()
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The environment that makes the node script call this server. curl resolves every name under localhost to
-        loopback.
-        """
-        port = self._server.server_port
-        return {
-            "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{port}",
-            "AWS_ENDPOINT_URL_S3": f"http://s3.localhost:{port}",
-        }
-
-    @property
     def loopback_environment(self) -> dict[str, str]:
         """The environment that makes `trn-node` call this server: in path style, which needs no resolver."""
         endpoint = f"http://127.0.0.1:{self._server.server_port}"

@@ -1,4 +1,4 @@
-"""A node of files for the shell's part of a boot: the real scripts and coreutils, with stand-ins for changes of the
+"""A node in a folder for the shell's part of a boot: the real scripts and coreutils, with stand-ins for changes of the
 machine.
 
 A stand-in also replaces `trn-node`, which has its own tests. The lab boots whole nodes.

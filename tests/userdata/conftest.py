@@ -87,13 +87,13 @@ def new_node(tmp_path: Path, s3: Entries) -> Callable[..., CacheNode]:
 
 @pytest.fixture
 def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
-    loopback_has_more_than_one_address()
+    skip_without_second_loopback_address()
     made = JobNodes(tmp_path, aws)
     yield made
     made.close()
 
 
-def loopback_has_more_than_one_address() -> None:
+def skip_without_second_loopback_address() -> None:
     with socket.socket() as probe:
         try:
             probe.bind(("127.0.0.2", 0))

@@ -1,4 +1,4 @@
-"""Nodes of Slurm that run a batch script: our real programs, each node with its own files and address.
+"""Slurm nodes that run a batch script: our real programs, each node with its own files and address.
 
 srun and scontrol are stand-ins; the lab has the real ones.
 """
@@ -48,7 +48,7 @@ cd / && exec "$PYTHON" -S -m trn_slurm "$@\"""",
 
 
 class SlurmNodes:
-    """`submit` stores a job in S3, `run` starts its batch script as Slurm does, once more after each requeue."""
+    """`submit` stores a job in S3. Each `run` runs its batch script, as Slurm does at first and after each requeue."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
         self.plan, self.aws, self.folder = plan, aws, folder

@@ -167,7 +167,7 @@ def test_expired_poisoned_entry_is_stored_again(new_node: Callable[..., CacheNod
     assert len(node.cache.report.warnings) == 1
 
 
-def test_poisoned_entry_is_replaced_by_other_nodes(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_poisoned_entry_is_replaced_by_node_other_than_first(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node(urgent=False)
     key = f"neuron-compile-cache/{node.place.key(fake_compiler.name_of('xla', 'a'))}"
     bucket.put_object(Key=key, Body=b"poison")
@@ -250,7 +250,7 @@ def test_short_write_of_last_block_leaves_no_truncated_entry(new_node: Callable[
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_clock_wrong_by_an_hour_changes_nothing(new_node: Callable[..., CacheNode], hours: int) -> None:
+def test_file_time_wrong_by_an_hour_changes_nothing(new_node: Callable[..., CacheNode], hours: int) -> None:
     first, second = new_node(place("jax")), new_node(place("jax"))
     first.begin()
     first.compile("a")

@@ -1,6 +1,6 @@
-"""A bucket that is refused, fails or stalls during a fill, a write-back and at the end.
+"""Faults during fills and write-backs: requests that S3 refuses or cuts, slow ones, changed entries, a full disk.
 
-The node continues with its entries, reports the reason once, and stores finished entries when the bucket answers again.
+The node continues with its entries, reports the reason once, and stores finished entries once S3 accepts requests.
 """
 
 import re
@@ -72,7 +72,7 @@ def test_broken_fill_leaves_complete_entries_and_one_warning(
 ) -> None:
     """The fault follows after a number of successful requests. The first request lists the entries."""
     if fault == "still":
-        monkeypatch.setattr(web, "SECONDS", TIMEOUT_SECONDS)
+        monkeypatch.setattr(web, "TIMEOUT_SECONDS", TIMEOUT_SECONDS)
     node = new_node()
     faulty.fault = lambda _method, number: fault if number >= after else ""
     node.begin()
@@ -116,7 +116,7 @@ def test_refused_store_warns_once_and_is_retried(
     faulty.heal()
     node.cache.store()
     assert (node.cache.report.stored, in_bucket(bucket)) == (len(MODULES), len(MODULES))
-    assert "compile cache: works again after: not written to S3" in node.log
+    assert "compile cache: resolved: not written to S3" in node.log
     reader = new_node()
     reader.begin()
     assert modules_of(reader) == {*MODULES}
@@ -174,7 +174,9 @@ def test_unstorable_entry_does_not_delay_others(
     node.cache.store()
     node.cache.store()
     assert in_bucket(bucket) == len(MODULES) - 1
-    assert node.cache.report.warnings == [f"{first} is not stored: it has 0.0 GiB, and S3 takes up to 5 GiB at a time"]
+    assert node.cache.report.warnings == [
+        f"{first} is not stored: it is 0.0 GiB, and S3 accepts at most 5 GiB per request"
+    ]
 
 
 def rewrite(folder: Path) -> None:
@@ -252,7 +254,7 @@ class TwoPages(Entries):
         return web.Response(200, Message(), f"<List>{page}{more}</List>".encode())
 
 
-def test_list_continues_within_pages_and_request_limit() -> None:
+def test_list_has_all_pages_up_to_the_request_limit() -> None:
     assert [each.key for each in TwoPages().entries("s3://compiled/cache/")] == ["a", "b"]
     assert [each.key for each in TwoPages().entries("s3://compiled/cache/", 1)] == ["a"]
 

@@ -11,7 +11,7 @@ PREFIX = facts()["neuron_images"]["parameter_prefix"]
 
 
 @pytest.mark.parametrize(("instance_type", "lnc"), [("trn1.32xlarge", None), ("trn2.48xlarge", 2)])
-def test_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
+def test_lnc_is_expected_only_of_types_that_have_one(instance_type: str, lnc: int | None):
     assert node_expectations(node_settings(plan_for(instance_type)))["logical_neuroncore_config"] == lnc
 
 
@@ -25,7 +25,7 @@ def test_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
         (None, None),
     ],
 )
-def test_framework_is_expected_only_of_an_image_for_one(parameter: str | None, expected: str | None):
+def test_framework_is_expected_only_of_an_image_for_a_framework(parameter: str | None, expected: str | None):
     image = {"ami": parameter} if parameter else {"ami": "ami-0123456789abcdef0"}
     assert node_expectations(node_settings(plan_for("trn2.48xlarge", **image)))["framework"] == expected
 
@@ -37,7 +37,7 @@ def test_framework_is_expected_only_of_an_image_for_one(parameter: str | None, e
         ("trn2.48xlarge", {"torch_neuronx": "native", "pytorch": "xla", "jax": "jax"}),
     ],
 )
-def test_unspecified_image_may_have_any_framework_of_the_type(instance_type: str, expected: dict[str, str]):
+def test_image_given_by_id_may_have_any_framework_of_the_type(instance_type: str, expected: dict[str, str]):
     found = node_expectations(node_settings(plan_for(instance_type, ami="ami-0123456789abcdef0")))["frameworks"]
     assert list(found.items()) == list(expected.items())
 

@@ -119,7 +119,7 @@ def test_wrong_sums_of_a_single_node_fail_only_this_node():
 
 def test_failure_on_every_single_node_fails_no_node():
     found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
-    assert found == Judgement("not tested: it works on no node by itself (no module)")
+    assert found == Judgement("not tested: it works on no node alone (no module)")
 
 
 def test_wrong_sums_fail_all_nodes_if_none_computes_alone():
@@ -147,7 +147,7 @@ def test_nothing_is_tested_without_all_nodes():
 
 
 @given(st.integers(2, 8), st.data())
-def test_missing_outcomes_fail_no_other_node(count: int, data: st.DataObject):
+def test_missing_outcomes_fail_no_node(count: int, data: st.DataObject):
     nodes = names(count)
     silent = data.draw(st.sampled_from(nodes))
 
@@ -168,7 +168,7 @@ def test_much_slower_node_is_a_warning(bandwidths: Sequence[float], slow: list[s
     assert [*internode.slow_nodes(assembled, SLOW)] == slow
 
 
-def test_computing_node_is_not_tested():
+def test_nothing_is_tested_while_a_node_computes():
     busy = Outcome(UNABLE, "NeuronCores are in use by python train.py (42)")
     found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else Outcome(READY))
     assert found == Judgement("not tested: NeuronCores are in use by python train.py (42) on i-2")

@@ -50,7 +50,7 @@ def task(instance_id: str, version: str = "v1") -> Task:
     return Task(version, instance_id, NODES, "s3://records")
 
 
-def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
+def run_test(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
     """Let every node take part. Returns the judgement that each node reaches."""
 
     def meet(instance_id: str) -> Judgement:
@@ -67,7 +67,7 @@ def sound(_instance_id: str, _group: Sequence[str], step: int) -> Outcome:
 
 
 def test_all_nodes_reach_the_same_judgement():
-    found = hold(sound)
+    found = run_test(sound)
     assert {judgement.found for judgement in found} == {"correct over 3 nodes, 80.0 GB/s at 256 MiB"}
 
 
@@ -78,7 +78,8 @@ def test_only_the_faulty_node_learns_that_it_failed():
         return Outcome(NO_RESULT, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
 
     checks = {
-        instance_id: check(found, task(instance_id)) for instance_id, found in zip(NODES, hold(outcome), strict=True)
+        instance_id: check(found, task(instance_id))
+        for instance_id, found in zip(NODES, run_test(outcome), strict=True)
     }
     assert {instance_id: each.ok for instance_id, each in checks.items()} == {
         "i-0": True,
@@ -92,17 +93,17 @@ def test_only_the_faulty_node_learns_that_it_failed():
 
 
 def test_restarted_leader_repeats_no_test(aws: AwsStandIn):
-    hold(sound)
+    run_test(sound)
     before = dict(aws.records)
 
     def fails(_instance_id: str, _group: Sequence[str], _step: int) -> Outcome:
         raise AssertionError("tested twice")
 
-    assert hold(fails)[0].tested
+    assert run_test(fails)[0].tested
     assert aws.records == before
 
 
-def test_judgement_with_other_types_is_refused_or_text(aws: AwsStandIn):
+def test_judgement_with_other_types_is_refused_or_read_as_text(aws: AwsStandIn):
     """Any node can write the judgement, and root reads it."""
     forged = {"found": 5, "tested": "yes", "faults": {"i-1": ["x"]}, "wrong": [7], "warnings": {}}
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": forged})
@@ -124,7 +125,7 @@ def test_restarted_node_keeps_its_results(aws: AwsStandIn):
             else sound(instance_id, group, step)
         )
 
-    assert hold(outcome)[0].tested
+    assert run_test(outcome)[0].tested
 
 
 def test_node_without_leader_waits_within_its_limit():
@@ -211,7 +212,7 @@ def test_node_in_use_takes_no_part(node: VerifiedNode, monkeypatch: pytest.Monke
     assert shared(node, ASSEMBLY) == Outcome("unable", "NeuronCores are in use by python train.py (42)")
 
 
-def test_node_reports_first_what_its_cores_exchange(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+def test_first_outcome_has_the_bandwidth_within_the_node(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     node.run("verify")
     monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
     assert shared(node, ASSEMBLY) == Outcome(READY, bandwidth=91.24)
@@ -330,7 +331,7 @@ def test_sums_of_each_stack_are_compared_with_those_of_the_cpu(tmp_path: Path, s
     wrong = "the sums are not those of the CPU" if fault else ""
     assert shown == f"{all_reduce.MARK}{json.dumps(wrong)}"
     found = float(bandwidth.removeprefix(all_reduce.BANDWIDTH_MARK))
-    # 256 MiB in the two seconds of the one compilation, over all rounds.
+    # If the compilation of two seconds were timed, the bandwidth would be lower.
     assert found > 0.268 / 2 * all_reduce.TIMES * 2
 
 
@@ -340,7 +341,7 @@ def test_processes_missing_in_the_runtime_have_no_result(tmp_path: Path):
     assert ran.stderr == "the runtime has 1 processes, torchrun 130\n"
 
 
-def test_share_of_gpus_uses_nccl_over_efa(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
+def test_gpu_node_uses_nccl_over_efa(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
     node = VerifiedNode(tmp_path, plan_for("p5.48xlarge"), aws)
     monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
     program = node.root / "opt/pytorch/bin/torchrun"

@@ -187,7 +187,7 @@ def test_node_without_its_wrapper_is_lost(nodes: JobNodes) -> None:
         os.killpg(int(child), signal.SIGKILL)
     assert nodes.end["result"] == "node-lost"
     assert nodes.end["reason"].startswith(
-        "node 2 (i-2, 127.0.0.4) answers, but its part of the job has ended, says node"
+        "node 2 (i-2, 127.0.0.4) answers, but its part of the job has ended, according to node"
     )
 
 
@@ -274,7 +274,10 @@ def test_only_the_wrapper_can_notify_the_systemd_watchdog(nodes: JobNodes) -> No
 def test_time_limit_ends_the_job(nodes: JobNodes) -> None:
     nodes.start(ENDLESS, time_limit_seconds=3600, seconds_left=0.5)
     nodes.wait()
-    assert (nodes.end["result"], nodes.end["reason"]) == ("time-limit", "the job's time limit of 3600 seconds is over")
+    assert (nodes.end["result"], nodes.end["reason"]) == (
+        "time-limit",
+        "the job reached its time limit of 3600 seconds",
+    )
 
 
 def test_failed_setup_is_reported_and_command_does_not_run(nodes: JobNodes) -> None:
@@ -371,7 +374,7 @@ def test_notice_of_another_node_reaches_the_script_and_ends_the_job(nodes: JobNo
     assert (nodes.end["result"], nodes.end["reason"]) == ("interrupted", "EC2 takes it back, at any moment")
 
 
-def test_notice_of_this_node_reaches_the_others_and_ends_the_job(nodes: JobNodes, tmp_path: Path) -> None:
+def test_notice_of_this_node_is_published_and_ends_the_job(nodes: JobNodes, tmp_path: Path) -> None:
     notice = tmp_path / "notice.json"
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 120))
     notice.write_text(json.dumps({"kind": "spot", "reason": "EC2 takes it back", "at": at, "seconds_left": 120}))

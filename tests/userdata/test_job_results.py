@@ -15,7 +15,7 @@ LEAVES_RESULTS = (
 
 
 @pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
-def test_results_wait_for_an_s3_that_does_not_answer(nodes: JobNodes, kind: str) -> None:
+def test_results_are_stored_once_s3_is_available_again(nodes: JobNodes, kind: str) -> None:
     refused = 0
 
     def status(name: str) -> int:

@@ -1,4 +1,4 @@
-"""The shell's part of a boot, run to its end on a node of files."""
+"""The shell's part of a boot, run to its end on a node in a folder."""
 
 import base64
 import os
@@ -55,7 +55,7 @@ def test_aborted_verification_is_reported_with_its_last_output(node_for: NodeMak
     run = node_for(PLAN).install_copy('[[ $1 == report ]] || { echo "NameError: oops" >&2; exit 2; }').boot()
     assert run.exit_code == 1
     assert reported(run.calls)[-1] == (
-        "trn-node report failed the verification broke off with exit code 2: NameError: oops"
+        "trn-node report failed the verification was aborted with exit code 2: NameError: oops"
     )
 
 
@@ -87,7 +87,7 @@ def test_locations_missing_from_cloud_init_are_reported(node_for: NodeMaker):
     assert reported(node.boot().calls) == ["trn-node report failed cloud-init did not write /etc/trn/places.env"]
 
 
-def test_native_pytorch_never_uses_the_cpu_and_waits_for_compilations(node_for: NodeMaker):
+def test_environment_has_the_settings_of_native_pytorch(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", ami="ami-0123456789abcdef0")).install_copy()
     node.boot()
     settings = {f"{name}={value}" for name, value in NATIVE_SETTINGS.items()}
@@ -263,7 +263,7 @@ def test_dependents_of_the_node_start_before_its_setup_script(node_for: NodeMake
     ]
 
 
-def test_copied_node_does_not_delay_the_verification(node_for: NodeMaker):
+def test_copied_node_is_not_verified_before_its_installation(node_for: NodeMaker):
     node = node_for(PLAN).install_copy()
     node.record_calls("systemd-notify")
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")

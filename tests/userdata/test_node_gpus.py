@@ -78,7 +78,7 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
 
 
 @pytest.mark.parametrize(("name", "change", "sentence"), WARNINGS, ids=[f"{w[0]}: {w[2][:30]}" for w in WARNINGS])
-def test_doubt_is_a_warning(node: VerifiedNode, name: str, change: Breakage, sentence: str) -> None:
+def test_uncertain_finding_is_a_warning(node: VerifiedNode, name: str, change: Breakage, sentence: str) -> None:
     change(node)
     outcome = node.run("verify")
     assert outcome.exit_code == 0, outcome.output
@@ -88,7 +88,7 @@ def test_doubt_is_a_warning(node: VerifiedNode, name: str, change: Breakage, sen
 def test_errors_that_increase_during_the_tests_fail_the_node() -> None:
     found = gpu.check_errors({"0": 1, "1": 0}, {"0": 2, "1": 0})
     assert not found.ok
-    assert found.problem.startswith("errors of the hardware: GPU 0: 1 uncorrected memory errors")
+    assert found.problem.startswith("hardware errors: GPU 0: 1 uncorrected memory errors")
 
 
 def test_node_in_use_is_not_verified(node: VerifiedNode) -> None:
@@ -112,7 +112,7 @@ def test_dcgm_results_of_every_release_are_read(node: VerifiedNode, printed: str
 
 @pytest.mark.parametrize(
     ("fault", "sentence"),
-    [("", "4 of 4 GPUs, with pytorch"), ("zeros", "GPU 2 answers zeros where the CPU gives")],
+    [("", "4 of 4 GPUs, with pytorch"), ("zeros", "GPU 2 returns zeros where the CPU gives")],
 )
 def test_wrong_numbers_of_a_gpu_are_found(tmp_path: Path, aws: AwsStandIn, fault: str, sentence: str) -> None:
     node = VerifiedNode(tmp_path, plan_for("g6.12xlarge"), aws)

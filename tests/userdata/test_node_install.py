@@ -1,4 +1,4 @@
-"""The commands of cloud-init on a node: they fetch, check, run and start the node script, or report the reason."""
+"""The commands of cloud-init on a node: they fetch, check and run the node script, or report the reason."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_setup_script_with_file_separators_is_installed_unchanged(node_for: Node
     assert not (node.root / "etc/other").exists()
 
 
-def test_programs_are_executable(node_for: NodeMaker):
+def test_installed_files_have_their_modes(node_for: NodeMaker):
     node = node_for(PLAN).install_copy()
     # Only root may read the setup script.
     expected = {"opt/trn/boot.sh": 0o755, "var/lib/trn/setup.sh": 0o700, "opt/trn/node_script.sh": 0o600}

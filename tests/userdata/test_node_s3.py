@@ -34,7 +34,7 @@ def test_temporarily_failing_service_is_retried(aws: AwsStandIn):
 
 def test_unavailable_service_is_reported(aws: AwsStandIn):
     aws.failures = 99
-    with pytest.raises(OSError, match="the metadata service answers 503"):
+    with pytest.raises(OSError, match="the metadata service returns 503 for instance-id"):
         Imds().get("instance-id")
 
 
@@ -52,10 +52,10 @@ def test_ca_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch):
     made: list[ssl.SSLContext] = []
     create = ssl.create_default_context
     monkeypatch.setattr(ssl, "create_default_context", lambda: made.append(create()) or made[-1])
-    web.new_opener.cache_clear()
+    web.cached_opener.cache_clear()
     with ThreadPoolExecutor(4) as threads:
         [*threads.map(web.opener, ["https"] * 4)]
-    web.new_opener.cache_clear()
+    web.cached_opener.cache_clear()
     assert len(made) == 1
 
 

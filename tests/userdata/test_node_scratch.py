@@ -109,7 +109,7 @@ def test_missing_striping_tools_are_reported(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.without("mdadm")
     assert node.boot().exit_code == 0
-    assert why_not(node) == "none of mdadm, lvcreate and mkfs.btrfs is installed, which could join 4 local disks"
+    assert why_not(node) == "mdadm, lvcreate or mkfs.btrfs is needed to stripe 4 local disks, and none is installed"
 
 
 def test_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMaker):
@@ -117,7 +117,7 @@ def test_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMake
     node.record_calls("mkfs.xfs", "exit 1")
     run = node.boot()
     assert (run.exit_code, "trn-node verify" in run.calls) == (0, True), run.output
-    assert why_not(node) == "they could not be prepared; see the log"
+    assert why_not(node) == "the local disks could not be prepared; see /var/log/trn-node.log"
 
 
 def test_image_gets_time_to_mount_disks_itself(node_for: NodeMaker):

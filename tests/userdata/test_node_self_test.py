@@ -14,10 +14,10 @@ from trainium_userdata.node.trn_node import compute, self_test
 PLAN = plan_for("trn2.3xlarge")
 CORES = PLAN.neuron_cores_per_node
 FAULTS = [
-    ("zeros", "core 2 answers zeros where the CPU gives "),
-    ("NaN", "core 2 answers NaN where the CPU gives "),
+    ("zeros", "core 2 returns zeros where the CPU gives "),
+    ("NaN", "core 2 returns NaN where the CPU gives "),
     ("one number", "; 1 of 1024 numbers are wrong"),
-    ("shape", "core 2 answers 992 numbers where the CPU gives 1024"),
+    ("shape", "core 2 returns 992 numbers where the CPU gives 1024"),
     ("crash", "ZeroDivisionError: division by zero"),
 ]
 
@@ -35,7 +35,7 @@ def jax_node(node: VerifiedNode) -> VerifiedNode:
 
 @pytest.fixture
 def native_node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
-    """A node of an image with an unknown framework. The first environment is that of PyTorch/XLA."""
+    """A node of an image with unknown frameworks, on which PyTorch/XLA crashes."""
     plan = plan_for("trn2.3xlarge", ami="ami-0123456789abcdef0")
     node = VerifiedNode(tmp_path, plan, aws)
     node.framework("pytorch", "2_9", modules=torch_modules(fault="crash"))
@@ -61,7 +61,7 @@ def test_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(native_node:
 
 def test_core_with_wrong_results_under_native_pytorch_is_named(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault="zeros", core=2))
-    assert "core 2 answers zeros" in self_tested(native_node)
+    assert "core 2 returns zeros" in self_tested(native_node)
 
 
 def test_native_self_test_has_a_separate_lock_folder(native_node: VerifiedNode):
@@ -99,7 +99,7 @@ def test_core_with_wrong_results_under_pytorch_is_named(node: VerifiedNode, faul
 
 def test_core_with_wrong_results_under_jax_is_named(jax_node: VerifiedNode):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="zeros", core=2))
-    assert self_tested(jax_node).startswith("core 2 answers zeros")
+    assert self_tested(jax_node).startswith("core 2 returns zeros")
 
 
 def test_core_at_which_jax_crashes_is_named(jax_node: VerifiedNode):
@@ -178,7 +178,7 @@ def test_wrong_numbers_are_not_retried(node: VerifiedNode):
     modules = torch_modules(fault="zeros", core=2)
     modules["torch/__init__.py"] += ATTEMPTS + "assert core != 3, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
     reason, _, tried = attempts(node, modules)
-    assert reason.startswith("core 2 answers zeros")
+    assert reason.startswith("core 2 returns zeros")
     assert len(tried) == CORES
 
 

@@ -43,7 +43,7 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
         lambda node: node.write(f"{DEVICES}/neuron4/stats/hardware/health_status/{HEALTH}", "link_efa,hbm\n"),
         "Neuron device 4: hbm, link_efa unhealthy",
     ),
-    ("hardware-errors", lambda node: shutil.rmtree(node.root / DEVICES), "the driver shows no counters of errors"),
+    ("hardware-errors", lambda node: shutil.rmtree(node.root / DEVICES), "the driver shows no error counters"),
     (
         "memory-test",
         lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="crash in memory", core=5), core=5),

@@ -1,4 +1,4 @@
-"""The lifecycle scripts of AWS PCS and the programs that they install, run on a node of files as by the agent."""
+"""The lifecycle scripts of AWS PCS and the programs that they install, run as by its agent on a node in a folder."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def our_calls(run: Run) -> list[str]:
 
 @pytest.mark.parametrize("setup", [None, "#!/bin/bash\n" + "echo long\n" * 5_000])
 @pytest.mark.parametrize("role", ROLES)
-def test_script_has_half_of_the_size_that_pcs_allows(role: SlurmRole, setup: str | None) -> None:
+def test_script_is_below_half_of_the_size_that_pcs_allows(role: SlurmRole, setup: str | None) -> None:
     text = slurm_script(node_settings(plan_for("trn2.48xlarge", setup_script=setup, fsx_lustre=1200, efs="new")), role)
     assert len(text.encode()) < LARGEST / 2
 

@@ -7,13 +7,14 @@ import pwd
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.conftest import skip_without_second_loopback_address
 from tests.userdata.watch_node import BUCKET, WatchNode
 from trainium_userdata.node.trn_node import cluster, files, ssh_keys
 from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS
@@ -268,10 +269,5 @@ def test_no_keys_are_made_without_the_setting(node: WatchNode, home: Path):
 
 
 @pytest.fixture(autouse=True)
-def _loopback_has_more_than_one_address() -> Iterator[None]:
-    with contextlib.closing(socket.socket()) as probe:
-        try:
-            probe.bind(("127.0.0.2", 0))
-        except OSError:
-            pytest.skip("127.0.0.2 is not a local address")
-        yield
+def _second_loopback_address() -> None:
+    skip_without_second_loopback_address()

@@ -98,7 +98,7 @@ def test_job_has_environment_of_its_stack_and_optional_compile_cache(node: JobNo
     assert bool(node.launch["compile_cache"]) == cached
 
 
-def test_unnamed_node_starts_nothing(node: JobNode):
+def test_node_without_a_part_in_the_job_starts_nothing(node: JobNode):
     node.membership(SECOND)
     node.submit(nodes=1)
     node.started_by_another(SECOND[:1])
@@ -301,13 +301,13 @@ def test_invalid_job_is_logged_and_not_run(changes: dict[str, Any], node: JobNod
     assert "job: ValueError: job.json is not a job: " in capsys.readouterr().out
 
 
-def test_folder_of_another_user_is_not_used(node: JobNode):
+def test_linked_folder_of_jobs_is_not_used(node: JobNode):
     (node.root / "var/lib").mkdir(parents=True, exist_ok=True)
     (node.root / "elsewhere").mkdir()
     (node.root / "var/lib/trn-jobs").symlink_to(node.root / "elsewhere")
     node.submit()
     node.settle()
-    assert "is not root's own folder" in node.object("attempts/1/end.json")["reason"]
+    assert "is a link or not owned by root" in node.object("attempts/1/end.json")["reason"]
 
 
 def test_folders_of_lost_results_are_kept_and_others_deleted(node: JobNode):

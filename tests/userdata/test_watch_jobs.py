@@ -13,7 +13,7 @@ Starter = Callable[..., subprocess.Popen[str]]
 # os.write: the signal may arrive while Python writes `ready` to the same buffer.
 HANDLES = "import os, signal; signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b'saved\\n'))"
 IGNORES = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)"
-DEAF = "pass"
+NO_HANDLER = "pass"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_job_with_a_handler_gets_the_signal_once(start: Starter):
     assert output(job) == "saved\n"
 
 
-@pytest.mark.parametrize("beginning", [DEAF, IGNORES])
+@pytest.mark.parametrize("beginning", [NO_HANDLER, IGNORES])
 def test_job_without_a_handler_is_not_signalled(beginning: str, start: Starter):
     job = start(beginning)
     assert job_signals.notify("spot") == f"signalled [], without a handler [{job.pid}]"

@@ -23,7 +23,7 @@ def written(node: JobNode) -> dict[str, Any]:
     return json.loads(node.aws.records.get(f"{BUCKET}/usage/{INSTANCE_ID}.json", "{}"))
 
 
-def hold(node: JobNode, process: int, name: str, device: str = "/dev/neuron3") -> Path:
+def open_device(node: JobNode, process: int, name: str, device: str = "/dev/neuron3") -> Path:
     folder = node.root / f"proc/{process}"
     (folder / "fd").mkdir(parents=True)
     (folder / "comm").write_text(f"{name}\n")
@@ -32,7 +32,7 @@ def hold(node: JobNode, process: int, name: str, device: str = "/dev/neuron3") -
 
 
 def test_node_without_job_and_open_device_counts_idle_time(node: JobNode) -> None:
-    hold(node, 7, "bash", device="/dev/null")
+    open_device(node, 7, "bash", device="/dev/null")
     node.pass_time()
     assert (written(node)["state"], written(node)["idle_seconds"]) == ("idle", 0)
     node.pass_time(SEND_SECONDS + SECONDS)
@@ -41,7 +41,7 @@ def test_node_without_job_and_open_device_counts_idle_time(node: JobNode) -> Non
 
 def test_process_with_an_open_device_is_use_and_ends_idle_time(node: JobNode) -> None:
     node.pass_time(10 * SECONDS)
-    process = hold(node, 4711, "python3")
+    process = open_device(node, 4711, "python3")
     node.pass_time(SECONDS)
     assert (written(node)["state"], written(node)["detail"]) == ("in-use", "python3 (4711)")
     (process / "fd/9").unlink()
@@ -50,7 +50,7 @@ def test_process_with_an_open_device_is_use_and_ends_idle_time(node: JobNode) ->
 
 
 def test_monitoring_programs_are_not_use(node: JobNode) -> None:
-    hold(node, 9, "neuron-monitor")
+    open_device(node, 9, "neuron-monitor")
     node.pass_time()
     assert written(node)["state"] == "idle"
 

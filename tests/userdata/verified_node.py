@@ -1,4 +1,4 @@
-"""A node of files for `trn-node`: its real program as a separate process, with stand-ins for other programs."""
+"""A node in a folder for `trn-node`: its real program as a separate process, with stand-ins for other programs."""
 
 import json
 import os

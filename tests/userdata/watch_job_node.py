@@ -30,7 +30,7 @@ SPEC = {
 
 
 class JobNode(WatchNode):
-    """A node of two, in a cluster with a job."""
+    """One of two nodes in a cluster with a job."""
 
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(root, aws, monkeypatch)

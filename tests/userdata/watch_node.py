@@ -1,4 +1,4 @@
-"""A proven node of files for tests of its watch: a scratch root, a separate clock, services on loopback."""
+"""A proven node in a folder for tests of its watch, with a separate clock and services on loopback."""
 
 import json
 from collections.abc import Sequence

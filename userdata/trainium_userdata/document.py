@@ -25,7 +25,7 @@ def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = N
 
     Args:
         lines: The lines of LOCATIONS_FILE. They may contain CDK tokens, because the document is not encoded.
-        environment: Variables for ENVIRONMENT_FILE, with values in base64, because CDK tokens are resolved later.
+        environment: Variables for ENVIRONMENT_FILE, with base64 values, because CDK tokens are resolved later.
             Default: the file is not written.
     """
     files = {LOCATIONS_FILE: lines}

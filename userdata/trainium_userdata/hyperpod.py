@@ -1,4 +1,4 @@
-"""The lifecycle script of HyperPod instances, from some of the templates of a node's scripts."""
+"""The lifecycle script of HyperPod instances, built from templates of a node's scripts."""
 
 from importlib.resources import files
 

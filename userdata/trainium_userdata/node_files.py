@@ -52,7 +52,7 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
 
 
 def slurm_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
-    """Like `all_files`, for a node of Slurm or the login node."""
+    """Like `all_files`, for a Slurm node or the login node."""
     expected = node_expectations(node)
     longest = min(expected["self_test"]["all_seconds"], facts()["pcs"]["self_test_seconds"])
     expected = {**expected, "slurm": True, "self_test": {**expected["self_test"], "all_seconds": longest}}

@@ -58,11 +58,11 @@ _PART_OF_SLURM_NODE = {
     **{step: template for step, template in _PART_OF.items() if template != "install_software.sh.j2"},
     "remember_counters": "slurm_counters.sh.j2",
 }
-"""The boot steps of a node of Slurm, whose image has all software."""
+"""The boot steps of a Slurm node, whose image has all software."""
 _PART_OF_LOGIN_NODE = {step: _PART_OF[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
 
 Role = Literal["node", "host", "login", "slurm"]
-"""A node of a plain cluster, the host of `trn precompile`, the login node of Slurm, or a node of Slurm."""
+"""A node of a plain cluster, the host of `trn precompile`, the Slurm login node, or a Slurm node."""
 
 _PARTS: Mapping[Role, Mapping[str, str]] = {
     "node": _PART_OF,
@@ -118,7 +118,7 @@ def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
 
 
 def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_version: str | None = None) -> str:
-    """The script of the nodeBootstrapped action of a node of Slurm, or of the login node, which runs before slurmd.
+    """The script of the nodeBootstrapped action of a Slurm node, or of the login node, which runs before slurmd.
 
     It downloads nothing and contains no CDK tokens, so its digest is known at synthesis. AWS PCS must run it at every
     boot, and terminate a node on which it fails (EVERY_BOOT, TERMINATE). Its boot script is killed after

@@ -98,7 +98,7 @@ FAULTS = {
     ),
     "zeros from a core": Fault(
         hardware={"zero_cores": (5,)},
-        reported=r"core 5 answers zeros where the CPU gives \d+",
+        reported=r"core 5 returns zeros where the CPU gives \d+",
     ),
     "wrong sums": Fault(
         hardware={"wrong_collectives": True},
@@ -110,7 +110,7 @@ FAULTS = {
     ),
     "clock skew": Fault(
         breaking=clock_behind,
-        reported=r"the clock is off: 3[56]\d\d seconds behind S3's; S3 refuses requests at more than 900",
+        reported=r"the clock is 3[56]\d\d seconds behind S3's; S3 refuses requests if it is off by more than 900",
     ),
     "S3 denied": Fault(
         breaking=refused(WRITING_DENIED),
@@ -139,7 +139,7 @@ FAULTS = {
         breaking=repository_down,
         settings=BARE,
         bare=True,
-        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: has the network internet",
+        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: does the network have internet",
     ),
     "expired key": Fault(
         breaking=expired_key,

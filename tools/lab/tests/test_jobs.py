@@ -48,9 +48,9 @@ INPUTS = {"tokens": f"s3://{OWN_BUCKET}/{TOKENS}/", "words": str(EXAMPLE / "NOTI
 
 ENDS = {
     "process killed": ("failed", r"^rank 2 on node 2 \(i-[0-9a-f]+\): ended by signal 9 \(SIGKILL\): out of memory\?$"),
-    "node hangs": ("hung", rf"^no output and no compiler on node 0 for {HANG_SECONDS} seconds$"),
-    "cable lost": ("node-lost", r"^node 3 \(i-[0-9a-f]+, [0-9.]+\) does not answer, says node [12] "),
-    "power cut": ("node-lost", r"^node 0 \(i-[0-9a-f]+, [0-9.]+\) does not answer, says node [23] "),
+    "node hangs": ("hung", rf"^no output from node 0 for {HANG_SECONDS} seconds; no compiler is running$"),
+    "cable lost": ("node-lost", r"^node 3 \(i-[0-9a-f]+, [0-9.]+\) does not answer, according to node [12] "),
+    "power cut": ("node-lost", r"^node 0 \(i-[0-9a-f]+, [0-9.]+\) does not answer, according to node [23] "),
     "spot notice": ("interrupted", r"^EC2 reclaims this Spot Instance: terminate, 20\S+Z$"),
     "stopped": ("stopped", "^trn stop$"),
     "disk full": ("failed", r"^rank 0 on node 0 \(i-[0-9a-f]+\): .*; no space is left on the disk of the job$"),

@@ -42,7 +42,7 @@ CASES = {
         attempts=2,
     ),
     "hangs": Case("sleep 1000", {"hang_seconds": 20}, "FAILED", "1:0", "hung", "no output .* for 20 seconds"),
-    "over-limit": Case(BUSY, {"time_limit_seconds": 20}, "FAILED", "1:0", "time-limit", "limit of 20 seconds is over"),
+    "over-limit": Case(BUSY, {"time_limit_seconds": 20}, "FAILED", "1:0", "time-limit", "time limit of 20 seconds"),
     "cancelled": Case(BUSY, {"retries": 1}, "CANCELLED", "1:0", "stopped", "scancel"),
 }
 

@@ -30,7 +30,7 @@ BOOT = ".boot"
 COMPLETE = ".whole"
 """File with the names of complete entries, for layouts without a mark."""
 LEAST_FREE = 0.05
-"""Part of the disk that the cache leaves free."""
+"""Fraction of the disk that the cache leaves free."""
 LONGEST_SECONDS = 900.0
 """Time limit of one fill and of one write-back, so that a slow S3 does not delay a job for longer."""
 NOT_STORED = "not written to S3"
@@ -105,7 +105,7 @@ class Cache:
             self.report.remove(str(path.relative_to(self.root)), why)
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Download missing entries from S3. Errors of S3 are only reported."""
+        """Download missing entries from S3. Errors of S3 are reported, not raised."""
         here = self.layout.finished(self.root)
         try:
             listed = self._list()
@@ -123,7 +123,7 @@ class Cache:
             _mark_unread(result)
 
     def store(self, *, settled: bool = False) -> None:
-        """Upload finished entries that are not in S3. Errors of S3 are only reported; the next call continues.
+        """Upload finished entries that are not in S3. Errors of S3 are reported, not raised; the next call continues.
 
         Args:
             settled: Whether all processes that write to the folder have ended without being killed.
@@ -196,7 +196,7 @@ class Cache:
         return [entry for name, entry in sorted(found.items()) if name not in self._in_s3]
 
     def _has_settled(self, entry: Entry) -> bool:
-        """By the monotonic clock, because file times and the system clock can be changed."""
+        """Whether an entry has been unchanged for long enough, by the monotonic clock: file times can be changed."""
         if entry.name in self._complete:
             return True
         try:

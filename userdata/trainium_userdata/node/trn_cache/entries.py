@@ -1,5 +1,4 @@
-"""The entries of a compile cache in S3. A list takes one request per 1,000 entries; to read or write an entry takes
-one."""
+"""The entries of a compile cache in S3. A request lists up to 1,000 entries, or reads or writes one."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from trn_node.web import Sink
 LARGEST = 5 * 1024**3
 """Bytes: the maximum size of an object in one request (Amazon S3 user guide, uploading objects)."""
 OF_ONE_ENTRY = ("KeyTooLongError", "EntityTooLarge")
-"""Error codes with which S3 rejects only this entry."""
+"""Error codes that concern only this entry, not the next ones."""
 THERE = 412
 """Status code of PreconditionFailed. A request with status 409, ConditionalRequestConflict, is retried, because the
 winner is unknown."""
@@ -89,7 +88,7 @@ class Entries(Objects):
         """
         size = file.stat().st_size
         if size > LARGEST:
-            raise UnstorableError(f"it has {size / 1024**3:.1f} GiB, and S3 takes up to 5 GiB at a time")
+            raise UnstorableError(f"it is {size / 1024**3:.1f} GiB, and S3 accepts at most 5 GiB per request")
         headers = {
             "content-type": _TAR,
             "content-length": str(size),

@@ -2,7 +2,7 @@
 
 Sources for libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and
 torch/reference/env-vars of AWS Neuron's documentation. JAX and vLLM do not mark finished entries: an entry counts as
-finished once it has not changed for a while, and unsettled entries are removed after a crash.
+finished once it has not changed for a while. The next job removes entries that were not finished.
 """
 
 from __future__ import annotations

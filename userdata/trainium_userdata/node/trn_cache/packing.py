@@ -18,7 +18,7 @@ _LARGEST_HEADER = 64 * 1024
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 BLOCK = 256 * 1024
-"""Block size in bytes: small enough for the processor's cache."""
+"""Block size in bytes, small enough for the processor's cache."""
 
 
 class PackingError(Exception):
@@ -86,7 +86,7 @@ class _Digesting:
         return block
 
     def read(self, size: int) -> bytes:
-        """The given number of bytes, or fewer at the end. Raises PackingError if no header has so many."""
+        """The given number of bytes, or fewer at the end. Raises PackingError if no header is this large."""
         if size > _LARGEST_HEADER:
             raise PackingError(f"it has a header of {size} bytes")
         found = b""

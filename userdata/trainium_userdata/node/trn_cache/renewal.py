@@ -1,7 +1,7 @@
 """Renews the entries of a used place before a lifecycle rule deletes them, by copying them onto themselves.
 
-The whole place is renewed at once: entries in use do not expire, and an unused place, such as that of an old release,
-expires as a whole.
+All entries of a place are renewed together: those of a used place do not expire, and those of an unused place, such as
+that of an old release, all expire.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from .cache import THREADS, Cache
 from .entries import Entries, ObjectState, Stored
 
 DUE = 0.5
-"""Part of the lifetime after which the oldest entry triggers the renewal of its place."""
+"""Fraction of the lifetime after which the oldest entry triggers the renewal of its place."""
 FRESH = 0.1
-"""Part of the lifetime up to which an entry is not renewed."""
+"""Fraction of the lifetime up to which an entry is not renewed."""
 LIFETIME_SECONDS = 90 * 86400.0
 """Lifetime without a lifecycle rule: entries are renewed anyway, because `trn cache clean` uses their age."""
 YOUNG_SECONDS = 43200.0

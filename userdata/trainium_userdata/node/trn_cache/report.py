@@ -11,7 +11,7 @@ MAX_SHOWN = 20
 
 
 class Report:
-    """What happened to the entries: each text is reported once, up to a limit.
+    """What happened to the entries: the first MAX_SHOWN texts of each kind.
 
     Args:
         say: Writes a line of text.
@@ -41,7 +41,7 @@ class Report:
     def succeed(self, what: str) -> None:
         """Report that an operation succeeded, if it had failed before."""
         if self._failing.pop(what, None):
-            self._say(f"compile cache: works again after: {what}")
+            self._say(f"compile cache: resolved: {what}")
 
     def _add(self, texts: list[str], text: str, what: str) -> None:
         if len(texts) < MAX_SHOWN:

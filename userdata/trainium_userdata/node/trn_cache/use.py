@@ -1,4 +1,4 @@
-"""A run's usage of its compile cache: hits, misses, and the likeliest reason of each miss."""
+"""A run's usage of its compile cache: hits, misses, and the most likely reason for each miss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_NAMES = 10
 MAX_MISSED = 50
 """Maximum number of misses in the record by name, each with its reason."""
 RECOMPILES = 5
-"""Number of new entries after the first step that is normal, for example for an evaluation or a last, smaller batch."""
+"""A normal number of new entries after the first step, for example for an evaluation or a last, smaller batch."""
 MAX_WARNED = 3
 
 
@@ -37,7 +37,7 @@ class Use:
         """The usage for the job's record. `hits` is None if the file system does not record reads.
 
         Args:
-            explain: Whether to look for the reasons of misses, also in S3.
+            explain: Whether to look for the reasons for misses, also in S3.
         """
         cache, report = self._cache, self._cache.report
         read, new = cache.used()

@@ -39,8 +39,10 @@ class Attempt:
     """One attempt on this node.
 
     Args:
+        launch: The launch.
+        store: The folder of all jobs in S3.
         secret_of: Returns the value of a secret by its ARN, or raises OSError.
-        why_ended: Returns result and reason of the end, if a scheduler sends SIGTERM.
+        why_ended: Returns why a scheduler sent SIGTERM, as result and reason. Default: the node counts as lost.
     """
 
     def __init__(
@@ -81,14 +83,14 @@ class Attempt:
         signal.signal(signal.SIGTERM, self._terminate)
         self.peer_port = Listener(launch.nodes[launch.rank]["address"]).port
         self.log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
-        threads = self.beside()
+        threads = self.periodic_threads()
         for thread in threads:
             thread.start()
         try:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
                 saved = self._results.checkpoints
-                uploading = PeriodicThread("checkpoints", self._results.upload_beside, lambda: saved.seconds)
+                uploading = PeriodicThread("checkpoints", self._results.upload_while_running, lambda: saved.seconds)
                 uploading.start()
                 threads.append(uploading)
                 if self._caches.is_wanted:
@@ -101,7 +103,7 @@ class Attempt:
         self._finish(threads)
         return 0 if self._end.content["result"] == "succeeded" else 1
 
-    def beside(self) -> list[PeriodicThread]:
+    def periodic_threads(self) -> list[PeriodicThread]:
         """The periodic tasks except checkpoints and the compile cache, not started yet."""
         timing = self._launch.timing
         seconds = timing.log_others if self._launch.rank else timing.log
@@ -115,7 +117,6 @@ class Attempt:
         return threads
 
     def _poll(self) -> None:
-        """Read the objects of other nodes and of `trn stop`."""
         self._end.poll()
         if self._end.over.is_set():
             return
@@ -127,7 +128,7 @@ class Attempt:
     def _test_neighbours(self) -> None:
         problem = None if self._end.over.is_set() else self._neighbours.test()
         if problem:
-            self._end.declare("node-lost", f"{problem}, says {self._launch.name}")
+            self._end.declare("node-lost", f"{problem}, according to {self._launch.name}")
 
     def _neighbour_seconds(self) -> float:
         return self._launch.timing.peers_again if self._neighbours.any_missed else self._launch.timing.peers
@@ -194,7 +195,7 @@ class Attempt:
         with self._phase("source"):
             archive = place / "source.tar.gz"
             if not self._store.download(launch.job_keys.source, archive):
-                raise source.SourceError("there is no packed source in S3")
+                raise source.SourceError(f"the packed source {launch.url}/{launch.job_keys.source} does not exist")
             promised = launch.spec.source_sha256
             if promised and hashlib.sha256(archive.read_bytes()).hexdigest() != promised:
                 raise source.SourceError("the packed source in S3 is not the one that was submitted")
@@ -259,7 +260,6 @@ class Attempt:
         self._last_life = time.monotonic()
 
     def _compute(self) -> None:
-        """Run the command until the attempt ends."""
         launch = self._launch
         self._finder = Finder()
         stack = launch.spec.stack
@@ -291,7 +291,6 @@ class Attempt:
                 self._wait_for_others()
 
     def _declare_lost_results(self) -> bool:
-        """Report lost results, if any. Returns whether there are any."""
         if self._results.lost and not self._end.over.is_set():
             self._final_state = RESULTS_LOST
             self._end.declare(RESULTS_LOST, f"{self._launch.name}: {self._results.lost}", exit_code=0)
@@ -308,11 +307,11 @@ class Attempt:
                 self._note_life()
             else:
                 ended = already_ended(launch, self._store)
-                self._end.declare("hung", f"no output and no compiler on node 0 for {limit} seconds{ended}")
+                self._end.declare("hung", f"no output from node 0 for {limit} seconds; no compiler is running{ended}")
         left = launch.seconds_left
         if left is not None and time.monotonic() - self._started > left:
             limit = launch.spec.time_limit_seconds
-            self._end.declare("time-limit", f"the job's time limit of {limit} seconds is over")
+            self._end.declare("time-limit", f"the job reached its time limit of {limit} seconds")
 
     def _wait_for_others(self) -> None:
         """Node 0 ends the job as succeeded when every node has succeeded; the others wait for it."""

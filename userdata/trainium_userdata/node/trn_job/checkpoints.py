@@ -29,7 +29,7 @@ MAX_PARTS_REPORTED = 100
 """Maximum number of parts in a node's record, which has the last ones."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
-"""Last states of nodes, which no longer store anything."""
+"""Final states of nodes, which no longer store anything."""
 
 Signature = tuple[tuple[str, int, int], ...]
 
@@ -72,7 +72,7 @@ class Checkpoints:
                 self._complete(self._reports(), final=False)
 
     def as_record(self) -> dict[str, Any]:
-        """For the record of this node: whether it saves checkpoints, and its stored parts by checkpoint."""
+        """For the record of this node: the time, whether it saves checkpoints, and its stored parts by checkpoint."""
         looked = time.time()
         if not self._holds and self._folder.is_dir():
             self._holds = any(
@@ -209,7 +209,7 @@ def signature(path: Path) -> Signature:
 
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
-    """Download the checkpoint of the launch to a folder, as the script saved it.
+    """Download the checkpoint of the launch to a folder: all files, or only those of this node and node 0.
 
     If several nodes have saved a file with the same name, a node gets its own, or that of the lowest rank.
 

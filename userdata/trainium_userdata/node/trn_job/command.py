@@ -75,7 +75,7 @@ class Command:
     def exit_code(self) -> int | None:
         """The exit code; negative if a signal ended the command. None while it is running."""
         code = self._process.poll()
-        # bash reports the signal that ended a program this way.
+        # bash exits with 128 plus the number of the signal that ended a program.
         return 128 - code if code is not None and 128 < code <= 128 + signal.SIGRTMAX else code
 
     def wait(self, until: threading.Event, seconds: float = 0.2) -> None:

@@ -30,7 +30,7 @@ OWN_CACHE = re.compile(r"(^|\s)--(cache_dir|no_cache)\b")
 """Flags that override NEURON_COMPILE_CACHE_URL (AWS Neuron documentation, neuron-caching.rst)."""
 PLAN_VARIABLES = "etc/trn/environment.base64"
 LEAST_FREE = 0.2
-"""Part of the disk that must be free before a job downloads its entries."""
+"""Before a job downloads its entries, unused places are deleted until this fraction of the disk is free."""
 
 
 class CompileCaches:
@@ -130,7 +130,8 @@ class CompileCaches:
         folder = Path(self._settings["folder"])
         try:
             for removed in make_room(folder, [folder / place.path for place in places]):
-                self._say(f"compile cache: the disk is full: {removed} was deleted from it; entries in S3 are kept")
+                full = f"less than {LEAST_FREE:.0%} of the disk was free"
+                self._say(f"compile cache: {full}: {removed} was deleted; entries in S3 are kept")
         except OSError as error:
             self._warn(f"no disk space could be freed: {error}")
 
@@ -181,7 +182,7 @@ def make_room(folder: Path, used: Collection[Path]) -> list[str]:
 
 
 def plan_variables() -> dict[str, str]:
-    """The plan's own variables, which every login shell on the node has."""
+    """The variables from the plan, which login shells on the node set."""
     pairs = (line.partition("=") for line in files.read(PLAN_VARIABLES).splitlines())
     return {name: base64.b64decode(value).decode(errors="replace") for name, _, value in pairs}
 

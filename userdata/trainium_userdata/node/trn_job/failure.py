@@ -126,7 +126,7 @@ class Finder:
 
 
 def full_disk(folder: Path) -> str:
-    """A hint on a full disk, which can lose the output of processes because it passes through files of torchrun."""
+    """A hint that the disk is full: output of processes may be lost, because it passes through files of torchrun."""
     full = shutil.disk_usage(folder).free < LEAST_FREE_BYTES
     return "; no space is left on the disk of the job" if full else ""
 

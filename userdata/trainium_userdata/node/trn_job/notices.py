@@ -28,7 +28,7 @@ class Notices:
         self.announced: dict[str, Any] | None = None
 
     def poll(self) -> None:
-        """Publish a notice to this node to the others; for a notice to another node, signal the processes here.
+        """Publish a notice to this node for the others; after a notice to another node, signal the processes here.
 
         The watch, which writes the notice file, has already signalled this node's processes. Raises OSError if S3 does
         not answer.

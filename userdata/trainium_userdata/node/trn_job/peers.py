@@ -82,11 +82,9 @@ def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
 
 
 def already_ended(launch: Launch, store: Store) -> str:
-    """A clause that names the nodes whose part has ended without an error; empty without any. The others may wait for
-    these.
-    """
+    """A clause that names nodes whose part has already succeeded; empty without any. The others may wait for these."""
     ended = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
-    return f"; ended already, without an error: node {', '.join(ended[:_NAMED])}" if ended else ""
+    return f"; already succeeded: node {', '.join(ended[:_NAMED])}" if ended else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:

@@ -1,4 +1,4 @@
-"""Stores the results of an attempt in S3 at its end."""
+"""Stores the results of an attempt in S3."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Results:
 
     Attributes:
         checkpoint_seconds: Time of the uploads of checkpoints while the command ran.
-        lost: What is not in S3, and why; empty if everything is.
+        lost: A sentence on checkpoints or outputs that are not in S3; empty if all are.
     """
 
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
@@ -38,7 +38,7 @@ class Results:
         self.checkpoint_seconds = 0.0
         self.lost = ""
 
-    def upload_beside(self) -> None:
+    def upload_while_running(self) -> None:
         """Store checkpoints while the command runs."""
         start = time.monotonic()
         try:

@@ -34,7 +34,7 @@ class Secrets:
             except OSError as error:
                 raise OSError(f"the secret {name}: {error}") from None
             if "\0" in value:
-                raise OSError(f"the secret {name}: its value holds a zero byte, and no environment variable can")
+                raise OSError(f"the secret {name}: its value contains a null byte, which no variable can contain")
             self.environment[name] = value
         lines = {line.strip() for value in self.environment.values() for line in value.splitlines()}
         # The longest first, because one may be part of another.

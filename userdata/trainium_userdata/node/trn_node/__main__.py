@@ -14,10 +14,10 @@ from . import __version__, files
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="trn-node", description="This node of an AWS Trainium cluster.")
+    top = argparse.ArgumentParser(prog="trn-node", description="Check this node of a Trainium cluster.")
     top.add_argument("--version", action="version", version=f"trn-node {__version__}")
     commands = top.add_subparsers(dest="command", required=True)
-    status = commands.add_parser("status", help="the identity and state of this node")
+    status = commands.add_parser("status", help="show identity and state")
     status.add_argument("--json", action="store_true")
     verify = commands.add_parser("verify", help="check the node against its plan, and report the outcome")
     verify.add_argument("--last", action="store_true", help="the driver was already reloaded")
@@ -26,9 +26,9 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("state", nargs="?", choices=["failed"])
     report.add_argument("reason", nargs="?", default="")
     commands.add_parser("collectives", help="test an all-reduce within this node with nccom-test or nccl-tests")
-    commands.add_parser("framework", help="the folder of the framework's environment, if there is one")
-    commands.add_parser("cache-url", help="URL of graphs that PyTorch/XLA compiles outside of jobs")
-    commands.add_parser("watch", help="watch over this node; run by its service")
+    commands.add_parser("framework", help="print the folder of the framework's environment")
+    commands.add_parser("cache-url", help="print the URL of graphs that PyTorch/XLA compiles outside of jobs")
+    commands.add_parser("watch", help="watch this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
     commands.add_parser("precompile", help="run the job of the host of trn precompile; run by its service")
     return top
@@ -130,7 +130,7 @@ def verify(*, last: bool, hold: bool) -> int:
         print(f"trn-node verify: nothing was verified: {error}", file=sys.stderr)
         return verification.BUSY
     except Exception as error:
-        # Python's exit code would be that of a reported failure.
+        # Not 1, which means that a failure was reported.
         print(f"trn-node verify: nothing was reported: {type(error).__name__}: {error}", file=sys.stderr)
         return verification.ABORTED
 

@@ -54,7 +54,7 @@ def main(stack: str) -> None:
     wrong = "" if torch.equal(reduce(there).cpu(), sums) else "the sums are not those of the CPU"
     # In one write, because other processes write to the same pipe.
     os.write(1, f"{MARK}{json.dumps(wrong)}\n".encode())
-    # Not timed, because the first reduction that is settled like this may be another graph, which must be compiled.
+    # Not timed, because it may be compiled as another graph than the one before.
     settle(reduce(there))
     began = time.monotonic()
     for _ in range(TIMES):

@@ -175,7 +175,7 @@ class Cluster:
         try:
             stored = self._s3.get(url, self._etag)
         except S3Error as error:
-            # Without permission to list the bucket, S3 answers 403 for objects that do not exist.
+            # Without permission to list the bucket, S3 returns 403 for objects that do not exist.
             if error.status != 403 or self._membership:
                 raise
             return

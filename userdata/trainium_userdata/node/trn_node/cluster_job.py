@@ -87,7 +87,8 @@ class ClusterJob:
 
     @property
     def seconds(self) -> float:
-        """Seconds between polls. The first node, for which all others wait, polls often in clusters of any size."""
+        """Seconds between polls. The first node, for which all others wait, polls often in clusters of any size, unless
+        an attempt is running here."""
         if self._active:
             return ENDING_SECONDS if self._unit.is_ending else LONGEST_SECONDS
         if not self._nodes:
@@ -256,13 +257,13 @@ class ClusterJob:
             self._close(end_record(STOPPED, str(stop.get("reason") or ""), instance_id=record["instance_id"], node=0))
         elif self._seconds_left() == 0:
             limit = self._wanted.time_limit_seconds
-            why = f"the job's time limit of {limit} seconds is over"
+            why = f"the job reached its time limit of {limit} seconds"
             self._close(end_record(TIME_LIMIT, why, instance_id=record["instance_id"], node=0))
         elif record["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
             self._begin(record, cluster)
 
     def _begin(self, record: dict[str, Any], cluster: Members) -> None:
-        """Write the start of the next attempt, once all its nodes answer."""
+        """Write the start of the next attempt, if there are enough nodes and, after an attempt, if they answer."""
         wanted = self._wanted.nodes
         nodes = dict(list(cluster.nodes.items())[:wanted])
         if len(nodes) < wanted:
@@ -336,8 +337,8 @@ def resumption(s3: Objects, spec: Job, attempts: int, jobs_url: str) -> tuple[st
         jobs_url: URL of the folder of all jobs.
 
     Returns:
-        The name of the checkpoint and the ID of the job. Without a checkpoint, the name is None, and the ID is that of
-        the job in `spec.resume_from`, if it is set.
+        The name of the checkpoint and the ID of the job. Without a checkpoint, the name is None, and the ID is
+        `spec.resume_from`, or that of this job if that is not set.
 
     Raises:
         OSError: S3 does not answer or refuses.

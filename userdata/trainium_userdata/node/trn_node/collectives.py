@@ -17,14 +17,14 @@ SECONDS = 300
 """Time limit of one run, because a hang never ends."""
 BYTES = 1048576
 LARGE_BYTES = 256 * BYTES
-"""From about this size on, the bandwidth of a link dominates, and not the latency."""
+"""From about this size on, the bandwidth of a link dominates, not the latency."""
 COUNTS = ("-d", "fp32", "-n", "5", "-w", "1")
 OPTIONS = ("-b", str(BYTES), "-e", str(BYTES), *COUNTS, "-c", "--non-interactive")
 """Another option has to follow -c: before release 2.28 it takes no value, and since then an optional one."""
 WRONG = re.compile(r".*\b(?:mismatch|incorrect|corrupt|[1-9][0-9]* errors found).*", re.IGNORECASE)
 """Words that may mean a wrong result. nccom-test.rst does not document the output for a result that fails the check.
-Its only failed run, whose benchmark did not run, ends with `1 errors found - test failed`; this counts as a wrong
-result, because it may be one. In the output of a run with exit code 0, the words may be about something else."""
+The only failed run in it, whose benchmark did not run, ends with `1 errors found - test failed`. This counts as a wrong
+result, because it may be one. If nccom-test exits with 0, the words are only a warning."""
 
 
 def check_collectives(plan: dict[str, Any], cores: int) -> Check:

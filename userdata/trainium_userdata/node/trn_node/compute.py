@@ -2,7 +2,8 @@
 
 Arguments: xla, native or cuda, for PyTorch on the only visible core or GPU, or jax, for all cores; and how many blocks
 of device memory each core reads, by default none. It prints a line for each core: MARK and the problem with a small
-computation, in JSON. After all cores, it prints another line for each: MEMORY_MARK and the problem with its memory.
+computation, in JSON. Then, if there are blocks, it prints another line for each core: MEMORY_MARK and the problem with
+its memory.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ def verdict(platform: str, answer: Matrix, wanted: str = "neuron") -> str:
         return f"computes on {platform}, not on a {'GPU' if wanted == CUDA else 'NeuronCore'}"
     found = [number for row in answer for number in row]
     if len(found) != len(EXPECTED):
-        return f"answers {len(found)} numbers where the CPU gives {len(EXPECTED)}"
+        return f"returns {len(found)} numbers where the CPU gives {len(EXPECTED)}"
     wrong = [place for place, right in enumerate(EXPECTED) if found[place] != right]
     if not wrong:
         return ""
     right = EXPECTED[wrong[0]]
     if not any(found):
-        return f"answers zeros where the CPU gives {right}"
+        return f"returns zeros where the CPU gives {right}"
     if any(number != number for number in found):
-        return f"answers NaN where the CPU gives {right}"
-    return f"answers {found[wrong[0]]} where the CPU gives {right}; {len(wrong)} of {len(EXPECTED)} numbers are wrong"
+        return f"returns NaN where the CPU gives {right}"
+    return f"returns {found[wrong[0]]} where the CPU gives {right}; {len(wrong)} of {len(EXPECTED)} numbers are wrong"
 
 
 def xla(blocks: int) -> Iterator[Found | bool]:

@@ -37,7 +37,7 @@ def check_driver(plan: dict[str, Any]) -> Check:
 
 
 def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_right: bool) -> list[Check]:
-    """The checks, of which the driver's warns of an incompatible runtime, or fails.
+    """The checks. With an incompatible runtime, that of the driver warns or fails.
 
     Compatibility is from the release notes; correct numbers are better evidence.
 

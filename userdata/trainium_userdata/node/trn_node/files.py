@@ -46,7 +46,7 @@ def plan() -> dict[str, Any]:
 
 
 def locations() -> dict[str, str]:
-    """Region and URLs of the cluster, by variable name."""
+    """Region, URLs and file systems of the cluster, by variable name."""
     lines = (line.split("=", 1) for line in read(LOCATIONS).splitlines() if "=" in line)
     return {name.strip(): value.strip().strip("\"'") for name, value in lines}
 

@@ -30,7 +30,7 @@ NCCL_TESTS = (
 )
 """Where GPU images have nccl-tests. The path may depend on the version of CUDA."""
 NETWORK = {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
-"""Variables of NCCL: it uses EFA for data, and connects over no interface that other nodes cannot reach."""
+"""Variables of NCCL: it uses EFA for data, and avoids interfaces that other nodes cannot reach."""
 Gpus = list[dict[str, str]]
 
 
@@ -110,7 +110,7 @@ def check_errors(before: dict[str, int], now: dict[str, int]) -> Check:
         f"GPU {index}: {count} uncorrected memory errors, before the tests" for index, count in before.items() if count
     ]
     found = "; ".join(findings) or ("none" if now else "no GPU has a counter of memory errors")
-    result = Check("hardware-errors", "none", found, not findings and bool(now), f"errors of the hardware: {found}")
+    result = Check("hardware-errors", "none", found, not findings and bool(now), f"hardware errors: {found}")
     return result if new or result.ok else result.warned()
 
 

@@ -76,8 +76,7 @@ class KernelLog:
         self._file = -1
 
     def errors(self) -> dict[str, str]:
-        """The state of the node for each error since the last call, by sentence. Raises OSError without a kernel
-        log."""
+        """The state of the node for each error after `seen`, by sentence. Raises OSError without a kernel log."""
         if self._file < 0:
             self._file = os.open(files.path(KMSG), os.O_RDONLY | os.O_NONBLOCK)
         found: dict[str, str] = {}
@@ -153,9 +152,9 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
     findings += [f"{_error(key, count)}, before the tests" for key, count in before.items() if count]
     findings += [f"{text} unhealthy" for text in unhealthy]
     if not now:
-        findings.append("the driver shows no counters of errors")
+        findings.append("the driver shows no error counters")
     shown = "; ".join([*findings[:ERRORS_NAMED], *["and others"] * (len(findings) > ERRORS_NAMED)])
-    found = Check("hardware-errors", "none", shown or "none", not findings, f"errors of the hardware: {shown}")
+    found = Check("hardware-errors", "none", shown or "none", not findings, f"hardware errors: {shown}")
     return found if fatal or found.ok else found.warned()
 
 

@@ -33,10 +33,10 @@ class Imds:
         self._credentials: tuple[float, Credentials] | None = None
 
     def get(self, path: str) -> str | None:
-        """The text at a path below /latest/meta-data; None if it does not exist. Raises OSError without a response."""
+        """The text at a path below /latest/meta-data; None if it does not exist. Raises OSError otherwise."""
         response = web.retry(lambda: self._get(path), (200, 404), self.retries)
         if response.status not in (200, 404):
-            raise OSError(f"the metadata service answers {response.status} to {path}")
+            raise OSError(f"the metadata service returns {response.status} for {path}")
         return response.body.decode(errors="replace") if response.status == 200 else None
 
     def credentials(self) -> Credentials:

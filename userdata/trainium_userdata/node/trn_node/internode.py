@@ -2,8 +2,8 @@
 
 All nodes compute together. If the result is not correct, each node computes alone, which shows whether the test works
 at all, and then in pairs with different nodes, which identifies a faulty one. Wrong numbers fail a node, unless the
-time limit is over first. Without a result, a node fails only if the test works on other nodes, because the test itself
-may be at fault.
+time limit is reached first. Without a result, a node fails only if the test works on other nodes, because the test may
+be at fault.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
     Args:
         nodes: All nodes, in the order of ranks.
         history: The outcomes of the steps so far.
-        slow: The part of the nodes' median bandwidth below which a node gets a warning.
+        slow: The fraction of the nodes' median bandwidth below which a node gets a warning.
     """
     if not history:
         return None
@@ -134,7 +134,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
     alone = history[ALONE]
     has_wrong_sums = any(_state(together, node) == WRONG for node in nodes)
     if not has_wrong_sums and all(_state(alone, node) not in (RIGHT, WRONG) for node in nodes):
-        return _untested(f"it works on no node by itself ({_first_detail(alone)})")
+        return _untested(f"it works on no node alone ({_first_detail(alone)})")
     return _blame(nodes, history) if len(history) > last_step(nodes) else None
 
 
@@ -168,10 +168,10 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
     wrong = [*faults]
     for node in nodes:
         others = met[node]
-        comes_with_others = all(any(met[other].values()) for other in others)
+        others_succeed = all(any(met[other].values()) for other in others)
         if node in faults or _state(alone, node) != RIGHT or len(others) < 2 or any(others.values()):
             continue
-        if comes_with_others:
+        if others_succeed:
             faults[node] = f"wrong with each of {_listed([*others])}, which are right with others: " + _detail(
                 node, history
             )

@@ -81,7 +81,7 @@ class Rounds:
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
             if not judgement and time.monotonic() > self._ends:
-                judgement = Judgement("not tested: the time limit of the test is over")
+                judgement = Judgement("not tested: the test reached its time limit")
             if judgement:
                 self._put("step", {"judgement": judgement._asdict()})
                 return judgement

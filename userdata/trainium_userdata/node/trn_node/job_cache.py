@@ -50,7 +50,7 @@ def direct_url() -> str:
     if cache is None:
         raise ValueError("this node has no PyTorch/XLA")
     if cache["read_only"]:
-        raise ValueError("the compile cache is read-only, and PyTorch/XLA has to write")
+        raise ValueError("the compile cache is read-only, but PyTorch/XLA writes to it outside of jobs")
     compiler = version_in(Path(cache["venv"]), "neuronx_cc")
     return direct_url_of(cache["url"], compiler=compiler, instance_type=cache["instance_type"], lnc=cache["lnc"])
 

@@ -1,4 +1,4 @@
-"""Notifies processes that use devices or belong to a job, and people on the node, that the node will be interrupted."""
+"""Tells processes that use devices or belong to a job, and logged-in users, that the node will be interrupted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .job_unit import UNIT
 from .usage import holds_a_device
 
 SIGNAL = signal.SIGUSR1
-"""The signal to save and stop for training frameworks. It kills a process that does not handle it."""
+"""The signal on which training frameworks save and stop. It kills a process that does not handle it."""
 
 WALL_TIMEOUT_SECONDS = 10
 
 
 def notify(text: str) -> str:
-    """Send SIGNAL to every such process that handles it, and write to all terminals. Returns what was done."""
+    """Send SIGNAL to each such process that handles it, and write to all terminals. Returns what was done."""
     signalled: list[int] = []
     unhandled: list[int] = []
     for folder in files.path("proc").glob("[0-9]*"):
@@ -43,7 +43,7 @@ def notify(text: str) -> str:
 
 
 def _is_of_the_job(folder: Path) -> bool:
-    """Whether a process belongs to a job, by its unit, or on a node of Slurm by its environment."""
+    """Whether a process belongs to a job, by its unit, or on a Slurm node by its environment."""
     return f"/{UNIT}" in (folder / "cgroup").read_text() or b"\0TRN_JOB=" in (folder / "environ").read_bytes()
 
 

@@ -123,7 +123,7 @@ def _new_folder(name: str) -> Path:
     parent.mkdir(mode=0o755, exist_ok=True)
     # Every user may create folders on the local disks.
     if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
-        raise OSError(f"{parent} is not root's own folder: remove it")
+        raise OSError(f"{parent} is a link or not owned by root: remove it")
     for old in parent.iterdir():
         if not (old / files.KEPT_MARK).exists():
             shutil.rmtree(old, ignore_errors=True)

@@ -15,7 +15,7 @@ NAMES = ("neuron-devices", "neuron-cores", "device-memory", "lnc")
 MEMORY_TOLERANCE = 0.05
 """The firmware reserves a part of a device's memory, which not every version of neuron-ls counts."""
 JSON_OPTIONS = (("-j",), ("--output-format", "json"))
-"""Neuron 2.34 replaces -j by the other option (AWS Neuron SDK documentation, announcement of 2026-10-16)."""
+"""Neuron 2.34 replaces -j with the other option (AWS Neuron SDK documentation, announcement of 2026-10-16)."""
 REFUSED_OPTION = re.compile("flag|option|argument|usage|no longer|not supported", re.I)
 DEVICE_FIELDS = {"neuron_device", "nc_count"}
 Devices = list[dict[str, Any]]

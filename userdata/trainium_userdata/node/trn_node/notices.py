@@ -1,4 +1,4 @@
-"""AWS's notices to an instance about its end (EC2 user guide, instance metadata)."""
+"""AWS's notices that an instance will be interrupted (EC2 user guide, instance metadata)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = {
     # Known hours or days ahead.
     MAINTENANCE: 60,
 }
-"""The interval of reads for each path of the metadata service."""
+"""Seconds between reads of each path of the metadata service."""
 
 
 class Notice(NamedTuple):
@@ -56,7 +56,7 @@ def parse(path: str, text: str | None) -> list[Notice]:
     if not text:
         return []
     if path == LIFECYCLE:
-        return [Notice("terminated", "Auto Scaling terminates it", 0)] if text.endswith("Terminated") else []
+        return [Notice("terminated", "Auto Scaling terminates this instance", 0)] if text.endswith("Terminated") else []
     raw: Any = json.loads(text)
     if path == SPOT:
         return [Notice("spot", f"EC2 reclaims this Spot Instance: {raw['action']}", timestamp(raw["time"]))]

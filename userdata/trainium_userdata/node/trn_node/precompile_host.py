@@ -22,7 +22,7 @@ from .watch import NOTICE, TICK, log
 
 REPORT_SECONDS = 60
 IDLE_SECONDS = 600
-"""After this time the host has no job, because the job is written before the host is launched."""
+"""A host that finds no job in this time reports that it is done. The job is written before the host is launched."""
 
 OVER = "over"
 

@@ -35,8 +35,7 @@ CUDA = "cuda"
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
-    """The stack and the Python of a framework: the newest version of the first one in the plan that is installed. None
-    if none is."""
+    """The stack and the Python of the plan's first installed framework, in its newest version; None without one."""
     for name, stack in plan["frameworks"].items():
         python = files.path(f"opt/{name}/bin/python")
         if stack == CUDA:

@@ -13,7 +13,7 @@ from .imds import Imds
 
 
 def region() -> str:
-    """The region of this node. Raises OSError without its locations file."""
+    """The region of this node. Raises OSError if it is unknown."""
     return files.location("TRN_REGION")
 
 

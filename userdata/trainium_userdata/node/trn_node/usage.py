@@ -32,8 +32,10 @@ GPUS = "proc/driver/nvidia/gpus"
 
 
 class Usage:
-    """`poll` checks the usage, and writes it if it has changed or is old. Idle time is counted in polls, so that a
-    change of the clock does not affect it."""
+    """`poll` checks the usage, and writes it if it has changed or is old.
+
+    Between two polls, idle time increases by at most two minutes, so that a change of the clock hardly affects it.
+    """
 
     def __init__(self, s3: Objects) -> None:
         self._s3 = s3

@@ -31,7 +31,7 @@ from .imds import Imds
 _LOGGER = logger_of("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
-"""How often checks of services that start at boot are made before they fail, and the seconds in between."""
+"""Attempts of the checks in RETRIED_AT_BOOT, and the pause between them in seconds."""
 PROVEN, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
 """Exit codes. After BUSY, RELOAD and ABORTED there was no report."""
 RETRIED_AT_BOOT = {
@@ -131,7 +131,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         # By then, killed processes of the tests have ended.
         pause()
         if held := users(plan):
-            raise BusyError(f"{in_use(plan, held)} meanwhile: {'; '.join(wrong)}")
+            raise BusyError(f"{in_use(plan, held)}, which may be why: {'; '.join(wrong)}")
     checks = driver.check_compatibility(plan, [*quick, *slow], computed_right=computed_right)
     return [check.counted(plan) for check in checks]
 

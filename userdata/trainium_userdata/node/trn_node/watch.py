@@ -41,7 +41,7 @@ SECONDS = {
 """The interval of each source; `Cluster` and `ClusterJob` have their own. Most errors in the counters are immediately
 in the kernel log too."""
 OF_CLUSTERS = ("membership", "keys", "use", "job")
-"""The sources that a node of Slurm does not have, because Slurm manages its nodes and jobs."""
+"""The sources that a Slurm node does not have, because Slurm manages its nodes and jobs."""
 
 DRAIN_SECONDS = 86400
 """How long before the end of a node the record reports it. A deployment then waits for another node, so not weeks
@@ -106,7 +106,7 @@ class Watch:
         for name, seconds in sources.items():
             if self._is_of_slurm and name in OF_CLUSTERS:
                 continue
-            # A later time was planned before the clock was set back.
+            # If the time is further ahead, the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
             self._due[name] = self._now() + seconds
@@ -234,7 +234,7 @@ def updated_record(
     Args:
         record: The current record, of the verification or of the watch. The watch stores the state of the verification
             as `verified`.
-        failures: Reasons why the node is failed.
+        failures: Reasons why the node has failed.
         draining: Reasons why the node is draining.
         peers: The result of the last test of the peers; None if there is none.
         all_read: Whether every source was read. Otherwise no reason is withdrawn.

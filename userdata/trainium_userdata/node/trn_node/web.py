@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from email.message import Message
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-SECONDS = 10
+TIMEOUT_SECONDS = 10
 RETRIES = 6
 PAUSE = 1.0
 """Doubled with each retry: six take about a minute, enough for the network to start and a new role to become
@@ -64,17 +64,17 @@ class FileSink:
         return self._file.tell()
 
 
-_opening = threading.Lock()
+_lock = threading.Lock()
 
 
 def opener(scheme: str) -> urllib.request.OpenerDirector:
-    """One for all requests and threads, because reading the certificates takes a tenth of a second."""
-    with _opening:
-        return new_opener(scheme)
+    """The opener of a scheme, made once for all threads: reading the certificates takes a tenth of a second."""
+    with _lock:
+        return cached_opener(scheme)
 
 
 @functools.cache
-def new_opener(scheme: str) -> urllib.request.OpenerDirector:
+def cached_opener(scheme: str) -> urllib.request.OpenerDirector:
     # The metadata service and S3's gateway endpoint are reached without a proxy.
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     if scheme == "https":
@@ -99,7 +99,7 @@ def send(
     data: Any = body
     request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
-        with opener(request.type).open(request, timeout=SECONDS) as response:
+        with opener(request.type).open(request, timeout=TIMEOUT_SECONDS) as response:
             if into is None:
                 return Response(response.status, response.headers, response.read())
             if into.take(response) < int(response.headers.get("Content-Length", 0)):
@@ -118,7 +118,10 @@ def send(
 
 
 def retry(attempt: Callable[[], Response], accepted: tuple[int, ...], retries: int | None = None) -> Response:
-    """The first response with an accepted status, or the last response. Raises OSError if that is missing."""
+    """The first response with an accepted status, or the last response. Raises OSError if the last attempt does.
+
+    `retries` defaults to TRN_HTTP_RETRIES, or RETRIES.
+    """
     left = int(os.environ.get("TRN_HTTP_RETRIES") or RETRIES) if retries is None else retries
     pause = float(os.environ.get("TRN_HTTP_PAUSE") or PAUSE)
     while True:

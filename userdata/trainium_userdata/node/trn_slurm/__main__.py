@@ -15,7 +15,7 @@ from .follower import Follower
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="trn-slurm", description="A node of Slurm in an AWS Trainium cluster.")
+    top = argparse.ArgumentParser(prog="trn-slurm", description="Run and check jobs on this Slurm node.")
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("remember", help="store the error counters of a proven node, for the epilog")
     commands.add_parser("epilog", help="check the node after a job, and drain it if it is unhealthy")
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
         "address", help="in a task: print the rank of this node in the allocation, its instance ID and address"
     )
     begin = commands.add_parser(
-        "begin", help="begin the next attempt of a job, with the lines of all tasks as input; print its number"
+        "begin", help="begin the next attempt of a job; reads the lines of `address` of all tasks, prints the number"
     )
     begin.add_argument("job")
     of_node = commands.add_parser("task", help="run this node's part of the attempt in TRN_ATTEMPT")

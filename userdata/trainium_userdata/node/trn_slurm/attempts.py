@@ -29,7 +29,7 @@ from trn_node.notices import timestamp
 from trn_node.objects import Objects
 
 DONE = ("ended", FAILED)
-"""Last states of nodes in an attempt that did not succeed."""
+"""Final states of nodes in an attempt that did not succeed."""
 
 
 class OverError(Exception):
@@ -108,7 +108,7 @@ class Attempts:
             return end_record(STOPPED, str(stop.get("reason") or ""), node=0)
         if left == 0:
             limit = self.spec.time_limit_seconds
-            return end_record(TIME_LIMIT, f"the job's time limit of {limit} seconds is over", node=0)
+            return end_record(TIME_LIMIT, f"the job reached its time limit of {limit} seconds", node=0)
         if missing is not None:
             return end_record(FAILED, f"job {missing} has no complete checkpoint to continue from", node=0)
         return None
@@ -160,7 +160,7 @@ def exit_code_of(end: Mapping[str, Any]) -> int:
     if outcome.is_success:
         return 0
     code = outcome.exit_code if outcome.result == FAILED else None
-    # As shells report the signal that ended a program.
+    # As in shells: 128 plus the number of the signal that ended a program.
     return (128 - code if code < 0 else code) or 1 if code is not None else 1
 
 

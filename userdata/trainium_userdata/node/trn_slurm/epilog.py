@@ -18,7 +18,7 @@ from trn_node.watch import NOTICE, SIGNAL_SECONDS
 COUNTS = "run/trn/slurm-counters.json"
 """File with the error counters at the time when the node was proven in this boot."""
 LEAVING_SECONDS, PAUSE_SECONDS = 30, 2
-"""How long processes of the job may still hold NeuronCores."""
+"""How long processes of the job may still hold NeuronCores, and the pause between checks."""
 SCONTROL_SECONDS = 30
 LONGEST_REASON = 300
 

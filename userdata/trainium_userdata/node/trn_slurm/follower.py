@@ -57,7 +57,7 @@ class Follower:
         if self._is_terminated:
             # Slurm itself decides whether it starts the job again.
             return 1
-        print(f"trn-slurm: attempt {self._number}: {end['result']} {end['reason']}; requeues the job", flush=True)
+        print(f"trn-slurm: attempt {self._number}: {end['result']} {end['reason']}; requeuing the job", flush=True)
         error = slurm.requeue()
         # Slurm ends every process of the job, so scontrol may fail although it has requeued the job.
         end_at = time.monotonic() + (REFUSED_SECONDS if error else REQUEUED_SECONDS)

@@ -31,7 +31,7 @@ def address() -> str:
 
 
 def run(attempts: Attempts, number: int) -> int:
-    """Run this node's part of an attempt. Returns 0 also after a failure, which is in the end in S3.
+    """Run this node's part of an attempt. Returns 0 even after a failure, which is recorded in S3.
 
     After another exit code, Slurm would end tasks on other nodes, which still store their results.
 
@@ -82,7 +82,7 @@ def _new_folder(name: str) -> Path:
 
 
 def _own_folder(name: str) -> Path:
-    """A folder of this user, on the local disks if there are any. Raises OSError if another user made it."""
+    """A folder of this user, on the local disks if there are any. Raises OSError if it is a link or of another user."""
     scratch = files.plan().get("scratch")
     disk = files.path(scratch.lstrip("/")) if scratch else None
     parent = disk if disk and disk.is_mount() else files.path("var/tmp")
@@ -91,5 +91,5 @@ def _own_folder(name: str) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         # Every user may create folders there.
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-            raise OSError(f"{folder} belongs to another user: remove it")
+            raise OSError(f"{folder} is a link or belongs to another user: remove it")
     return parent / name
