@@ -7,7 +7,7 @@ source tools/steps.sh
 
 name="make release"
 
-[[ -z $(git status --porcelain) ]] || fail "$name: the tree has changes that are not committed"
+[[ -z $(git status --porcelain) ]] || fail "$name: the tree has changes that are not committed; commit them first"
 version=$(sed -nE 's/^version = "(.*)"$/\1/p' pyproject.toml)
 noted=$(sed -nE 's/^## ([0-9][^,]*).*/\1/p' CHANGELOG.md | head -1)
 [[ $version == "$noted" ]] || fail "$name: pyproject.toml has version $version, CHANGELOG.md begins with $noted"
@@ -29,11 +29,14 @@ try_wheel() {
 }
 
 rm -rf dist
-step "wheel and sdist into dist/" .venv/bin/python -m build --outdir dist || fail "$name: not built"
-step "a bare environment" .venv/bin/python -m venv "$bare/env" || fail "$name: no environment"
+step "wheel and sdist into dist/" .venv/bin/python -m build --outdir dist ||
+  fail "$name: wheel and sdist could not be built, see above"
+step "a bare environment" .venv/bin/python -m venv "$bare/env" ||
+  fail "$name: the environment could not be created, see above"
 grep -v '^-e' requirements.txt >"$bare/constraints.txt"
 step "the wheel with its extra cli" "$bare/env/bin/pip" install --quiet --no-compile --disable-pip-version-check \
   --constraint "$bare/constraints.txt" "dist/trainium_cdk-$version-py3-none-any.whl[cli]" ||
-  fail "$name: not installed; $(registry_advice pip PIP_INDEX_URL)"
-step "plan, estimate and explain without Node" try_wheel || fail "$name: the wheel does not work alone"
+  fail "$name: the wheel could not be installed; $(registry_advice pip PIP_INDEX_URL)"
+step "plan, estimate and explain without Node" try_wheel ||
+  fail "$name: the wheel does not work without this repository and Node, see above"
 finish "$name: $(cd dist && echo *) are ready; docs/project/release.md has what is left to do"
