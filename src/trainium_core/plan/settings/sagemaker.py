@@ -42,7 +42,8 @@ class SageMakerSettings:
         "sagemaker_budget_hours",
         WholeNumber(1),
         default=24,
-        meaning="hours after which the state machine stops a training job, even if the job requests more",
+        meaning="maximum run time of a training job in hours; the state machine refuses a longer request, and stops a "
+        "job that has not ended an hour after it",
     )
     capacity_retries: int = setting(
         "sagemaker_capacity_retries",
