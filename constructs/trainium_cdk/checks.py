@@ -1,16 +1,17 @@
 """Checks of parameters that AWS would reject only during the deployment, and their errors."""
 
 from collections.abc import Iterable
+from enum import Enum
 from itertools import chain
 from typing import Any, cast
 
-from aws_cdk import Stack, Token
+from aws_cdk import Duration, Stack, Token
 from constructs import IConstruct, Node
 
 from trainium_core.plan.rules.forms import form_problems
 from trainium_core.problems import Problem
 
-_SHOWN = 120
+_LONGEST_VALUE = 120
 
 
 class PropsError(ValueError):
@@ -89,7 +90,7 @@ def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) 
     """
     if is_token(value):
         known = "a value known at synthesis"
-        raise refuse(construct, parameter, str(value), allowed=known, fix=f"give the value itself: {why}")
+        raise refuse(construct, parameter, value, allowed=known, fix=f"give the value itself: {why}")
 
 
 def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
@@ -122,6 +123,15 @@ def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, 
 
 def _as_line(problem: Problem) -> str:
     nearest = f" (nearest: {problem.nearest})" if problem.nearest else ""
-    got = repr(problem.got)
-    shown = got if len(got) <= _SHOWN else f"{got[: _SHOWN // 2]} ... {got[-_SHOWN // 3 :]}"
-    return f"{problem.key}: got {shown}; allowed: {problem.allowed}{nearest}; fix: {problem.fix}"
+    return f"{problem.key}: got {_shown(problem.got)}; allowed: {problem.allowed}{nearest}; fix: {problem.fix}"
+
+
+def _shown(got: object) -> str:
+    if isinstance(got, str | float | tuple) and is_token(got):  # the encodings of tokens
+        return "a CDK token"
+    if isinstance(got, Duration):
+        return got.to_human_string()
+    if hasattr(type(got), "__jsii_type__"):
+        return str(got) if isinstance(got, Enum) else type(got).__name__
+    text = repr(got)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE // 2]} ... {text[-_LONGEST_VALUE // 3 :]}"

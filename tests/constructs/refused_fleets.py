@@ -130,7 +130,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "the region of the stack",
         "a region that offers trn2.48xlarge",
     ),
-    "nodes token": (lambda: {"nodes": NUMBER}, "nodes", "give the value itself"),
+    "nodes token": (lambda: {"nodes": NUMBER}, "nodes", "got a CDK token; allowed: a value known at synthesis"),
     "nodes without EFA": (lambda: {"instance_type": SMALL, "nodes": 2}, "nodes", "choose 1, or a type with EFA"),
     "more nodes than addresses": (
         lambda: {

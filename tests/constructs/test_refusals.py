@@ -1,5 +1,6 @@
 """Invalid parameters are refused at synthesis, with the construct, the parameter, the allowed values and a fix."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -48,6 +49,11 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: create(CompileCache, bucket=some_bucket(), bucket_name="x"),
         "bucket_name",
         "an existing bucket is not changed",
+    ),
+    "cache with an expiration beside a bucket": (
+        lambda: create(CompileCache, bucket=some_bucket(), expiration=Duration.days(3)),
+        "expiration",
+        "got 3 days; allowed: nothing together with an existing bucket",
     ),
     "cache with a key of another region": (
         lambda: create(CompileCache, encryption_key=key_in("us-east-1")),
@@ -148,10 +154,12 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """The message of the PropsError that a call raises."""
+    """The message of the PropsError that a call raises. It shows neither the code of a token nor an address."""
     with pytest.raises(PropsError) as caught:
         call()
-    return str(caught.value)
+    message = str(caught.value)
+    assert not re.search(r"\$\{Token|e\+289| object at 0x", message), message
+    return message
 
 
 @pytest.mark.parametrize("name", FLEETS)

@@ -36,7 +36,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
         allowed = "an image for x86_64, the architecture of all instance types of the catalogue"
         fix = "choose an image for x86_64, or leave out machine_image for the Neuron DLAMI"
-        raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
+        raise refuse(construct, "machine_image", "an image for arm64", allowed=allowed, fix=fix)
     return config.image_id
 
 

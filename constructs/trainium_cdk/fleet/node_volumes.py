@@ -81,7 +81,8 @@ def checked_root_volume(
 ) -> RootVolume:
     """The root volume for the parameters. Raises PropsError for values that EBS does not support."""
     if size is not None and size.is_unresolved():
-        raise refuse(construct, "root_volume_size", size, allowed="a size known at synthesis", fix="give a number")
+        allowed, fix = "a size known at synthesis", "give the size itself, such as Size.gibibytes(512)"
+        raise refuse(construct, "root_volume_size", "a CDK token", allowed=allowed, fix=fix)
     gib = SETTINGS["root_volume_gib"].default if size is None else int(size.to_gibibytes())
     check(
         construct,
@@ -159,7 +160,7 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
             continue
         if value is not None and (Token.is_unresolved(value) or least <= value <= most):
             continue
-        allowed = f"{least} to {most} {unit} on a {kind} volume" if most else f"no {unit} on a {kind} volume"
+        allowed = f"{f'{least} to {most}' if most else 'no'} {unit} on a volume of type {kind}"
         fix = "give iops" if value is None else "choose another value, or another volume_type"
         got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
         raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)
@@ -178,12 +179,12 @@ def _check_ratios(construct: Construct, name: str, kind: str, ebs: Any) -> None:
     included = ratios["included_iops"] if kind == "gp3" else 0
     per_gib = ratios["iops_per_gib"].get(kind)
     if per_gib and size is not None and iops is not None and iops > max(included, per_gib * size):
-        allowed = f"up to {max(included, per_gib * size)} IOPS on a {kind} volume of {size} GiB"
+        allowed = f"up to {max(included, per_gib * size)} IOPS on a volume of type {kind} and {size} GiB"
         fix = f"give at least {-(-iops // per_gib)} GiB, or fewer iops"
         raise refuse(construct, "block_devices", f"{name}, {kind}, {iops} IOPS", allowed=allowed, fix=fix)
     most = ratios["throughput_per_iops"] * (included if ebs.iops is None else iops or 0)
     if throughput is not None and most and throughput > most:
-        allowed = f"up to {most:g} MiB/s on a {kind} volume of {ebs.iops or included} IOPS"
+        allowed = f"up to {most:g} MiB/s on a volume of type {kind} with {ebs.iops or included} IOPS"
         fix = f"give iops={math.ceil(throughput / ratios['throughput_per_iops'])}, or less throughput"
         raise refuse(construct, "block_devices", f"{name}, {kind}, {throughput} MiB/s", allowed=allowed, fix=fix)
 

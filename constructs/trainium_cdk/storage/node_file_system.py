@@ -59,9 +59,10 @@ def check_file_system_id(construct: Construct, value: str) -> None:
 
 def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
     """Raise PropsError unless the file systems are in the nodes' VPC, at most one of each kind."""
-    for group in (file_system.security_group for file_system in file_systems):
+    for file_system in file_systems:
+        group = file_system.security_group
         check_same_region(construct, "file_systems", group, what="a file system")
-        refuse_another_vpc(construct, "file_systems", group, vpc_id_of(group), vpc)
+        refuse_another_vpc(construct, "file_systems", file_system, vpc_id_of(group), vpc)
     kinds = [file_system.kind for file_system in file_systems]
     if len(kinds) != len(set(kinds)):
         paths = ", ".join(file_system.node.path for file_system in file_systems)
