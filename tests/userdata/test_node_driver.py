@@ -41,7 +41,8 @@ def test_release_notes_decide_compatibility(node: VerifiedNode, loaded: str, run
 def test_installed_packages_are_compatible(node: VerifiedNode):
     packages = neuron_packages()["release"]["packages"]
     node.neuron(driver=packages["aws-neuronx-dkms"], runtime=packages["aws-neuronx-runtime-lib"])
-    assert node.run("verify").check("driver").ok
+    driver_check = node.run("verify").check("driver")
+    assert (driver_check.ok, driver_check.warning or "") == (True, "")
 
 
 def test_driver_replaced_on_disk_is_reloaded_first(node: VerifiedNode):
