@@ -232,7 +232,7 @@ def test_running_session_and_container_daemons_get_the_limits(node_for: NodeMake
     ]
 
 
-def test_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
+def test_second_boot_writes_the_same_environment_and_ports(node_for: NodeMaker):
     node = node_for(plan_for("trn2.3xlarge", setup_script="true")).install_copy()
     written = ("etc/trn/environment", "etc/sysctl.d/99-trn.conf", PORTS)
     node.boot()

@@ -87,7 +87,7 @@ def test_full_disk_does_not_stop_the_record(node: VerifiedNode):
     assert outcome.record.state == "proven"
 
 
-def test_status_shows_every_check_and_problem(node: VerifiedNode):
+def test_status_shows_identity_reason_and_checks(node: VerifiedNode):
     node.run("verify")
     node.run("report", "failed", "the setup script failed")
     outcome = node.run("status")

@@ -65,7 +65,7 @@ def test_watch_notices_immediately_that_the_job_has_ended_here(node: JobNode):
     assert node.object("end.json")["result"] == "succeeded"
 
 
-def test_job_cannot_become_root_and_leaves_nothing(node: JobNode):
+def test_job_unit_is_restricted_and_has_a_private_folder(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)

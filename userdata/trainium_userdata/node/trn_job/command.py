@@ -148,7 +148,7 @@ def split_rank(line: str) -> tuple[int | None, str]:
 
 
 def shows_life(block: bytes) -> bool:
-    """Whether output is more than libneuronxla's message, each minute, that it waits for another process's compilation.
+    """Whether output has more than libneuronxla's minutely message that it waits for another process's compilation.
 
     That process may have died, and its lock may remain for hours (three and four hours in aws-neuron-sdk issues of
     2023 to 2025).

@@ -1,4 +1,4 @@
-"""The compile caches of a job on one node, filled before it and written back during it."""
+"""The compile caches of a job on one node, filled before it, and written back during it and at its end."""
 
 from __future__ import annotations
 
