@@ -106,7 +106,6 @@ class CdkRun:
 
 
 def _report(reporter: ProgressReporter, line: str) -> None:
-    """Report the stack event in a line of output, if there is one."""
     event = cdk_event(line)
     if event is None:
         return

@@ -19,8 +19,6 @@ _NOTHING = "Interrupted."
 
 
 class _Ending:
-    """The state of an end after Ctrl-C."""
-
     timer: Timer | None = None
     """Ends the process if the end takes too long."""
     is_reported = False

@@ -122,5 +122,4 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _widest(text: str) -> int:
-    """Columns of the widest line of a text."""
     return max(map(cell_len, text.split("\n")))

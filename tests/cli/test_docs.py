@@ -32,7 +32,6 @@ def test_pages_name_only_existing_commands(page: Path) -> None:
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of each code block."""
     return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 

@@ -52,7 +52,6 @@ def test_help_describes_each_exit_code() -> None:
 
 
 def contexts(one: click.Command, parent: click.Context) -> Iterator[click.Context]:
-    """The contexts of a command and its subcommands."""
     context = click.Context(one, parent, one.name)
     yield context
     if isinstance(one, click.Group):

@@ -11,7 +11,6 @@ SCRIPT = "arn:aws:s3:::assets/one.sh"
 
 
 def offer(latest: int, **changed: Any) -> dict[str, Any]:
-    """The properties of the resource, as CloudFormation passes them."""
     return {
         "LaunchTemplateId": "lt-0123456789abcdef0",
         "LatestVersion": str(latest),

@@ -39,7 +39,6 @@ def terms(hours: float | None = None, **settings: Any) -> PilotTerms:
 
 
 def decision(after: float, of: PilotTerms, **inputs: Any) -> ClockDecision:
-    """The decision at a number of hours after the deployment."""
     all_inputs: dict[str, Any] = {"block": None, "asleep": False, "memory": Memory(), **inputs}
     return clock_decision(now=DEPLOYED + timedelta(hours=after), terms=of, deployed=DEPLOYED, **all_inputs)
 

@@ -44,7 +44,6 @@ def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
 
 
 def _check_session(plan: Plan) -> None:
-    """Raises CliError if no session is possible."""
     if plan.network.effective_egress == "none":
         message = (
             "With trn:egress=none, nodes reach only S3, and sessions are impossible. Use `trn cp` and `trn logs`, or "

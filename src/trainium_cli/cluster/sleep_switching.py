@@ -55,8 +55,6 @@ _LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows 
 
 @dataclass(frozen=True)
 class _Target:
-    """The cluster to switch."""
-
     account: SleepAccount
     plan: Plan
     stack: str

@@ -113,7 +113,6 @@ def _devices(plan: Plan) -> str:
 
 
 def _options(proposal: Baseline, file: Path, output: Path | None) -> str:
-    """The options of `trn` that name the GPU plan."""
     if output is not None or file.exists():
         return f"--file {shlex.quote(str((output or file.parent / _FOLDER) / _FILE))}"
     return " ".join(f"-c {SETTING_PREFIX}{key}={shlex.quote(str(value))}" for key, value in proposal.settings.items())

@@ -288,7 +288,6 @@ def _gate_rows(record: Record) -> Iterator[Sequence[str]]:
 
 
 def _ratio_lines(records: Sequence[Record]) -> Iterator[str]:
-    """The ratios of the first side to the others."""
     for compared in records[0].comparable if records else ():
         for name, ratio in compared.ratios.items():
             value, interval, _ = _shown(ratio)

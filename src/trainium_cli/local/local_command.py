@@ -236,7 +236,6 @@ def _start(settings: Any) -> Any:
 
 
 def _health_table(health: "Health") -> Pairs:
-    """The settings and the state of the embedded AWS."""
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
     names = {quota.code: quota.name for quota in seeded_quotas()}

@@ -28,8 +28,6 @@ class NoEvents:
 
 
 class NoNodes:
-    """A stack without running nodes."""
-
     def running_nodes(self, stack: str) -> int:  # noqa: ARG002
         return 0
 

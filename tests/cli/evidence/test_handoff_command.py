@@ -44,8 +44,6 @@ GO = ("--go", "--role", ROLE, "--name", "llama", *GOOD)
 
 
 class Bedrock:
-    """Starts an import, or refuses it."""
-
     started: ClassVar[list[dict[str, str]]] = []
     refuses = False
 
@@ -64,7 +62,6 @@ class Bedrock:
 
 @pytest.fixture
 def bedrock(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> type[Bedrock]:
-    """A fake Bedrock, and a checkpoint in S3."""
 
     def in_s3(_region: str, bucket: str, prefix: str, _clients: object) -> CheckpointFolder:
         assert (bucket, prefix) == ("models", "llama/")

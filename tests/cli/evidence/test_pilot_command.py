@@ -37,7 +37,6 @@ def write(folder: Path, context: dict[str, str]) -> None:
 
 
 def steps_run(monkeypatch: pytest.MonkeyPatch, *, exit_code: int = 0) -> list[str]:
-    """Record commands instead of running them."""
     calls: list[str] = []
 
     def record(_self: object, step: Step, _job: str, _seconds: float | None) -> StepEnd:

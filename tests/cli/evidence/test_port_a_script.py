@@ -15,7 +15,6 @@ SHOWN = re.compile(r"native: |xla: |train\.py:")
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Language and text of each block of code."""
     yield from re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 

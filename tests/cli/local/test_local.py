@@ -25,7 +25,6 @@ def trn_in(folder: Path) -> Trn:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trn]:
-    """`trn local` with a server on a free port."""
     trn = trn_in(tmp_path_factory.mktemp("running"))
     started = trn("start", "--port", "0", "--region", "us-east-2", "--quota", "L-2C3B7624=384")
     assert started.returncode == 0, started.stderr

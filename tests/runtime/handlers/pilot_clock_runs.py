@@ -27,7 +27,6 @@ def new_topic() -> str:
 
 
 def messages(queue: str) -> list[dict[str, str]]:
-    """The messages since the last call."""
     found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
     return [json.loads(message["Body"]) for message in found]
 
@@ -69,7 +68,6 @@ def group() -> dict[str, Any]:
 
 
 def tags() -> dict[str, str]:
-    """The tags that the clock has written."""
     sns = client("sns")
     found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
     return {tag["Key"]: tag["Value"] for tag in found}

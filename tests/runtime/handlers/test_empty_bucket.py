@@ -17,7 +17,6 @@ BUCKET = "records"
 
 @pytest.fixture(autouse=True)
 def s3() -> Any:
-    """A client, and the existing bucket."""
     s3 = client("s3")
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
     return s3

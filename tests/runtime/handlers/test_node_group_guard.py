@@ -40,8 +40,6 @@ class Store:
 
 
 class Aws:
-    """Stands in for EC2, AWS PCS and SNS."""
-
     def __init__(self, instances: list[dict[str, Any]], *, maximum: int = 4) -> None:
         self.instances, self.bounds = instances, {"minInstanceCount": 1, "maxInstanceCount": maximum}
         self.updates: list[dict[str, int]] = []

@@ -12,8 +12,6 @@ SUBNETS = {"subnet-1": "usw2-az1", "subnet-2": "usw2-az4", "subnet-3": "usw2-az4
 
 
 class Ec2:
-    """Two zones, of which one offers trn1.32xlarge."""
-
     def describe_subnets(self, **parameters: list[str]) -> Any:
         return {"Subnets": [{"SubnetId": i, "AvailabilityZoneId": SUBNETS[i]} for i in parameters["SubnetIds"]]}
 
