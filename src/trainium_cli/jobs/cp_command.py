@@ -131,6 +131,8 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
         raise CliError(f"Not copied: {error}{hint}", ExitCode.NOT_READY) from error
     except OSError as error:
         raise CliError(f"Not copied: {error}", ExitCode.NOT_READY) from error
+    if not fetched and engine.files(job_id, wanted):
+        raise CliError(f"Nothing was copied to {target}.", ExitCode.NOT_READY)
     if not fetched:
         there = ", ".join(sorted({name.partition("/")[0] for name in engine.files(job_id, "")}))
         raise CliError(f"{job_id} has no {wanted}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)

@@ -38,8 +38,8 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
     else:
         below = {name: (root / name.removeprefix(wanted).lstrip("/")).resolve() for name in names}
         paths = {name: path for name, path in below.items() if path.is_relative_to(root) and path != root}
-        if len(paths) < len(names):
-            echo(f"Left out {len(names) - len(paths)} files whose names point outside of {target}.", err=True)
+        for name in sorted(set(names) - set(paths)):
+            echo(f"Not fetched: {name}, which is not a path inside {target}.", err=True)
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         jobs.download(job_id, name, str(path))
@@ -55,4 +55,4 @@ def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
         echo(f"Not all outputs were fetched: {error}", err=True)
         return
     files = "1 file is" if fetched == 1 else f"{fetched} files are"
-    echo(f"{files} in {target}." if fetched else f"{job_id} has no outputs.", err=True)
+    echo(f"{files} in {target}." if fetched else f"There are no outputs of {job_id} to fetch.", err=True)

@@ -28,6 +28,12 @@ def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
     missing = run("cp", *TWO, f"{JOB.id}:models", ".")
     assert missing.exit_code == ExitCode.NOT_READY
     assert f"{JOB.id} has no models; it has: job.json, outputs, source.tar.gz." in missing.stderr
+    cluster.job_nodes.put("outputs/up/../../../evil", "theirs")
+    outside = run("cp", *TWO, f"{JOB.id}:outputs/up", ".")
+    assert outside.exit_code == ExitCode.NOT_READY
+    assert "Not fetched: outputs/up/../../../evil, which is not a path inside up." in outside.stderr
+    assert "Nothing was copied to up." in outside.stderr
+    assert "has no" not in outside.stderr
 
 
 def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
