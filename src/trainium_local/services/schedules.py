@@ -65,7 +65,8 @@ def _due(now: datetime) -> Iterator[Any]:
         following = next_run(schedule.schedule_expression, state.setdefault("last_run", now))
         if following is None and not state.get("warned"):
             state["warned"] = True
-            print(f"schedule {schedule.name}: {schedule.schedule_expression} is not supported", flush=True)
+            unsupported = f"{schedule.schedule_expression} is not supported, only rate and at expressions"
+            print(f"schedule {schedule.name}: {unsupported}", flush=True)
         if following is not None and following <= now:
             state["last_run"] = now
             yield schedule
