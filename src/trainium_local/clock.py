@@ -1,6 +1,7 @@
 """The clock of the embedded AWS: the time of this machine, or later.
 
-Stacks, Capacity Blocks, launches, schedules and functions use it. Timestamps that moto sets use the machine's clock.
+Stacks, Capacity Reservations and Capacity Blocks, scaling activities, schedules and functions use it. Other timestamps,
+such as those of instances and events, use the machine's clock.
 """
 
 from datetime import UTC, datetime, timedelta
