@@ -262,6 +262,13 @@ def test_invalid_key_is_never_trusted(key: object, node: WatchNode, home: Path):
     assert not (home / "authorized_keys").exists()
 
 
+@pytest.mark.usefixtures("home")
+def test_node_with_an_invalid_key_is_named(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = json.dumps(["ssh-rsa B", KEY])
+    node.pass_time()
+    assert f"keys: ValueError: {PEER} has stored an invalid key: not an ed25519 public key" in capsys.readouterr().out
+
+
 def test_no_keys_are_made_without_the_setting(node: WatchNode, home: Path):
     node.plan(internode_ssh=False)
     node.pass_time(60)

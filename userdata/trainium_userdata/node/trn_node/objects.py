@@ -89,7 +89,7 @@ class Objects(S3):
         """The objects whose URLs begin with this one, sorted by key.
 
         Args:
-            url: URL of a folder, with the start of a name.
+            url: URL of a folder, with or without the start of a name.
             below: Whether to include objects in folders below it.
             most_requests: Maximum number of requests. Default: unlimited.
         """

@@ -49,7 +49,10 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
         stored = s3.get(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(name)))
         if not stored:
             raise LookupError(f"{name} has not stored its keys yet")
-        user, host = map(_key, json_value(stored[0]))
+        try:
+            user, host = map(_key, json_value(stored[0]))
+        except ValueError as error:
+            raise ValueError(f"{name} has stored an invalid key: {error}") from None
         blocks["authorized_keys"] += f'from="{address}" {user} {MARK}\n'
         blocks["known_hosts"] += f"{address} {host} {MARK}\n"
     for file, block in blocks.items():
