@@ -14,5 +14,6 @@ name="make security"
 ((EUID == 0)) || fail "$name: needs root, to be another user and to install what tools/security/packages.txt names"
 install_packages tools/security/packages.txt
 apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py)
-pytest --quiet -rs -p no:cacheprovider "${apart[@]}" tools/security || fail "$name: a test failed, see above"
+pytest --quiet -rs -p no:cacheprovider --numprocesses 2 --dist loadfile "${apart[@]}" tools/security ||
+  fail "$name: a test failed, see above"
 finish "$name: checkov found nothing; the lowest allowed versions work; the attacks failed, and those over the network succeeded against plain moto"

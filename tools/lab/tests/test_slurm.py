@@ -53,8 +53,8 @@ class Ended:
 
 
 @pytest.fixture(scope="module")
-def jobs(slurm: SlurmCluster) -> Mapping[str, Ended]:
-    """The jobs of SCRIPTS, submitted together to a cluster without nodes."""
+def submitted(slurm: SlurmCluster) -> Mapping[str, int]:
+    """The ids of the jobs of SCRIPTS, submitted together to a cluster without nodes; one was cancelled."""
     ids: dict[str, int] = {}
     for name, script in SCRIPTS.items():
         limit = f"--time={LIMITS.get(name, 'UNLIMITED')}"
@@ -62,9 +62,27 @@ def jobs(slurm: SlurmCluster) -> Mapping[str, Ended]:
         ids[name] = slurm.sbatch(f"#!/bin/bash\n{script}\n", *options, user=user_of(name))
     slurm.await_state(ids["cancelled"], "RUNNING")
     slurm.run(f"scancel {ids['cancelled']}")
+    return ids
+
+
+@pytest.fixture(scope="module")
+def ending(slurm: SlurmCluster, submitted: Mapping[str, int]) -> int:
+    """A running job that `trn destroy` has told to end, which takes two minutes."""
+    assert submitted
+    script = "#!/bin/bash\ntrap 'echo told; scontrol requeue $SLURM_JOB_ID' USR1\nwhile sleep 1; do :; done\n"
+    job = slurm.sbatch(script, "--nodes=1", "--requeue", "--signal=B:USR1@120", "--output=%j.out")
+    slurm.await_state(job, "RUNNING")
+    slurm.controller.execute("bash", "-c", end_command(str(job)))
+    return job
+
+
+@pytest.fixture(scope="module")
+def jobs(slurm: SlurmCluster, submitted: Mapping[str, int], ending: int) -> Mapping[str, Ended]:
+    """The jobs of SCRIPTS."""
+    assert ending
     return {
         name: Ended(fields=slurm.await_state(job, *ENDED), output=slurm.output(f"{job}.out", user=user_of(name)))
-        for name, job in ids.items()
+        for name, job in submitted.items()
     }
 
 
@@ -140,17 +158,6 @@ def test_queue_and_priority_decide_which_job_starts_first(slurm: SlurmCluster, j
     assert len(set(started.values())) == len(waiting)
 
 
-def test_destroy_gives_a_running_job_its_signal_and_no_restart(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:
-    assert jobs
-    script = "#!/bin/bash\ntrap 'echo told; scontrol requeue $SLURM_JOB_ID' USR1\nwhile sleep 1; do :; done\n"
-    job = slurm.sbatch(script, "--nodes=1", "--requeue", "--signal=B:USR1@120", "--output=%j.out")
-    slurm.await_state(job, "RUNNING")
-    slurm.controller.execute("bash", "-c", end_command(str(job)))
-    fields = slurm.await_state(job, *ENDED)
-    assert (fields["JobState"], fields["Restarts"]) == ("TIMEOUT", "0")
-    assert "told" in slurm.output(f"{job}.out")
-
-
 def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:
     assert jobs
     job = slurm.sbatch("#!/bin/bash\nsleep 600\n", "--nodes=1")
@@ -160,6 +167,12 @@ def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, job
     slurm.wait_for("the drain", lambda: "DRAIN" in slurm.node_fields(name)["State"])
     assert "trn: 15 of 16 Neuron devices (missing 7)" in slurm.run("sinfo --list-reasons --format=%E")
     slurm.release(name)
+
+
+def test_destroy_gives_a_running_job_its_signal_and_no_restart(slurm: SlurmCluster, ending: int) -> None:
+    fields = slurm.await_state(ending, *ENDED)
+    assert (fields["JobState"], fields["Restarts"]) == ("TIMEOUT", "0")
+    assert "told" in slurm.output(f"{ending}.out")
 
 
 class NodeGroup:
