@@ -11,7 +11,7 @@ from tests.constructs.synth import Json, Template, a_plan, as_text, granted, sta
 from tests.constructs.training import pcs_template
 from tests.stacks.other_stacks import PCS
 from tests.stacks.test_api_models import model_errors
-from trainium_core.engines.pcs.slurm_settings import cluster_settings, queue_settings, queues
+from trainium_core.engines.pcs.slurm_settings import CLUSTER_SETTINGS, queue_settings, queues
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.problems import PlanError
 from trainium_userdata.pcs_image import pcs_image_script
@@ -40,7 +40,7 @@ def test_cluster_has_the_slurm_settings_of_the_plan() -> None:
     assert cluster["Scheduler"] == {"Type": "SLURM", "Version": "25.11"}
     slurm = cluster["SlurmConfiguration"]
     assert (slurm["Accounting"]["Mode"], slurm["ScaleDownIdleTimeInSeconds"]) == ("STANDARD", 420)
-    assert pairs(slurm["SlurmCustomSettings"]) == cluster_settings(a_plan(**settings, stacks=("pcs",), pcs_ami=IMAGE))
+    assert pairs(slurm["SlurmCustomSettings"]) == CLUSTER_SETTINGS
 
 
 def test_group_scales_from_zero_and_offers_devices() -> None:

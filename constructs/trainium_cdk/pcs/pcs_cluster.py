@@ -208,7 +208,7 @@ class PcsCluster(Construct):
                 scale_down_idle_time_in_seconds=60 * plan.pcs.idle_minutes,
                 slurm_custom_settings=[
                     pcs.CfnCluster.SlurmCustomSettingProperty(parameter_name=name, parameter_value=value)
-                    for name, value in slurm_settings.cluster_settings(plan).items()
+                    for name, value in slurm_settings.CLUSTER_SETTINGS.items()
                 ],
             ),
         )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from tools.lab.instance import Instance
 from trainium_core.engines.pcs.slurm_settings import (
+    CLUSTER_SETTINGS,
     NODE_GROUP,
-    cluster_settings,
     cpus,
     gres_records,
     group_settings,
@@ -81,7 +81,7 @@ def _slurm_conf(plan: Plan, controller: Instance, *, idle_seconds: int) -> str:
         "SuspendTime": str(idle_seconds),
         **LIKE_PCS,
         **ONLY_HERE,
-        **cluster_settings(plan),
+        **CLUSTER_SETTINGS,
     }
     memory = int(plan.type.memory_gib * 1024 * _MEMORY_SHARE)
     node = {

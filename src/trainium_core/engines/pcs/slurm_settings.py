@@ -19,6 +19,9 @@ LOGIN_GROUP = "login"
 EPILOG = "/opt/trn/slurm/epilog"
 """Path of the epilog on every node."""
 
+CLUSTER_SETTINGS = {"Epilog": EPILOG}
+"""Cluster settings of slurm.conf, except those that AWS PCS always sets."""
+
 _FIRST_WITH_EXCLUSIVE = "26.05"
 _DEFAULT_PRIORITY = 1
 
@@ -47,14 +50,6 @@ def cluster_size(plan: Plan) -> str:
     needed = plan.nodes + plan.pcs.login
     sizes = facts()["pcs"]["sizes"]
     return min((size["nodes"], name) for name, size in sizes.items() if size["nodes"] >= needed)[1]
-
-
-def cluster_settings(plan: Plan) -> Mapping[str, str]:
-    """Cluster settings of slurm.conf, except those that AWS PCS always sets."""
-    settings = {"Epilog": EPILOG}
-    if plan.pcs.accounting:
-        settings["PriorityType"] = "priority/multifactor"
-    return settings
 
 
 def group_settings(plan: Plan) -> Mapping[str, str]:
