@@ -70,7 +70,7 @@ def scripts_with_every_line() -> list[str]:
 
 
 def findings(command: Sequence[str], script: str) -> str:
-    """The output of a program that reads the script from its standard input; its exit code must match."""
+    """The output of a program that reads the script from its standard input, and its exit code if it is not 0."""
     run = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
     return run.stdout + run.stderr + (f"exit code {run.returncode}" if run.returncode else "")
 

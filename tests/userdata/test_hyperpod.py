@@ -67,7 +67,7 @@ def test_instance_gets_environment_limits_and_ports_for_training(root: Path) -> 
     assert "/etc/trn/environment" in (root / "etc/profile.d/trn.sh").read_text()
     assert "* - memlock unlimited" in (root / "etc/security/limits.d/99-trn.conf").read_text()
     assert (root / "proc/sys/net/ipv4/ip_local_reserved_ports").read_text().startswith("8080,")
-    # The daemon that starts jobs gets the limits last.
+    # Last, because jobs inherit the limits of this daemon.
     assert calls[-1] == "systemctl try-restart slurmd.service"
 
 

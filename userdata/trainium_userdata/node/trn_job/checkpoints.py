@@ -29,7 +29,7 @@ MAX_PARTS_REPORTED = 100
 """Maximum number of parts in a node's record, which has the last ones."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
-"""Final states of nodes, which no longer store anything."""
+"""Final states: a node in one of them stores nothing more."""
 
 Signature = tuple[tuple[str, int, int], ...]
 
