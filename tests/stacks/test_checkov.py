@@ -18,7 +18,7 @@ PASS_RATE = 0.97
 
 @pytest.fixture(scope="module")
 def checkov(tmp_path_factory: pytest.TempPathFactory) -> Json:
-    """checkov's report on templates with every setting value, from one run without internet access."""
+    """checkov's report on the templates of COVERING and EVERY, from one run without internet access."""
     if not CHECKOV.exists():
         pytest.fail(f"there is no {CHECKOV.relative_to(ROOT)}; run: make checkov-env")
     folder = tmp_path_factory.mktemp("checkov")

@@ -82,7 +82,7 @@ def test_resources_billed_by_the_hour_are_counted(kind: str, settings: dict[str,
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
-def test_sleeping_cluster_has_nothing_billed_by_the_hour(settings: dict[str, Any]) -> None:
+def test_sleeping_cluster_has_no_egress_billed_by_the_hour(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     for name, resource in template.resources().items():
         free = resource["Properties"].get("VpcEndpointType") == "Gateway"

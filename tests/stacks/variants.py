@@ -97,4 +97,4 @@ def _values_for_linters(settings: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 COVERING = tuple(_covering())
-"""Names of a few plans in which each setting value occurs, for slow checks."""
+"""Names of a few variants that together have all setting values of the variants, for slow checks."""
