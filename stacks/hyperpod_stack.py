@@ -18,7 +18,7 @@ class HyperPodStack(PlanStack):
         nodes = f"aws sagemaker list-cluster-nodes --region {plan.region} --cluster-name {arn}"
         self.add_output("ClusterArn", "The HyperPod cluster", arn)
         self.add_output("Nodes", "Shows the instances and their health", nodes)
-        self.add_output("CompileCache", "Where compiled graphs are kept", pod.cache.url)
+        self.add_output("CompileCache", "S3 folder of compiled graphs", pod.cache.url)
         self.add_output("Destroy", "Deletes the stack; retained resources stay", self.destroy_command)
         if pod.pilot is not None:
             self.add_output("Notices", "SNS topic of notices and alarms of the pilot", pod.pilot.topic.topic_arn)

@@ -58,7 +58,7 @@ def rebinding(site: Attacker, _folder: Path) -> str:
 
 
 def local_file(site: Attacker, folder: Path) -> str:
-    """A page without an origin."""
+    """A page in a local file, which has an opaque origin."""
     file = folder / "page.html"
     file.write_bytes(site.page("127.0.0.1"))
     return file.as_uri()

@@ -69,7 +69,7 @@ class Target:
 
 @contextmanager
 def embedded_aws() -> Generator[Target]:
-    """The embedded AWS, in a state folder that only its own mode closes to other users."""
+    """The embedded AWS. Only the mode of its state folder protects it: the parent folder is open to all users."""
     parent = Path(tempfile.mkdtemp(prefix="trn-security-"))
     parent.chmod(0o755)
     try:

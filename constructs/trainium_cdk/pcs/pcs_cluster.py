@@ -146,7 +146,7 @@ class PcsCluster(Construct):
         yield PCS_CLUSTER_OUTPUT, "The AWS PCS cluster", self.cluster.attr_id
         yield PCS_GROUP_OUTPUT, "The compute node group", self.group.attr_id
         yield RECORDS_OUTPUT, "The bucket with the nodes' records", self.records.bucket.bucket_name
-        yield "CompileCache", "The folder of compiled graphs", self.cache.url
+        yield "CompileCache", "S3 folder of compiled graphs", self.cache.url
         yield "SlurmLogs", "The log group of slurmctld and of completed jobs", self.logs.log_group.log_group_name
         topic = self.pilot.topic.topic_arn
         yield "Notices", "SNS topic of notices and alarms: failing nodes, the end and the budget of the pilot", topic
@@ -163,7 +163,8 @@ class PcsCluster(Construct):
                 f"--parameters command='{LOGIN}' --target $({instance})"
             )
             yield PCS_LOGIN_OUTPUT, "The compute node group of the login node", self.login.attr_id
-            yield "Session", "A shell on the login node; needs the AWS CLI with its Session Manager plugin", session
+            meaning = "Opens a shell on the login node; requires the AWS CLI with the Session Manager plugin"
+            yield "Session", meaning, session
 
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)

@@ -135,7 +135,7 @@ class PilotClock(Construct):
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
-            description="Checks whether the pilot ends",
+            description="Runs the clock of the pilot",
             schedule_expression=f"rate({minutes} minutes)",
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=scheduler.CfnSchedule.TargetProperty(

@@ -53,7 +53,7 @@ class SleepSwitch(Construct):
             type="String",
             allowed_values=["true", "false"],
             default="false",
-            description="Whether the cluster sleeps: no nodes, and nothing that is billed without nodes",
+            description="Whether the cluster sleeps: without nodes, and without egress that is billed by the hour",
         )
         parameter.override_logical_id(ASLEEP_PARAMETER)
         self.asleep = parameter.value_as_string

@@ -179,12 +179,12 @@ class PlannedTraining(_Training):
 
     def _outputs(self) -> Iterator[tuple[str, str, str]]:
         if self._key_arn is not None:
-            yield "KmsKeyArn", "Key that a job's files are encrypted with", self._key_arn
-        yield "RoleArn", "Role that training jobs run with", self.execution.role.role_arn
-        yield "SourceUrl", "Where the source of a job is uploaded to", self.store.source_url
-        yield "OutputUrl", "Where a job leaves its model", self.store.output_url
-        yield "CheckpointUrl", "Where a job keeps its checkpoints", self.store.checkpoint_url
-        yield "CacheUrl", "Where compiled graphs are kept", self.cache.url
+            yield "KmsKeyArn", "KMS key of the jobs' files", self._key_arn
+        yield "RoleArn", "Execution role of the jobs", self.execution.role.role_arn
+        yield "SourceUrl", "S3 folder of uploaded sources", self.store.source_url
+        yield "OutputUrl", "S3 folder of models", self.store.output_url
+        yield "CheckpointUrl", "S3 folder of checkpoints", self.store.checkpoint_url
+        yield "CacheUrl", "S3 folder of compiled graphs", self.cache.url
         if self.subnet is not None and self.security_group is not None:
             yield "SubnetIds", "Subnet of the jobs", self.subnet.subnet_id
             yield "SecurityGroupIds", "Security group of the jobs", self.security_group.security_group_id

@@ -45,7 +45,7 @@ class TrainingStateMachine(Construct):
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        justify(self.log_group, checkov={"CKV_AWS_158": "requests and outcomes, no secrets; encrypted by the service"})
+        justify(self.log_group, checkov={"CKV_AWS_158": "requests and outcomes; the service's own encryption applies"})
         # Not the machine's ARN: it is created after its role. Source: Step Functions, preventing confused deputies.
         machines = self._stack.format_arn(
             service="states", resource="stateMachine", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
