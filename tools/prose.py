@@ -1,4 +1,4 @@
-"""Searches the texts of the repository for the phrases that tools/prose.toml lists: a step of `make lint`."""
+"""Searches the repository's texts for the phrases in tools/prose.toml: a step of `make lint`, `test` and `coverage`."""
 
 import re
 import subprocess
