@@ -45,7 +45,7 @@ def test_emptier_has_permissions_until_the_bucket_is_empty() -> None:
 
 
 def test_bucket_policy_allows_the_emptier() -> None:
-    """In a policy of the function, an update that removes the bucket would remove these permissions too early."""
+    """An update that removes the bucket would remove permissions in a policy of the function too early."""
     arn = {"Fn::GetAtt": [bucket().logical_id("AWS::S3::Bucket"), "Arn"]}
     role = {"Fn::GetAtt": [bucket().logical_id("AWS::IAM::Role"), "Arn"]}
     document = bucket().properties("AWS::S3::BucketPolicy")["PolicyDocument"]

@@ -108,7 +108,7 @@ def test_model_refuses_an_invalid_cluster() -> None:
 
 @every_stack
 def test_every_resource_belongs_to_the_cluster(name: str) -> None:
-    """So `trn destroy` deletes the stack."""
+    """Without `--whole-stacks`, `trn destroy` keeps a stack with other resources."""
     resources = other_template(name).resources()
     assert resources_of(resources, "trn-pilot") == resources.keys()
 

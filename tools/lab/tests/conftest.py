@@ -45,10 +45,7 @@ def prepare_two_faults(number: int, node: Node) -> None:
 
 @pytest.fixture(scope="session")
 def cluster(lab: Laboratory, hypervisor: Hypervisor) -> Iterator[ClusterJobs]:
-    """Healthy nodes with PyTorch, deployed once. Faulty ones were replaced, otherwise the deployment would have failed.
-
-    A test that needs another deployment destroys this one.
-    """
+    """Healthy nodes with PyTorch, deployed once. The deployment has replaced two faulty ones."""
     hypervisor.prepare(prepare_two_faults)
     # The tests replace more nodes than the default allows.
     settings = {"nodes": str(MAX_NODES), "node_replacements": "10", **resources_of_jobs(lab)}
