@@ -43,8 +43,8 @@ class Node:
         "verification",
         Choice(VERIFICATION),
         default="enforce",
-        meaning="whether every failed check fails a node (enforce), or only missing devices, missing cores and wrong "
-        "results; other failures are then warnings (observe)",
+        meaning="whether failed checks that jobs need fail a node (enforce), or only missing devices, missing cores "
+        "and wrong results; other failed checks are then warnings (observe)",
     )
     recovery: bool = setting(
         "node_recovery",
