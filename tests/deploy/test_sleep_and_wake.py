@@ -145,7 +145,7 @@ def test_extend_writes_and_deploys_the_new_end(account: Account, woken: Moment, 
     assert "This deployment does not end running nodes. Running: 2." in run.printed
     assert instance_ids(account.cluster()) == before
     assert "New end of trn-pilot: 2030-01-01T08:00Z." in run.printed
-    assert "Without it, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed
+    assert "By the current trn:ends, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed
     assert "8 hours more cost $" in run.printed
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"
 

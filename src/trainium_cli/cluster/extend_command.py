@@ -56,8 +56,8 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     end does not replace nodes. For a cluster of another app, shows the new end and the change to make in that app.
 
     Exit code 0: extended, in cdk.json only if the cluster is not deployed. 1: not extended, or the deployment failed.
-    3: unknown. 4: other changes of cdk.json would end running nodes, which was not confirmed: the new end is written
-    but not deployed.
+    3: unknown. 4: other changes in cdk.json would terminate running nodes, and you did not confirm this: the
+    new end is written but not deployed.
     """
     elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:
@@ -93,7 +93,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     finally:
         if code is not ExitCode.OK:
             now = _ends_now(plan.pilot.ends, stacks)
-            echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
+            echo(f"\n{cdk_json} has the new end, which is not deployed. By the previous trn:ends, {now}.", err=True)
     return code
 
 
@@ -141,7 +141,7 @@ def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]
 
 
 def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
-    """The end of each stack if `ends` is deployed."""
+    """The end of each stack according to `ends`, which may not be deployed yet."""
     now = datetime.now(UTC)
     stack_ends: list[str] = []
     for name, stack in stacks.items():
@@ -154,7 +154,7 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     assert plan.pilot.ends is not None
     lines = [f"New end of {plan.cluster_name}: {new}."]
     if stacks:
-        lines.append(f"Without it, {_ends_now(plan.pilot.ends, stacks)}.")
+        lines.append(f"By the current trn:ends, {_ends_now(plan.pilot.ends, stacks)}.")
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )

@@ -86,7 +86,7 @@ def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyP
 def test_failed_deployment_reports_the_end_in_effect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ended = extend(monkeypatch, tmp_path, FakeStacks(ended=ExitCode.NOT_READY))
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "Until it is deployed, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
+    assert "By the previous trn:ends, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
 
 
 def test_unavailable_aws_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
