@@ -134,7 +134,7 @@ def test_deployer_policy_allows_extend_and_quota_requests(account: Account) -> N
     (account.folder / "cdk.json").write_text(json.dumps({"app": str(app), "context": context}))
     extended = run_as(deploying, "extend", "8h", "--yes")
     assert extended.code == 0, extended.printed
-    assert "This deployment does not end running nodes. Running: 1." in extended.printed
+    assert "This deployment does not terminate running nodes. Running: 1." in extended.printed
     assert extended.called <= {
         *documented("deploy", "deploy, extend"),
         *documented("look", "preflight"),

@@ -120,7 +120,7 @@ def replaced(
 
 def test_changed_tag_ends_no_node_and_needs_no_confirmation(deployed: set[str], tagged: Moment) -> None:
     assert tagged.run.code == 0, tagged.run.printed
-    assert "This deployment does not end running nodes. Running: 2." in tagged.run.printed
+    assert "This deployment does not terminate running nodes. Running: 2." in tagged.run.printed
     assert tagged.nodes == deployed
 
 
@@ -133,7 +133,7 @@ def test_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: set[str]
 
 def test_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Moment) -> None:
     assert replaced.run.code == 0, replaced.run.printed
-    assert "2 of 2 running nodes would end and lose the data on their disks: " in replaced.run.printed
+    assert "2 of 2 running nodes would be terminated and lose the data on their disks: " in replaced.run.printed
     assert len(replaced.nodes) == 2
     assert not replaced.nodes & rolled_back.nodes
     assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in replaced.run.printed

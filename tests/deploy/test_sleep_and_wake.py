@@ -142,7 +142,7 @@ def test_extend_writes_and_deploys_the_new_end(account: Account, woken: Moment, 
     (tmp_path / "cdk.json").write_text(json.dumps({"app": app, "context": settings}))
     run = run_trn(account, "extend", "8h", "--yes", folder=tmp_path)
     assert run.code == 0, run.printed
-    assert "This deployment does not end running nodes. Running: 2." in run.printed
+    assert "This deployment does not terminate running nodes. Running: 2." in run.printed
     assert instance_ids(account.cluster()) == before
     assert "New end of trn-pilot: 2030-01-01T08:00Z." in run.printed
     assert "By the current trn:ends, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed

@@ -131,7 +131,7 @@ def test_second_deployment_succeeds_and_ends_with_the_stack_outputs(deployed: Mo
 
 def test_replacing_running_nodes_needs_confirmation(deployed: Moment, with_other_disks: Moment) -> None:
     assert with_other_disks.run.code == 4, with_other_disks.run.printed
-    assert "2 of 2 running nodes would end and lose the data on their disks: " in with_other_disks.run.printed
+    assert "2 of 2 running nodes would be terminated and lose the data on their disks: " in with_other_disks.run.printed
     assert "trn:root_volume_gib" in with_other_disks.run.printed
     assert differences(deployed.inventory, with_other_disks.inventory) == []
 

@@ -26,7 +26,7 @@ _BOOTSTRAP = "bootstrap"
 @click.command()
 @context_options
 @suppress_option(CHECKS, meaning="Skip this check of `trn preflight`.")
-@click.option("--replace-nodes", is_flag=True, help="Deploy even if this ends running nodes.")
+@click.option("--replace-nodes", is_flag=True, help="Deploy even if this terminates running nodes.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
@@ -35,12 +35,12 @@ def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bo
 
     Runs the checks of `trn preflight` first, and stops if one fails or is unknown; if only the CDK bootstrap is
     missing, offers to run it. If nodes are running, a change set shows the changes and how many of these nodes would
-    end; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM changes, stacks, nodes, dollars
-    per hour and the end of the pilot, and you confirm, or pass --yes. `cdk deploy` creates or updates the stacks. If it
-    fails, the command shows the reason and the next step.
+    be terminated; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM changes, stacks,
+    nodes, dollars per hour and the end of the pilot, and you confirm, or pass --yes. `cdk deploy` creates or updates
+    the stacks. If it fails, the command shows the reason and the next step.
 
-    Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown. 4: running nodes would end, which was not
-    confirmed.
+    Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown. 4: running nodes would be
+    terminated, and you did not confirm this.
     """
     folder = cdk_folder(invocation.cdk_json)
     plan = invocation.plan()

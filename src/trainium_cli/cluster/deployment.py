@@ -72,7 +72,7 @@ def deploy_stacks(
         overrides: Settings of -c, as KEY=VALUE.
         folder: Folder of the app's cdk.json.
         yes: Do not prompt.
-        replace_nodes: Running nodes may end.
+        replace_nodes: Running nodes may be terminated.
         is_confirmed: The deployment was confirmed already.
 
     Returns:
@@ -211,7 +211,7 @@ def ask_about_ending_nodes(
     yes: bool,
     replace: bool,
 ) -> None:
-    """Show the changes and how many running nodes would end, and ask for confirmation if any would.
+    """Show the changes and how many running nodes would be terminated, and ask for confirmation if any would.
 
     Creates a change set for this, and deletes it. Does nothing if no node is running.
 
@@ -222,7 +222,7 @@ def ask_about_ending_nodes(
         program: Path of the CDK CLI.
         context: Arguments of the CDK CLI with settings.
         folder: Folder of the app's cdk.json.
-        yes: Do not prompt: without `replace`, no running node may end.
+        yes: Do not prompt: without `replace`, no running node may be terminated.
         replace: Nodes may end without confirmation.
 
     Raises:
@@ -242,7 +242,7 @@ def ask_about_ending_nodes(
         ending = terminated_nodes(changes, running=running)
         account.delete_change_set(stack, _CHANGE_SET)
     except UnavailableError as error:
-        message = f"Could not determine how many running nodes would end: {error}"
+        message = f"Could not determine how many running nodes would be terminated: {error}"
         raise CliError(message, ExitCode.UNKNOWN) from error
     except RequestRefusedError as error:
         raise CliError(f"Nothing was deployed: {error}", ExitCode.NOT_READY) from error
@@ -268,9 +268,9 @@ def _confirm_ending(ending: TerminatedNodes, running: int, *, yes: bool, replace
     if ending.template_changes:
         say(_TEMPLATE_CHANGES)
     if not ending.count:
-        say(f"This deployment does not end running nodes. Running: {running}.")
+        say(f"This deployment does not terminate running nodes. Running: {running}.")
         return
-    message = f"{ending.count} of {running} running nodes would end and lose the data on their disks: "
+    message = f"{ending.count} of {running} running nodes would be terminated and lose the data on their disks: "
     echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
     if not replace and (yes or not click.confirm("End them?")):
         message = "Nothing was deployed. To deploy anyway: `trn deploy --replace-nodes`."

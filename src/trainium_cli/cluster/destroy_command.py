@@ -48,10 +48,11 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     """Destroy the cluster and its resources outside of stacks.
 
     Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker
-    and Slurm, which get two minutes to save their state, notifies and ends the nodes, empties buckets and deletes the
-    stacks; finally log groups, SSM parameters, snapshots and network interfaces with the cluster's tag. Resources of
-    other clusters are not touched, nor are resources without the tag outside the stacks, except log groups that are
-    named after them. A stack of your app with other resources stays, without its nodes, unless you pass --whole-stacks.
+    and Slurm, which get two minutes to save their state, notifies and terminates the nodes, empties buckets and
+    deletes the stacks; finally log groups, SSM parameters, snapshots and network interfaces with the cluster's tag.
+    Resources of other clusters are not touched, nor are resources without the tag outside the stacks, except log
+    groups that are named after them. A stack of your app with other resources stays, without its nodes, unless you
+    pass --whole-stacks.
 
     You can interrupt the command at any time and run it again to continue.
 
@@ -131,7 +132,7 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     show_kept(found.kept, region)
     for reason in found.unknown:
         screen.print(f"\nunknown: {reason}", style="magenta")
-    nodes_end = " Its nodes end." if any(item.what == "nodes" for item in found.to_delete) else ""
+    nodes_end = " Its nodes are terminated." if any(item.what == "nodes" for item in found.to_delete) else ""
     for stack in scope.shared:
         screen.print(f"\nThe stack {stack.name} stays: {foreign_resources(stack)}.{nodes_end}", style="yellow")
         screen.print(

@@ -1,4 +1,4 @@
-"""The option --grace, and the sentence about the running job, for commands that end nodes."""
+"""The option --grace, and the sentence about the running job, for commands that terminate nodes."""
 
 from datetime import timedelta
 

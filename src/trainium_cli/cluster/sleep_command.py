@@ -19,9 +19,9 @@ from trainium_cli.terminal import say
 def sleep(invocation: Invocation, stack: str | None, grace: timedelta, yes: bool) -> None:
     """Put the cluster to sleep: no nodes, almost no cost.
 
-    Notifies and ends the nodes, and deletes the endpoints or NAT gateway of the network. The compile cache and file
-    systems stay. A deployment leaves the cluster asleep; `trn wake` wakes it. If the cluster's app has no SleepSwitch,
-    only the nodes end.
+    Notifies and terminates the nodes, and deletes the endpoints or NAT gateway of the network. The compile cache and
+    file systems stay. A deployment leaves the cluster asleep; `trn wake` wakes it. If the cluster's app has no
+    SleepSwitch, it only terminates the nodes.
 
     Exit code 0: asleep, or without nodes if its app has no SleepSwitch. 1: not asleep, or not confirmed. 3: unknown.
     """

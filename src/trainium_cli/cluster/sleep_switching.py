@@ -47,8 +47,8 @@ _NOTIFIED = (
     "Interrupted: nothing was changed; the nodes keep running and are billed. The notice to them may not be withdrawn."
 )
 _ENDING = (
-    "Interrupted: Auto Scaling continues to end the nodes. Everything else keeps running, and is billed. `trn status` "
-    "shows the progress."
+    "Interrupted: Auto Scaling continues to terminate the nodes. Everything else keeps running, and is billed. "
+    "`trn status` shows the progress."
 )
 _LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows them."
 
@@ -159,7 +159,7 @@ def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
         job = running_job_sentence(invocation, plan, target.stack) if want == "asleep" else None
-    nodes = "its node ends" if plan.nodes == 1 else f"its {plan.nodes} nodes end"
+    nodes = "its node is terminated" if plan.nodes == 1 else f"its {plan.nodes} nodes are terminated"
     of_job = f"  job:    {job}\n" if job else ""
     if want == "awake":
         say(

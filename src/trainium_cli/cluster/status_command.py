@@ -108,7 +108,7 @@ def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None
     Args:
         found: The status.
         now: The current time.
-        idle_minutes: Minutes after which idle nodes end, in the plan.
+        idle_minutes: Minutes after which idle nodes are terminated, in the plan.
     """
     return list(_rows(found, now, idle_minutes))
 
@@ -182,7 +182,7 @@ def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
     if idle_minutes is None:
         return f"no: {usage.why}; without trn:idle_minutes the nodes keep running"
     stop = usage.idle_since + timedelta(minutes=idle_minutes)
-    return f"no: {usage.why}; the nodes end at {minute_text(stop)} (trn:idle_minutes)"
+    return f"no: {usage.why}; the nodes are terminated at {minute_text(stop)} (trn:idle_minutes)"
 
 
 def _end(ends: datetime | None, now: datetime) -> str:

@@ -113,7 +113,7 @@ def pilot_end_text(plan: Plan) -> str:
         return "none"
     end = read_pilot_end(plan.pilot.ends)
     when = f"at {end}" if end.at else f"{plan.pilot.ends} after the first deployment"
-    what = {"sleep": "the nodes end; everything else stays", "destroy": "the stack is deleted"}
+    what = {"sleep": "the nodes are terminated; everything else stays", "destroy": "the stack is deleted"}
     return f"{when}: {what[_action_at_end(plan)]}"
 
 

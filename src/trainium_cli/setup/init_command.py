@@ -46,7 +46,7 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 @click.option("--nodes", metavar="NUMBER", help="Number of nodes.")
 @click.option("--capacity", metavar="HOW", help=f"How the nodes are bought: {', '.join(CAPACITY)}.")
 @click.option("--reservation-id", metavar="ID", help="The Capacity Block or reservation to launch into.")
-@click.option("--ends", metavar="WHEN", help="When the nodes end: 8h, 5d, 2026-12-01T18:00Z, or never.")
+@click.option("--ends", metavar="WHEN", help="When the nodes are terminated: 8h, 5d, 2026-12-01T18:00Z, or never.")
 @click.option("--name", metavar="NAME", help=f"Name of the cluster. Default: {DEFAULT_CLUSTER_NAME}.")
 @click.option("--yes", is_flag=True, help="Do not prompt: use the proposed values for options that are not given.")
 def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
@@ -93,7 +93,7 @@ def _prompt_for_settings(options: Mapping[str, str | None]) -> dict[str, str]:
     _prompt(answers, "capacity", "Purchase option", SETTINGS["capacity"].default, CAPACITY)
     if answers["capacity"] in _NEEDS_A_RESERVATION:
         _prompt(answers, "reservation_id", "ID of the Capacity Block or reservation (`trn capacity` shows them)", None)
-    _prompt(answers, "ends", "When do the nodes end (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
+    _prompt(answers, "ends", "When to terminate the nodes (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
     return _settings(answers)
 
 
@@ -134,7 +134,11 @@ def _settings(answers: Mapping[str, str]) -> dict[str, str]:
 
 def _say_the_price(plan: Plan) -> None:
     estimated = estimate(plan, aws=None)
-    end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "The nodes run until you end them."
+    end = (
+        f"The nodes are terminated after {plan.pilot.ends}."
+        if plan.pilot.ends
+        else "The nodes run until you terminate them."
+    )
     say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
     say(f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")

@@ -192,7 +192,7 @@ def test_shared_stack_mentions_ending_nodes_only_if_it_has_some(
     show_inventory(Inventory(to_delete=going, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2")
     shown = capsys.readouterr().out
     assert "The stack Web stays: it also has 1 AWS::EC2::VPC" in shown
-    assert ("Its nodes end." in shown) is nodes_end
+    assert ("Its nodes are terminated." in shown) is nodes_end
 
 
 def test_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:

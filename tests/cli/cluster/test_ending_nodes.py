@@ -66,9 +66,7 @@ def test_script_gets_a_separate_exit_code(cdk: Path, capsys: pytest.CaptureFixtu
         confirm(account, cdk)
     assert refused.value.exit_code is ExitCode.NODES_WOULD_END
     shown = capsys.readouterr().err
-    assert (
-        "2 of 2 running nodes would end and lose the data on their disks: their Auto Scaling group is removed." in shown
-    )
+    assert "2 of 2 running nodes would be terminated and lose the data on their disks: their Auto Scaling" in shown
     assert account.deleted == ["Stack/trn-deploy-preview"]
     called = (cdk.parent / "called").read_text()
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
@@ -84,7 +82,7 @@ def test_terminal_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nodes_that_stay_need_no_prompt(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     confirm(FakeChangeSets(found=()), cdk, yes=False)
-    assert "This deployment does not end running nodes. Running: 2." in capsys.readouterr().out
+    assert "This deployment does not terminate running nodes. Running: 2." in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
@@ -93,7 +91,7 @@ def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
 
 
 def test_unknown_number_of_ending_nodes_stops_the_deployment(cdk: Path) -> None:
-    with pytest.raises(CliError, match="Could not determine how many running nodes would end") as unknown:
+    with pytest.raises(CliError, match="Could not determine how many running nodes would be terminated") as unknown:
         confirm(FakeChangeSets(silent=True), cdk)
     assert unknown.value.exit_code is ExitCode.UNKNOWN
     (cdk.parent / "code").write_text("1")
