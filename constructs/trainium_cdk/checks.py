@@ -127,7 +127,7 @@ def _as_line(problem: Problem) -> str:
 
 
 def _shown(got: object) -> str:
-    if isinstance(got, str | float | tuple) and is_token(got):  # the encodings of tokens
+    if type(got) in (str, float, tuple) and is_token(got):  # the encodings of tokens
         return "a CDK token"
     if isinstance(got, Duration):
         return got.to_human_string()
