@@ -150,6 +150,18 @@ def test_resource_costs_since_its_creation() -> None:
     )
 
 
+def test_attached_volumes_cost_with_their_nodes_and_others_since_their_creation() -> None:
+    disk = Charge(items=(ChargedItem(product="gp3-storage", quantity=Decimal(7300)),))
+    volumes = [
+        replace(thing(name, cluster=CLUSTER, parents=parents, charge=disk), created=NOW - timedelta(hours=5))
+        for name, parents in (("vol-node", (FIRST,)), ("vol-login", (SECOND,)), ("vol-left", ()))
+    ]
+    costs = spent(account(activities=[launched(FIRST, 5)], lister=FakeLister(found=volumes)))
+    lines = [line for line in costs.estimated if line.what.startswith("EBS volume vol-")]
+    assert [line.what for line in lines] == ["EBS volume vol-login", "EBS volume vol-left"]
+    assert {line.usd for line in lines} == {5 * 10 * Decimal("0.08")}
+
+
 def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> None:
     billed = account(bill={"EC2": Decimal(12), "VPC": Decimal(1)})
     costs = spent(billed)

@@ -13,9 +13,7 @@ from trainium_core.prices.price import CAPACITY_BLOCK, products
 from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
 
-INSTANCE = "EC2 instance"
-_OF_NODES = (INSTANCE, "EBS volume")
-"""Kinds whose cost node_lines() estimates from the run times of nodes; other instances are estimated by their age."""
+INSTANCE, _VOLUME = "EC2 instance", "EBS volume"
 
 _HOUR = timedelta(hours=1)
 _PREPAID = "prepaid, not included"
@@ -70,18 +68,21 @@ def _weeks() -> int:
     return weeks
 
 
-def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
+def resource_lines(audit: Audit, nodes: Collection[str], hosts: Collection[str]) -> Iterator[Line]:
     """Estimate what existing resources have cost since their creation.
 
     If that is unknown, the creation of the oldest existing stack is used.
 
     Args:
         audit: The audit of the cluster.
-        nodes: IDs of instances that node_lines() estimates.
+        nodes: IDs of instances that node_lines() estimates together with their volumes.
+        hosts: IDs of instances that node_lines() estimates without their volumes.
     """
     since = min((stack.created for stack in audit.stacks if stack.exists), default=None)
     for audited in _billed_resources(audit):
-        if audited.kind in _OF_NODES and (audited.kind != INSTANCE or audited.resource.name in nodes):
+        if audited.kind == INSTANCE and audited.resource.name in {*nodes, *hosts}:
+            continue
+        if audited.kind == _VOLUME and audited.resource.parents & {*nodes}:
             continue
         began = audited.resource.created or since
         hourly = _per_hour(audited)

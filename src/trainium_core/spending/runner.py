@@ -78,7 +78,6 @@ def spending(
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
     found_runs = list(_runs(account, audited, not_read, now, plan.instance_type))
-    of_runs = frozenset(run.instance_id for _, run in found_runs)
     runs = [run for group, run in found_runs if is_of_nodes(group)]
     host_runs = [run for group, run in found_runs if not is_of_nodes(group)]
     audited = replace(audited, not_read=tuple(not_read))
@@ -89,7 +88,7 @@ def spending(
         *lines_before_history(since, now),
         *(_ended_line(stack.name) for stack in audited.stacks if any(kind in _OF_SERVICES for kind, _ in stack.made)),
         *prepaid_lines(plan),
-        *resource_lines(audited, of_runs),
+        *resource_lines(audited, [run.instance_id for run in runs], [run.instance_id for run in host_runs]),
     )
     billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not requested")
     without_forecast = Spending(
