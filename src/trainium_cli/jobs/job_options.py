@@ -28,7 +28,8 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     split = [text.partition("=") for text in values]
     for text, (name, separator, _) in zip(values, split, strict=True):
         if not separator or not name:
-            raise click.BadParameter(f"{text!r} is not {param.metavar}")
+            got = "" if param.name == "secrets" else f", got {text!r}"  # It may be the secret value itself.
+            raise click.BadParameter(f"expected {param.metavar}{got}")
     return {name: value for name, _, value in split} or None
 
 
