@@ -60,14 +60,13 @@ def read_results(text: str) -> Imported:
         with suppress(ValueError, RecursionError):
             parsed = json.loads(text)
     raw: Json = cast("Json", parsed) if isinstance(parsed, dict) else {}
-    reader = next((reader for reader, recognises in _READERS.items() if recognises(raw)), None)
+    tool, reader = next(((tool, reader) for tool, recognises, reader in _READERS if recognises(raw)), ("", None))
     if reader is None:
         raise ImportFileError(f"it is not a file of {KNOWN}")
     try:
         results = reader(raw)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        name = reader.__name__.strip("_").replace("_", "-")
-        raise ImportFileError(f"it looks like a file of {name}, but cannot be read: {error!r}") from error
+        raise ImportFileError(f"it looks like a file of {tool}, but cannot be read: {error!r}") from error
     if not results.metrics:
         raise ImportFileError(f"it is a file of {results.tool} without results")
     return results
@@ -271,14 +270,15 @@ def _is_nccom_test(raw: Json) -> bool:
     return bool(rows) and isinstance(rows[0], dict) and "busbw(GB/s)" in rows[0]
 
 
-_READERS: Mapping[Callable[[Json], Imported], Callable[[Json], bool]] = {
-    _nccl_tests: _has(_NCCL_TABLE),
-    _guidellm: _is_guidellm,
-    _aiperf: _has("schema_version", "request_latency", "request_count"),
-    _vllm_bench: _has("completed", "request_throughput", "model_id", "num_prompts"),
-    _lm_eval: _has("results", "lm_eval_version"),
-    _nccl_tests_json: _has("nccl_version", "results"),
-    _nccom_test: _is_nccom_test,
-}
+_READERS: Sequence[tuple[str, Callable[[Json], bool], Callable[[Json], Imported]]] = (
+    ("nccl-tests", _has(_NCCL_TABLE), _nccl_tests),
+    ("guidellm", _is_guidellm, _guidellm),
+    ("aiperf", _has("schema_version", "request_latency", "request_count"), _aiperf),
+    ("vllm bench serve", _has("completed", "request_throughput", "model_id", "num_prompts"), _vllm_bench),
+    ("lm-eval", _has("results", "lm_eval_version"), _lm_eval),
+    ("nccl-tests", _has("nccl_version", "results"), _nccl_tests_json),
+    ("nccom-test", _is_nccom_test, _nccom_test),
+)
+"""Tool, recognition and reader; the first that recognises a file reads it."""
 
 KNOWN = "guidellm, aiperf, vllm bench serve, lm-eval, nccl-tests or nccom-test"
