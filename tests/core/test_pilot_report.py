@@ -152,6 +152,27 @@ def test_moved_limit_prevents_go() -> None:
     assert "The limit of tokens_per_second was >= 50 in first, and is >= 5 in second" in decision.reasons
 
 
+def test_limit_that_moved_and_returned_prevents_go() -> None:
+    limits = {"first": ">= 5", "second": ">= 50", "third": ">= 5"}
+    records = [
+        replace(GOOD, id=name, made=f"2026-11-2{5 + day}T12:00:00Z", gates=(gate(MET, limit=limit),))
+        for day, (name, limit) in enumerate(limits.items())
+    ]
+    decision = decide(evidence(*records))
+    assert decision.verdict == NOT_YET
+    assert decision.reasons == (
+        "The limit of tokens_per_second was >= 5 in first, and is >= 50 in second",
+        "The limit of tokens_per_second was >= 50 in second, and is >= 5 in third",
+    )
+
+
+def test_excluded_run_without_job_is_named_by_its_record() -> None:
+    record = replace(GOOD, runs=(Run(excluded="it was interrupted"), Run(job="train-1", excluded="a node failed")))
+    notes = arrange(evidence(record)).not_measured
+    assert f"a run of {record.id} is excluded from all numbers: it was interrupted" in notes
+    assert f"the run train-1 of {record.id} is excluded from all numbers: a node failed" in notes
+
+
 MISSING = {
     "trainium": (evidence(GPU), "No record of Trainium has a gate"),
     "gpu": (evidence(GOOD), "no record of a GPU"),

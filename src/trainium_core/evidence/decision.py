@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from trainium_core.evidence.folder import Evidence
 from trainium_core.evidence.numbers import number, words
@@ -134,16 +135,16 @@ def _missing(deciding: Sequence[Judgement]) -> Iterator[str]:
 
 
 def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Gates and tolerances of Trainium whose limit differs between the oldest and the newest record."""
+    """Each change of the limit of a gate or tolerance from one Trainium record to the next."""
     by_gate = dict[tuple[str, str, bool], list[Judgement]]()
     for judgement in judgements:
         if judgement.record.side == TRAINIUM:
             by_gate.setdefault(_key(judgement), []).append(judgement)
-    for first, *_, last in (rows for rows in by_gate.values() if len(rows) > 1):
-        if first.limit != last.limit:
+    for older, newer in (pair for rows in by_gate.values() for pair in pairwise(rows)):
+        if older.limit != newer.limit:
             yield (
-                f"The limit of {first.name} was {first.limit} in {first.record.id}, and is {last.limit} in "
-                f"{last.record.id}"
+                f"The limit of {older.name} was {older.limit} in {older.record.id}, and is {newer.limit} in "
+                f"{newer.record.id}"
             )
 
 

@@ -251,7 +251,8 @@ def _not_measured(records: Iterable[Record], arranged: Iterable[Step], evidence:
                 yield f"{words(name)}, {side_of(record)}: {metric.why_null} ({record.id})"
         for run in record.runs:
             if run.excluded:
-                yield f"run {run.job or ''} of {record.id} is excluded from all numbers: {run.excluded}"
+                which = f"the run {run.job}" if run.job else "a run"
+                yield f"{which} of {record.id} is excluded from all numbers: {run.excluded}"
         for warning in record.warnings:
             yield f"{record.id}: {warning}"
     if not evidence.assessed:
