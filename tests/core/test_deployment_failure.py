@@ -85,8 +85,24 @@ def test_denial_advice_names_the_denying_policy_type(because: str, advice: str) 
     [
         ("ROLLBACK_COMPLETE", "nothing runs"),
         ("UPDATE_ROLLBACK_COMPLETE", "as it was before"),
-        ("ROLLBACK_FAILED", "trn destroy"),
+        ("ROLLBACK_FAILED", "could not be deleted"),
+        ("", "unknown: its events do not show it"),
     ],
 )
 def test_resulting_stack_state_is_reported(status: str, message: str) -> None:
     assert message in failed_with("x", status=status).state
+
+
+@pytest.mark.parametrize(
+    ("status", "command"),
+    [
+        ("ROLLBACK_FAILED", "trn destroy"),
+        ("CREATE_FAILED", "trn destroy"),
+        ("UPDATE_ROLLBACK_FAILED", "cdk rollback"),
+    ],
+)
+def test_stack_that_cannot_be_deployed_is_mended_first(status: str, command: str) -> None:
+    failure = failed_with("x", status=status)
+    assert failure.advice.startswith(f"first run `{command}`")
+    assert failure.advice.endswith("; then run `trn preflight`, fix its findings, and run `trn deploy` again")
+    assert command not in failure.state

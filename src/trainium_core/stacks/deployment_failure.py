@@ -20,10 +20,17 @@ _OTHERWISE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 _STATES: Mapping[str, str] = {
     "ROLLBACK_COMPLETE": "all created resources were deleted, except retained ones; nothing runs",
     "UPDATE_ROLLBACK_COMPLETE": "the stack is as it was before the deployment",
-    "ROLLBACK_FAILED": "some resources could not be deleted: run `trn destroy`",
-    "CREATE_FAILED": "its resources still exist and are billed: run `trn destroy`",
-    "UPDATE_ROLLBACK_FAILED": "the stack is between two states: run `cdk rollback`, or `trn destroy`",
+    "ROLLBACK_FAILED": "some created resources could not be deleted, and may be billed",
+    "CREATE_FAILED": "its resources still exist and are billed",
+    "UPDATE_ROLLBACK_FAILED": "some resources could not be restored to their state before the deployment",
+    "": "unknown: its events do not show it",
 }
+_FIRST: Mapping[str, str] = {
+    "ROLLBACK_FAILED": "run `trn destroy`",
+    "CREATE_FAILED": "run `trn destroy`",
+    "UPDATE_ROLLBACK_FAILED": "run `cdk rollback` or `trn destroy`",
+}
+"""What a state requires before the stack can be deployed again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +39,9 @@ class DeploymentFailure:
 
     Attributes:
         reasons: The original errors.
-        state: The state of the stack, in words.
+        state: The state of the stack after the deployment, in words.
         advice: What to do next.
-        cause: The cause of the reasons that `trn explain` shows; empty for unknown errors.
+        cause: The cause that `trn explain` shows for the reasons; empty for unknown errors.
     """
 
     reasons: tuple[str, ...]
@@ -69,10 +76,11 @@ def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None
         reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_message(event)}" for event in causes))
     status = of_stack[-1].status if of_stack else ""
     known = explain_log([" ".join(reasons)])
+    fix = known.error.fix if known else _OTHERWISE
     return DeploymentFailure(
         reasons=reasons,
         state=_STATES.get(status, f"the stack is in {status}"),
-        advice=known.error.fix if known else _OTHERWISE,
+        advice=f"first {_FIRST[status]}; then {fix}" if status in _FIRST else fix,
         cause=known.cause if known else "",
     )
 
