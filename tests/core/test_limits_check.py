@@ -55,8 +55,8 @@ def test_incomplete_count_never_passes(used: int, outcome: str) -> None:
 
 def test_fewer_nodes_are_suggested_if_they_fit() -> None:
     finding = finding_of("limits", FakeAccount(in_use={"network_interfaces": 4985}))
-    assert finding.fix.endswith("(service vpc); or set trn:nodes to 1")
-    assert "ask Service Quotas for 5001 of L-DF5E4CA3" in finding.fix
+    assert finding.fix.endswith("(service vpc) from Service Quotas; or set trn:nodes to 1")
+    assert "request 5001 for L-DF5E4CA3" in finding.fix
     assert "trn:nodes" not in finding_of("limits", FakeAccount(in_use={"network_interfaces": 4999})).fix
 
 

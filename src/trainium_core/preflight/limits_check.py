@@ -91,8 +91,8 @@ def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Check
     used = f"{'' if use.complete else 'at least '}{_number(use.amount)}"
     found, needed = f"{used} of {_counted(quota.limit, limit)}", _counted(need, limit)
     if use.amount + need > quota.limit:
-        wanted = f"{math.ceil(use.amount + need)} of {fact['code']}, {fact['name']}"
-        ways = [f"ask Service Quotas for {wanted} (service {fact['service']})", *_ways(limit, plan, quota, use)]
+        wanted = f"{math.ceil(use.amount + need)} for {fact['code']}, {fact['name']} (service {fact['service']})"
+        ways = [f"request {wanted} from Service Quotas", *_ways(limit, plan, quota, use)]
         return CheckResult(outcome="fail", found=found, needed=needed, fix="; or ".join(ways))
     return CheckResult(outcome="pass" if use.complete else "unknown", found=found, needed=needed)
 

@@ -135,7 +135,7 @@ def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
     found = f"{used} of {quota.limit:g} VPCs are in use, without the plan's"
     if used + count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = f"ask Service Quotas for a higher quota {code}, or use an existing VPC: trn:vpc_id"
+    fix = f"request {used + count} for {code} (service vpc) from Service Quotas, or use an existing VPC: trn:vpc_id"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 

@@ -1,4 +1,4 @@
-"""SageMaker's quotas for instance types, found by name because AWS does not document their codes."""
+"""SageMaker's quotas for instance types. AWS does not document their codes, so their names identify them."""
 
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
@@ -33,19 +33,16 @@ def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | 
     return account.quota_named(SERVICE, name)
 
 
-_NOT_COUNTED = "running instances are not counted"
-
-
 def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> CheckResult:
-    """Check the quota for a usage, such as training-job. Raises UnavailableError."""
+    """Check the quota for a usage, such as training-job, without the instances in use. Raises UnavailableError."""
     needed = f"{count} instance{'s' if count > 1 else ''}"
     name, quota = sagemaker_quota_name(instance_type, usage), sagemaker_quota(instance_type, usage, account)
     if quota is None:
         return CheckResult(outcome="unknown", found=f"SageMaker in {plan.region} lists no quota {name}", needed=needed)
-    found = f"{quota.limit:g} by {quota.code}, {name}, in {plan.region}"
+    found = f"the quota {quota.code}, {name}, is {quota.limit:g} in {plan.region}"
     if count <= quota.limit:
-        return CheckResult(outcome="pass", found=f"{found}; {_NOT_COUNTED}", needed=needed)
-    fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
+        return CheckResult(outcome="pass", found=f"{found}; instances in use are not subtracted", needed=needed)
+    fix = f"request {count} for {quota.code} (service sagemaker) from Service Quotas"
     if quota.limit >= 1 and count == plan.nodes:
         fix += f", or set trn:nodes to {quota.limit:g}"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)

@@ -34,8 +34,8 @@ def _all_instances(count: int, name: str, code: str, account: Quotas) -> CheckRe
     needed = f"{count} instances"
     if quota is None:
         return CheckResult(outcome="unknown", found=f"SageMaker lists no quota {name}", needed=needed)
-    found = f"{quota.limit:g} by {quota.code}, {name}"
+    found = f"the quota {quota.code}, {name}, is {quota.limit:g}"
     if count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = f"request {count} of {quota.code} (service sagemaker) from Service Quotas"
+    fix = f"request {count} for {quota.code} (service sagemaker) from Service Quotas"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)

@@ -39,7 +39,7 @@ def _volume(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
     if quota is None:
         yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {facts['volume']}")
     elif size > quota.limit:
-        found = f"a volume may have {quota.limit:g} GB by {quota.code}, {facts['volume']}"
+        found = f"the quota {quota.code}, {facts['volume']}, allows {quota.limit:g} GB"
         fix = f"set trn:root_volume_gib to {quota.limit:g} or less"
         # No source says whether the quota applies to types with local disks, which get no volume.
         outcome = "warn" if plan.type.nvme_disks else "fail"
