@@ -1,4 +1,4 @@
-"""The cost of a plan: the arithmetic, and that an unknown price never lowers a total."""
+"""The cost of a plan: its items, their arithmetic, and totals with unknown prices."""
 
 from decimal import Decimal
 from typing import Any

@@ -27,7 +27,7 @@ def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
         pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
     (tmp_path / "train.py").write_text(SCRIPT)
     plan = Plan(instance_type="trn2.3xlarge", region="sa-east-1", nodes=NODES)
-    # A login shell of this machine has no cluster. tests/userdata tests the login shell of a node.
+    # Without the login shell, which only nodes have; tests/userdata tests it.
     (*login, line) = shlex.split(torchrun_command(plan).replace(str(facts()["rendezvous"]["port"]), free_port()))
     assert login == ["bash", "-lc"]
     environment = {"PATH": f"{TORCH_PYTHON.parent}:{os.environ['PATH']}", "HEAD_NODE": "127.0.0.1"}
@@ -46,6 +46,6 @@ def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
     return {rank: [line.split() for line in text.splitlines()] for rank, text in output.items()}
 
 
-def test_rank_0_runs_on_the_first_node_of_the_membership(launched: dict[int, list[list[str]]]) -> None:
+def test_ranks_of_processes_follow_the_rank_of_their_node(launched: dict[int, list[list[str]]]) -> None:
     assert sorted(launched[0]) == [[str(rank), "0", "127.0.0.1"] for rank in range(4)]
     assert sorted(launched[1]) == [[str(rank), "1", "127.0.0.1"] for rank in range(4, 8)]

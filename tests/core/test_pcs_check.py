@@ -36,7 +36,7 @@ def test_full_region_is_unknown_because_the_quota_may_be_raised() -> None:
     assert of_pcs(FakeAccount(clusters_of_pcs=[*others[1:], "trn-pilot"])).outcome == "pass"
 
 
-def test_region_that_does_not_answer_is_unknown() -> None:
+def test_pcs_that_does_not_answer_is_unknown() -> None:
     assert of_pcs(FakeAccount(unavailable={"pcs"})).outcome == "unknown"
 
 

@@ -51,7 +51,7 @@ def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
         [of(HYPERPOD, InstanceGroups=UNKNOWN)],
         [of(GATE, Nodes=ChangedProperty(after="4")), of(GROUP, MaxSize=ChangedProperty(after="4"))],
     ],
-    ids=["tag", "parameter moved on", "pinned", "tag of a security group", "more nodes of HyperPod", "more nodes"],
+    ids=["tag", "newer image in the parameter", "pinned", "tag of a security group", "more nodes of HyperPod", "more nodes"],
 )
 def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
     assert terminated_nodes(changes, running=2).count == 0
@@ -131,7 +131,7 @@ def test_settings_that_require_new_nodes_are_named() -> None:
     ],
     ids=["another existing bucket", "without a file system"],
 )
-def test_replaced_dependency_terminates_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
+def test_changed_dependency_terminates_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)
     removed = ResourceChange(kind="AWS::FSx::FileSystem", action="Remove")
     ending = terminated_nodes([of(version(), Uses=shown), removed], running=2)

@@ -15,17 +15,14 @@ _ON_EVERY_NODE = {
 
 
 def node_script(job: Job) -> str:
-    """The script of a job. Comments describe the values that only a node knows.
-
-    The job's variables are set last, and override others.
-    """
+    """The script of a job. Comments describe the values that are set on the node."""
     return "\n".join([*_comments(job), *_exports({**_ON_EVERY_NODE, **job.environment}), *_commands(job)])
 
 
 def _comments(job: Job) -> Iterator[str]:
-    stack = f"the stack {job.stack}" if job.stack else "the node's own stack"
-    count = "the node" if job.nodes == 1 else f"each of {job.nodes} nodes"
-    yield f"# On {count}, as the user trn-job, by bash -l."
+    stack = f"the software stack {job.stack}" if job.stack else "the node's default software stack"
+    count = "the node" if job.nodes == 1 else f"each of the {job.nodes} nodes"
+    yield f"# Runs on {count} with bash -l, as the user trn-job."
     yield f"# The profile activates the environment of {stack}, and sets the variables of Neuron, EFA and the cluster."
     yield "# The working directory contains the unpacked source."
     if job.compile_cache:
@@ -38,7 +35,7 @@ def _comments(job: Job) -> Iterator[str]:
         yield f"# NEURON_RT_INSPECT_* is set on {what} {ranks}: a profile goes to $TRN_OUTPUT_DIR/profile."
     if job.setup:
         yield "# The setup runs first, then the command, each with these variables."
-    for name, text in _known_by_the_node(job).items():
+    for name, text in _set_on_the_node(job).items():
         yield f"# {name}: {text}"
     for name, arn in job.secrets.items():
         yield f"# {name} is the value of {arn}, only in the environment."
@@ -48,8 +45,8 @@ def _comments(job: Job) -> Iterator[str]:
         yield f"# Checkpoints are stored in {job.checkpoints}/{job.id}."
 
 
-def _known_by_the_node(job: Job) -> Mapping[str, str]:
-    ranks = "0" if job.nodes == 1 else f"0 to {job.nodes - 1}, its place in the membership"
+def _set_on_the_node(job: Job) -> Mapping[str, str]:
+    ranks = "0" if job.nodes == 1 else f"0 to {job.nodes - 1}, the position of the node in the membership"
     return {
         "TRN_JOB": job.id,
         "TRN_ATTEMPT": "1, and one more after each restart",

@@ -27,7 +27,7 @@ class DeployedFleet:
         market: on-demand, spot or capacity-block.
         reservation_id: Reservation or Capacity Block in which the nodes are launched, if any.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
-        ends: An instant, or hours after the creation of the stack; None without an end.
+        ends: ISO 8601 time with offset, or hours after the creation of the stack, such as 8h; None without an end.
         idle_minutes: Minutes without use after which the nodes are terminated; None if unused nodes keep running.
     """
 

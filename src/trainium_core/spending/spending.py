@@ -74,7 +74,7 @@ class Spending:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every amount is known and everything was read."""
+        """Whether every estimated and hourly amount is known and everything was read. Billed amounts do not count."""
         return not (self.estimated_total.unknown or self.hourly.unknown)
 
 

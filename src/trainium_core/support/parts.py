@@ -27,11 +27,11 @@ class SupportAccount(Protocol):
         ...
 
     def functions_logs(self, stack: str) -> Mapping[str, str]:
-        """The last lines of each log group of a stack, by file name."""
+        """The last lines of each log group of a stack, or why they could not be read, by file name."""
         ...
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        """The end of each of the logs that nodes stored last, by file name."""
+        """The ends of the newest logs that nodes stored, by file name."""
         ...
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
@@ -39,7 +39,7 @@ class SupportAccount(Protocol):
         ...
 
     def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
-        """The end of the console output of the first instances, or why there is none, by file name."""
+        """The end of the console output of each of the first instances, or why it is not available, by file name."""
         ...
 
 
