@@ -51,7 +51,7 @@ def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
         [of(HYPERPOD, InstanceGroups=UNKNOWN)],
         [of(GATE, Nodes=ChangedProperty(after="4")), of(GROUP, MaxSize=ChangedProperty(after="4"))],
     ],
-    ids=["tag", "newer image in the parameter", "pinned", "tag of a security group", "more nodes of HyperPod", "more nodes"],
+    ids=["tag", "newer image", "pinned", "tag of a security group", "more nodes of HyperPod", "more nodes"],
 )
 def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
     assert terminated_nodes(changes, running=2).count == 0
