@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.running import run_program
+from tests.cli.running import run, run_program
 from trainium_cli.exit_codes import ExitCode
 
 GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}
@@ -58,3 +58,13 @@ def test_sentence_in_pipe_without_width_stays_on_one_line() -> None:
     known = run_program("plann").stderr.splitlines()[-1]
     assert known.startswith("Known: init, ")
     assert known.endswith(", local")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--secret", "expected NAME=ARN"), ("--env", "expected NAME=VALUE, got '=hunter2'")],
+)
+def test_option_without_name_is_refused_and_secret_is_not_printed(option: str, message: str) -> None:
+    ended = run("run", option, "=hunter2", "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"Invalid value for '{option}': {message}\n" in ended.stderr

@@ -1,4 +1,4 @@
-"""The report of a pilot: its decision, its contents, and that no text of a record becomes markup."""
+"""The report of a pilot: its contents, and that no text of a record becomes markup."""
 
 import json
 import re
@@ -20,14 +20,13 @@ from trainium_core.assess.observed import Comparison
 from trainium_core.assess.observed import as_json as observed_json
 from trainium_core.assess.report_formats import as_json as assess_json
 from trainium_core.assess.rules import STACKS
-from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
+from trainium_core.evidence.decision import GO, NOT_YET, decide
 from trainium_core.evidence.folder import Evidence, read_evidence
 from trainium_core.evidence.record import (
     LAB,
     MET,
     NOT_MEASURED,
     NOT_MET,
-    STATES,
     TRAINIUM,
     Comparability,
     Fidelity,
@@ -97,73 +96,6 @@ WHOLE = evidence(GOOD, GPU, *twelve_months(), assess_json=assessed())
 def test_all_gates_met_on_trainium_is_go() -> None:
     assert decide(WHOLE).verdict == GO
     assert [step.state for step in arrange(WHOLE).steps] == [MET] * 6
-
-
-@given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from(STATES)))
-def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[str]) -> None:
-    record = replace(
-        GOOD,
-        gates=tuple(gate(state, f"gate_{at}") for at, state in enumerate(gates)),
-        fidelity=tuple(replace(fidelity(state), method=f"check {at}") for at, state in enumerate(checks)),
-    )
-    verdict = decide(evidence(record)).verdict
-    if NOT_MET in (*gates, *checks):
-        assert verdict == NO
-    elif gates and checks and set(gates) | set(checks) == {MET}:
-        assert verdict == GO
-    else:
-        assert verdict == NOT_YET
-
-
-@given(
-    verdict=st.sampled_from(STATES),
-    others=st.lists(st.tuples(st.sampled_from([GPU, LAB_RECORD]), st.sampled_from(STATES)), min_size=1, max_size=4),
-)
-def test_records_of_other_sides_never_change_the_decision(verdict: str, others: list[tuple[Record, str]]) -> None:
-    own = replace(GOOD, gates=(gate(verdict),))
-    added = [
-        replace(
-            record, id=f"other-{at}", made="2026-12-01T00:00:00Z", gates=(gate(state),), fidelity=(fidelity(state),)
-        )
-        for at, (record, state) in enumerate(others)
-    ]
-    alone, together = decide(evidence(own)), decide(evidence(own, *added))
-    assert (alone.verdict, alone.reasons) == (together.verdict, together.reasons)
-    assert decide(evidence(*added)).verdict == NOT_YET
-
-
-def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
-    (own, other) = decide(evidence(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),)))).judgements
-    assert {own.aside, other.aside} == {"", "measured in the lab, not on Trainium"}
-
-
-def test_newest_record_decides_on_a_gate() -> None:
-    first = replace(GOOD, id="first", gates=(gate(NOT_MET),))
-    second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
-    assert decide(evidence(first, second)).verdict == GO
-    assert decide(evidence(replace(first, made="2026-11-26T12:00:00Z"), second)).verdict == NO
-
-
-def test_moved_limit_prevents_go() -> None:
-    first = replace(GOOD, id="first", gates=(gate(NOT_MET, limit=">= 50"),))
-    second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
-    decision = decide(evidence(first, second))
-    assert decision.verdict == NOT_YET
-    assert "The limit of tokens_per_second was >= 50 in first, and is >= 5 in second" in decision.reasons
-
-
-def test_limit_that_moved_and_returned_prevents_go() -> None:
-    limits = {"first": ">= 5", "second": ">= 50", "third": ">= 5"}
-    records = [
-        replace(GOOD, id=name, made=f"2026-11-2{5 + day}T12:00:00Z", gates=(gate(MET, limit=limit),))
-        for day, (name, limit) in enumerate(limits.items())
-    ]
-    decision = decide(evidence(*records))
-    assert decision.verdict == NOT_YET
-    assert decision.reasons == (
-        "The limit of tokens_per_second was >= 5 in first, and is >= 50 in second",
-        "The limit of tokens_per_second was >= 50 in second, and is >= 5 in third",
-    )
 
 
 def test_excluded_run_without_job_is_named_by_its_record() -> None:

@@ -210,16 +210,6 @@ def test_secrets_and_inputs_reach_the_nodes(cluster: Cluster) -> None:
     assert cluster.jobs.files(job.id, "inputs") == {"inputs/words": 3}
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [("--secret", "expected NAME=ARN"), ("--env", "expected NAME=VALUE, got '=hunter2'")],
-)
-def test_option_without_name_is_refused_and_secret_is_not_printed(option: str, message: str) -> None:
-    ended = run("run", option, "=hunter2", "train.py")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert f"Invalid value for '{option}': {message}\n" in ended.stderr
-
-
 def test_jobs_lists_jobs_and_shows_the_time_of_one(cluster: Cluster) -> None:
     assert "No job has been started" in run("jobs", *TWO).stdout
     assert cluster.jobs.submit(JOB, b"", over=None)
