@@ -33,7 +33,7 @@ def account() -> Iterator[AwsAccount]:
 
 @pytest.fixture
 def target(account: AwsAccount) -> tuple[str, str]:  # noqa: ARG001
-    """The ids of a file system with a mount target, and of the cluster's security group on it."""
+    """The IDs of a file system with a mount target, and of the cluster's security group on it."""
     ec2, efs = boto3.client("ec2", REGION), boto3.client("efs", REGION)
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")["Subnet"]["SubnetId"]

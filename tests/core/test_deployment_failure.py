@@ -97,7 +97,7 @@ def test_resulting_stack_state_is_reported(status: str, message: str) -> None:
     ("status", "command"),
     [
         ("ROLLBACK_FAILED", "trn destroy"),
-        ("CREATE_FAILED", "trn destroy"),
+        ("CREATE_FAILED", "cdk rollback"),
         ("UPDATE_ROLLBACK_FAILED", "cdk rollback"),
     ],
 )

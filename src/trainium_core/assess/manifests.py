@@ -164,7 +164,6 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
 
 
 def _table(parent: object, key: str) -> Mapping[str, Any]:
-    """A table of a document; empty if it does not exist."""
     value = cast("dict[str, Any]", parent).get(key) if isinstance(parent, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 

@@ -17,7 +17,7 @@ _ROW = 44.0
 _LABEL = 21.0
 """Height of the label in a row."""
 _PLOT_HEIGHT = 190.0
-_CHARACTER = 6.7  # Estimated width of a character at the size of labels.
+_CHARACTER = 6.7  # Estimated width of a character of a label.
 _MAX_POINTS = 240
 _LARGEST, _SMALLEST = 1e299, 1e-290
 _LEAST_SPAN = 1e-9

@@ -372,7 +372,6 @@ def _plan_line(prefix: str, line: CostLine, busy: tuple[str, ...], hours: Callab
 
 
 def _product(name: str, formula: str, factor: float, *keys: str) -> Line:
-    """A line that is the product of a factor and drivers."""
     return Line(
         name=name, uses=keys, formula=formula, compute=lambda values: prod((factor, *(values[key] for key in keys)))
     )

@@ -187,7 +187,6 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
 
 
 def _retries_text(job: Job) -> str:
-    """The maximum number of restarts of a job, and their causes."""
     causes = ["the loss of a node"]
     if job.retry_on_hang and job.hang_seconds:
         causes.append("a hang")

@@ -125,7 +125,6 @@ def _of_other_cluster(observed: Observed) -> Switch:
 
 
 def _obstacle(observed: Observed) -> Switch | None:
-    """Why the stack cannot be updated."""
     state, stack = observed.state, observed.stack
     if state.asleep is None:
         return _refuse(f"{stack} has no nodes that can sleep. `trn destroy` deletes the stack.")

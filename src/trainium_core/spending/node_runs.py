@@ -58,7 +58,7 @@ def node_runs(
         activities: The history of the group.
         running: IDs of the running instances.
         deleted: When the group was deleted, which is the end of its remaining nodes.
-        history_start: Start of the history. A node that was launched earlier has this as its begin.
+        history_start: Start of the history. The runs of nodes that were launched earlier begin at this time.
     """
     entries = list(activities)
     # A node is not billed once its termination has begun.

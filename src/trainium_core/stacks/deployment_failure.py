@@ -27,7 +27,8 @@ _STATES: Mapping[str, str] = {
 }
 _FIRST: Mapping[str, str] = {
     "ROLLBACK_FAILED": "run `trn destroy`",
-    "CREATE_FAILED": "run `trn destroy`",
+    "CREATE_FAILED": "run `cdk rollback` or `trn destroy`",
+    "UPDATE_FAILED": "run `cdk rollback` or `trn destroy`",
     "UPDATE_ROLLBACK_FAILED": "run `cdk rollback` or `trn destroy`",
 }
 """What a state requires before the stack can be deployed again."""

@@ -19,7 +19,7 @@ from trainium_runtime.tags import tag_values
 _Tagged = tuple[str, Mapping[str, str]]
 """ID and tags of a resource."""
 
-_PAGES = 50  # of a bucket's objects: 50,000, in a few seconds
+_PAGES = 50  # With 50,000 objects, which takes a few seconds.
 _GIB = 1024**3
 _NO_BUCKET = ("NoSuchBucket",)
 

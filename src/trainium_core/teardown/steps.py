@@ -166,7 +166,7 @@ class EmptyBuckets:
             raise unanswered
         if self.refused:
             message = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
-            self.refused.clear()  # a repeated step is a new attempt
+            self.refused.clear()  # A repeated step tries them again.
             return Progress(state="stuck", message=message)
         return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
 
@@ -283,7 +283,7 @@ class DeleteLeftovers:
             return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
             message = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
-            self.refused.clear()  # a repeated step is a new attempt
+            self.refused.clear()  # A repeated step tries them again.
             return Progress(state="stuck", message=message)
         return Progress(
             state="done", message=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left"

@@ -75,7 +75,9 @@ class AwsLoginNode:
                     if answer["Status"] == "Success":
                         return answer["StandardOutputContent"]
                     text = answer["StandardErrorContent"].strip() or answer["StandardOutputContent"].strip()
-                    if answer["Status"] != "Failed":  # such as TimedOut or Cancelled, at any point of the command
+                    if (
+                        answer["Status"] != "Failed"
+                    ):  # Such as TimedOut or Cancelled: parts of the command may have run.
                         ended = f"the command on the login node {instance} ended with {answer['Status']}"
                         raise NoAnswerError(f"{ended}: {text}" if text else ended)
                     raise CommandFailedError(text or "the command on the login node failed without a message")

@@ -43,8 +43,8 @@ from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.node_record import StoredRecord
 
-_LARGEST_PAGE = 100  # of ListTrainingJobs
-_PAGES_AT_ONCE = 20  # of one log stream: a job with much output must not delay the check of its status
+_LARGEST_PAGE = 100  # The maximum of ListTrainingJobs.
+_PAGES_AT_ONCE = 20  # Of one log stream, so that much output does not delay the check of the status.
 _READERS = 8
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
@@ -275,7 +275,7 @@ class TrainingLog:
             for stream in self._jobs.log_streams(self._job_id):
                 try:
                     new, self._tokens[stream] = self._jobs.log_events(stream, self._tokens.get(stream))
-                except UnavailableError as error:  # such as one throttled stream: the other streams are not read again
+                except UnavailableError as error:
                     unread = error
                     continue
                 node = stream.partition("/")[2].rpartition("-")[0]

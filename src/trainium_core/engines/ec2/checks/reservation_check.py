@@ -53,7 +53,6 @@ def judge_reservation(
 
 
 def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[CheckResult]:
-    """The properties of a reservation that differ from the plan."""
     for what, got, wanted, fix in (
         ("kind", reservation.capacity, plan.capacity, _setting("capacity", reservation.capacity)),
         ("type", reservation.instance_type, plan.instance_type, _setting("instance_type", reservation.instance_type)),

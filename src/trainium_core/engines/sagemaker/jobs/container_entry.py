@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[3]
 """/opt/ml: this file is /opt/ml/input/data/code/container_entry.py."""
 
 SOURCE = "source.tar.gz"
-NAME_SECONDS = 300  # until the names of all nodes resolve
+NAME_SECONDS = 300
 KEPT_LINES = 400
-REASON_CHARACTERS = 1024  # SageMaker shows no more
+REASON_CHARACTERS = 1024  # SageMaker shows only so many.
 
 
 class EntryError(Exception):
