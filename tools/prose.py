@@ -28,7 +28,7 @@ def texts() -> Iterator[Path]:
 
 
 def findings_in(text: str, name: str) -> Iterator[str]:
-    """Each habit in the text of a file, as `file:line: words: what to write`."""
+    """The first match of each listed phrase in each line, as `file:line: words: what to write`."""
     for number, line in enumerate(text.splitlines(), 1):
         for pattern, write in _habits():
             match = pattern.search(line)

@@ -26,7 +26,7 @@ def test_snapshot_prices_pass_with_their_age_and_reason() -> None:
     answer = check(FakePrices(unavailable={"price"}))
     assert answer.outcome == "pass"
     assert answer.found.endswith(
-        "from a snapshot of list prices, the oldest of 2026-07-21, since no answer about price"
+        "from a snapshot of list prices, the oldest dated 2026-07-21, because no answer about price"
     )
 
 

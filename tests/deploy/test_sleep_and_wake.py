@@ -103,7 +103,7 @@ def test_sleep_removes_nothing_else(awake: Inventory, asleep: Moment) -> None:
     assert [line for line in lost if not line[2:].startswith(GONE_WHILE_ASLEEP)] == []
 
 
-def test_sleep_prints_the_saved_cost(asleep: Moment) -> None:
+def test_sleep_prints_the_cost_while_asleep(asleep: Moment) -> None:
     assert "asleep: $" in asleep.run.printed
     assert "per month" in asleep.run.printed
 
@@ -117,7 +117,7 @@ def test_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) -> N
     assert redeployed["instances"] == frozenset()
 
 
-def test_wake_restores_everything(awake: Inventory, woken: Moment) -> None:
+def test_wake_restores_the_number_of_resources_of_each_kind(awake: Inventory, woken: Moment) -> None:
     assert woken.run.code == 0, woken.run.printed
     counts = {kind: len(ids) for kind, ids in woken.inventory.items() if kind != "S3 objects"}
     assert counts == {kind: len(ids) for kind, ids in awake.items() if kind != "S3 objects"}

@@ -164,7 +164,7 @@ class JobNodes:
 
 
 def source_archive(files: Mapping[str, str]) -> str:
-    """The packed source of a job, as the stand-in of S3 stores it."""
+    """The packed source of a job, as the stand-in for S3 stores it."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, text in files.items():

@@ -130,7 +130,7 @@ def test_restarted_node_keeps_its_results(aws: AwsStandIn):
 
 def test_node_without_leader_waits_within_its_limit():
     rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
-    assert rounds.follow().found == "not tested: no record yet from i-0, which leads the test"
+    assert rounds.follow().found == "not tested: i-0, which leads the test, wrote nothing within 0.05 seconds"
 
 
 @pytest.fixture

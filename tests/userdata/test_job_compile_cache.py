@@ -1,4 +1,4 @@
-"""Jobs and their compile caches: the real wrapper, fake compilers, and a stand-in of S3 that checks signatures."""
+"""Jobs and their compile caches: the real wrapper, fake compilers, and a stand-in for S3 that checks signatures."""
 
 import base64
 import sys

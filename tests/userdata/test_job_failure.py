@@ -41,8 +41,9 @@ def fed(text: str) -> Finder:
     return finder
 
 
-def test_torchrun_summary_names_the_rank_of_the_traceback() -> None:
-    failure = fed(TORCHRUN.format(code=1)).failure(1)
+def test_rank_of_the_torchrun_summary_counts_before_earlier_tracebacks() -> None:
+    rank_0 = "".join(line for line in TORCHRUN.splitlines(keepends=True) if line.startswith("[rank 0]"))
+    failure = fed(rank_0 + TORCHRUN.replace(rank_0, "").format(code=1)).failure(1)
     assert (failure.rank, failure.exit_code, failure.sentence) == (1, 1, "ValueError: bad batch")
     assert failure.traceback
     assert failure.traceback.splitlines()[1] == '  File "train.py", line 3, in <module>'
@@ -65,7 +66,7 @@ def test_separate_writes_of_a_line_have_one_rank(line: str, rank: int | None, te
     assert split_rank(line) == (rank, text)
 
 
-def test_compiler_dots_hide_no_traceback() -> None:
+def test_traceback_after_compiler_dots_is_found() -> None:
     finder = Finder()
     for line in ("....Traceback (most recent call last):", "  File 'train.py', line 3", "RuntimeError: [F137] killed"):
         finder.feed(0, line)

@@ -1,4 +1,4 @@
-"""A node in a cluster of two with a job, for tests of the watch. The stand-in of systemd records started units."""
+"""A node in a cluster of two with a job, for tests of the watch. The stand-in for systemd records started units."""
 
 import json
 from pathlib import Path

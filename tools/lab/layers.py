@@ -15,7 +15,7 @@ FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
 GPU_FRAMEWORK_ENVIRONMENT = "opt/pytorch"
 NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
 
-# User data distinguish systems by this file; it is the only part of Ubuntu 24.04 on a node.
+# The user data identifies the distribution by this file. It is the only part of Ubuntu 24.04 on a node.
 OS_RELEASE = """\
 PRETTY_NAME="Ubuntu 24.04 LTS (a stand-in of the node lab)"
 NAME="Ubuntu"
@@ -93,7 +93,7 @@ def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Se
 
 
 def gpu_image_layer(folder: Path, *, base: Path) -> Path:
-    """The layer of a GPU DLAMI for a node of one GPU: NVIDIA's programs and PyTorch."""
+    """The layer of a GPU DLAMI for a node with one GPU: NVIDIA's programs and PyTorch."""
     write_file(folder, "usr/bin/nvidia-smi", wrapper("nvidia_smi"))
     write_file(folder, "usr/bin/dcgmi", wrapper("dcgmi"))
     _framework(folder / GPU_FRAMEWORK_ENVIRONMENT, base=base)
@@ -102,7 +102,7 @@ def gpu_image_layer(folder: Path, *, base: Path) -> Path:
 
 
 def _framework(environment: Path, *, base: Path) -> None:
-    """A virtual environment with a stand-in of PyTorch, made with the node's Python."""
+    """A virtual environment with a stand-in for PyTorch, made with the node's Python."""
     python = next((base / "usr/lib").glob("python3.*")).name
     shutil.copytree(FRAMEWORK, environment / "lib" / python / "site-packages")
     write_file(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)

@@ -12,7 +12,7 @@ BACKEND = "opt/trnlab-backend"
 
 
 def with_torchrun(_number: int, node: Node) -> None:
-    """Put PyTorch's own torchrun beside the stand-in of the framework."""
+    """Put PyTorch's own torchrun beside the stand-in for the framework."""
     share_torch(node)
     # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
     stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
@@ -33,7 +33,7 @@ def with_torchrun(_number: int, node: Node) -> None:
 
 
 def _install_backend(node: Node) -> None:
-    """Let PyTorch load the stand-in of TorchNeuron as it loads a backend: by the entry point of a package."""
+    """Let PyTorch load the stand-in for TorchNeuron as it loads a backend: by the entry point of a package."""
     node.write(f"{BACKEND}/torch_neuronx.py", (FRAMEWORK / "torch_neuronx.py").read_text())
     package = f"{BACKEND}/torch_neuronx-0.dist-info"
     node.write(f"{package}/METADATA", "Metadata-Version: 2.1\nName: torch-neuronx\nVersion: 0\n")

@@ -31,7 +31,7 @@ from trainium_core.facts import DATA
 from trainium_core.html_page import html_page
 
 NEVER_MEASURED = (
-    "power and energy: an instance cannot measure them",
+    "power and energy: this package records neither",
     "what was not run: other models, longer runs, more nodes than the records name",
 )
 

@@ -28,9 +28,10 @@ def check_cost(plan: Plan, aws: Prices) -> CheckResult:
 def _where_from(estimated: Estimate) -> str:
     prices = [line.price for line in estimated.lines if line.price]
     origins = {price.origin for price in prices}
-    yours = "your prices of trn:prices, and " if "yours" in origins else ""
+    yours = "your prices in the file of trn:prices, and " if "yours" in origins else ""
     if "snapshot" not in origins:
         return f"{yours}list prices, before tax and discounts"
     oldest = min(price.date for price in prices if price.origin == "snapshot")
-    why = f", since {estimated.unavailable[0]}" if estimated.unavailable else ""
-    return f"from {yours}a snapshot of list prices, the oldest of {oldest}{why}"
+    why = f", because {estimated.unavailable[0]}" if estimated.unavailable else ""
+    partly = "partly " if len(origins) > 1 else ""
+    return f"{partly}from a snapshot of list prices, the oldest dated {oldest}{why}"

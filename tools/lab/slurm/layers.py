@@ -17,7 +17,7 @@ HOMES = "/shared"
 
 _AGENT_UNIT = """\
 [Unit]
-Description=The stand-in of the AWS PCS agent
+Description=The stand-in for the AWS PCS agent
 After=cloud-final.service trnlab-hardware.service
 ConditionPathExists=/etc/trnlab/pcs.json
 

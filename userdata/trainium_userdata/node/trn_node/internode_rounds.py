@@ -81,7 +81,9 @@ class Rounds:
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
             if not judgement and time.monotonic() > self._ends:
-                judgement = Judgement("not tested: the test reached its time limit")
+                judgement = Judgement(
+                    f"not tested: no result within {self._limits['all_seconds']:g} seconds, after {len(history)} steps"
+                )
             if judgement:
                 self._put("step", {"judgement": judgement._asdict()})
                 return judgement
@@ -106,7 +108,9 @@ class Rounds:
                 done, last_step_at = step, time.monotonic()
                 timeout = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
             time.sleep(PAUSE_SECONDS)
-        return Judgement(f"not tested: no record yet from {self._names[0]}, which leads the test")
+        return Judgement(
+            f"not tested: {self._names[0]}, which leads the test, wrote nothing within {timeout:g} seconds"
+        )
 
     def _outcome(self, step: int) -> Outcome:
         """This node's outcome. A completed step is not repeated."""
