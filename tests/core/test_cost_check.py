@@ -34,7 +34,7 @@ def test_prices_of_the_user_are_named() -> None:
     volume = PricedItem(product="gp3-storage", region="us-west-2")
     yours = Price(usd=Decimal("0.05"), source="contract", date="2026-11-01", origin="yours")
     answer = check_cost(from_settings().but(prices={volume: yours}), FakePrices(usd=CHEAP))
-    assert answer.found.endswith("; your prices of trn:prices, and list prices, before tax and discounts")
+    assert answer.found.endswith("; your prices in the file of trn:prices, and list prices, before tax and discounts")
 
 
 def test_unknown_price_is_a_warning() -> None:
