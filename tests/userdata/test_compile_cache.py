@@ -291,6 +291,7 @@ def test_entry_without_done_mark_counts_once_its_files_settle(new_node: Callable
         ({"instance_type": "trn1.32xlarge"}, "other chip"),
         ({"compiler": "2.22.1"}, "other release"),
         ({"compiler_flags": "-O1"}, "other flags"),
+        ({"lnc": 1, "world_size": 32}, "other number of processes and other logical NeuronCore configuration"),
     ],
 )
 def test_other_compilation_settings_use_another_place(

@@ -18,6 +18,14 @@ MAX_MISSED = 50
 RECOMPILES = 5
 """A normal number of new entries after the first step, for example for an evaluation or a last, smaller batch."""
 MAX_WARNED = 3
+_DIFFERENCES = {
+    "release": "other release",
+    "world_size": "other number of processes",
+    "flags": "other flags",
+    "lnc": "other logical NeuronCore configuration",
+    "generation": "other chip",
+}
+"""The reason of a miss by the field of `Place` that differs."""
 
 
 class Use:
@@ -90,17 +98,8 @@ class Use:
         if cache.place.stack == "xla" and _graph(name) in {_graph(each) for each in self._known()}:
             return "other flags"
         places = self._other_places().get(_bare(name), [])
-        for field, text in (
-            ("release", "other release"),
-            ("world_size", "other number of processes"),
-            ("flags", "other flags"),
-            ("lnc", "other logical NeuronCore configuration"),
-            ("generation", "other chip"),
-        ):
-            if any(_differs_only_in(place, cache.place, field) for place in places):
-                return text
         if places:
-            return "other release"
+            return " and ".join(min((_differences(place, cache.place) for place in places), key=len))
         return "other shapes, code or paths" if any(self._known()) else "first time"
 
     def _known(self) -> Iterable[str]:
@@ -129,5 +128,5 @@ def _graph(name: str) -> str:
     return _bare(name).partition("+")[0]
 
 
-def _differs_only_in(place: Place, other: Place, field: str) -> bool:
-    return place != other and place._replace(**{field: getattr(other, field)}) == other
+def _differences(place: Place, other: Place) -> list[str]:
+    return [text for field, text in _DIFFERENCES.items() if getattr(place, field) != getattr(other, field)]
