@@ -83,8 +83,13 @@ def _profile(job: Job) -> str:
         return ""
     what = "rank" if job.has_ranks else "node"
     ranks = ", ".join(map(str, job.profile))
-    fetch = f"trn cp {job.id}:outputs/profile profile"
-    return f"of {what} {ranks}, not for timing: `{fetch}`, then `neuron-explorer view -d profile`"
+    nodes = sorted({rank // job.processes_per_node if job.has_ranks else rank for rank in job.profile})
+    first, *others = (f"outputs/node-{node}/profile" if node else "outputs/profile" for node in nodes)
+    more = f" (others: {', '.join(others)})" if others else ""
+    return (
+        f"of {what} {ranks}, not for timing: `trn cp {job.id}:{first} profile`{more}, then "
+        "`neuron-explorer view -d profile`"
+    )
 
 
 def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
