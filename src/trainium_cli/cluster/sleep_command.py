@@ -17,7 +17,7 @@ from trainium_cli.terminal import say
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 def sleep(invocation: Invocation, stack: str | None, grace: timedelta, yes: bool) -> None:
-    """Put the cluster to sleep: no nodes, almost no cost.
+    """Put the cluster to sleep: end its nodes until `trn wake`.
 
     Notifies and terminates the nodes, and deletes the endpoints or NAT gateway of the network. The compile cache and
     file systems stay. A deployment leaves the cluster asleep; `trn wake` wakes it. If the cluster's app has no

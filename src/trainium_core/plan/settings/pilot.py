@@ -58,7 +58,7 @@ class Pilot:
         "budget_action",
         Choice(BUDGET_ACTIONS),
         default="notify",
-        default_text="{} (at 80 % and 100 % of the budget spent, and at 100 % forecast)",
+        default_text="{} (at 80% and 100% of the budget spent, and at 100% forecast)",
         meaning="what happens when the budget is spent: notify sends a message; stop also stops the nodes until you "
         "raise the budget",
     )
