@@ -38,7 +38,7 @@ WITHOUT_A_LABEL = {
     "bedrock:TagResource": "CreateModelImportJob sets tags",
     "sagemaker:AddTags": "CreateTrainingJob sets tags",
     "ssm:StartSession": "the AWS CLI starts a session",
-    "ssmmessages:OpenDataChannel": "the Session Manager plug-in of the AWS CLI opens a channel",
+    "ssmmessages:OpenDataChannel": "the Session Manager plugin of the AWS CLI opens a channel",
 }
 """The documented actions that the code does not name beside a call, and why they are needed."""
 

@@ -186,7 +186,7 @@ def test_missing_script_is_reported_with_the_nearest(source: Path) -> None:
     with pytest.raises(JobError) as raised:
         pack_source(source / "trian.py", source)
     (problem,) = raised.value.problems
-    assert (problem.key, problem.nearest) == ("--script", "train.py")
+    assert (problem.key, problem.nearest) == ("script", "train.py")
 
 
 def test_script_outside_the_directory_is_refused(source: Path) -> None:

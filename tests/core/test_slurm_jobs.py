@@ -157,7 +157,7 @@ def test_stack_that_is_not_deployed_is_named(jobs: SlurmJobs) -> None:
 def test_stack_without_a_login_node_runs_no_jobs(jobs: SlurmJobs, prepare: Prepare) -> None:
     create_stack(STACK, {RECORDS_OUTPUT: BUCKET})
     del vars(jobs)["login"]
-    with pytest.raises(UnavailableError, match="trn:pcs_login=true"):
+    with pytest.raises(UnavailableError, match="trn:pcs_login=on"):
         prepare().check()
 
 

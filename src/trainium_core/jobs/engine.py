@@ -123,7 +123,7 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def job_ids(self) -> Sequence[str]:
-        """The IDs of all jobs, in any order."""
+        """The IDs of the jobs, in any order. Engines may omit old jobs."""
         ...
 
     def newest(self, most: int) -> Sequence[JobState]:

@@ -59,7 +59,7 @@ def source_files(folder: Path) -> SourceFiles:
 
 
 def files_below(folder: Path, *, option: str = _SOURCE) -> SourceFiles:
-    """Every file below a directory. Links to files are followed, links to directories are not.
+    """The files below a directory. Links to files are followed, links to directories are not.
 
     Args:
         folder: The directory.

@@ -94,7 +94,7 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
     source = source_files(folder)
     if name not in source.files:
         fix = f"move it: {name} is not packed ({source.left_out.get(name, 'in a folder that is never packed')})"
-        raise JobError([JobProblem(key="--script", got=str(script), allowed="a file that is packed", fix=fix)])
+        raise JobError([JobProblem(key="script", got=str(script), allowed="a file that is packed", fix=fix)])
     return name, source
 
 
@@ -118,4 +118,4 @@ def _no_script(script: Path) -> JobProblem:
     scripts = [path.name for path in script.parent.glob("*.py")] if script.parent.is_dir() else []
     close = nearest(script.name, scripts)
     fix = f"write {script.parent / close}" if close else "give the path of the training script"
-    return JobProblem(key="--script", got=str(script), allowed="a file that exists", nearest=close, fix=fix)
+    return JobProblem(key="script", got=str(script), allowed="a file that exists", nearest=close, fix=fix)

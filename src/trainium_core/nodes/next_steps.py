@@ -40,7 +40,7 @@ the agent runs this text with `sh -c`, where sudo's `#1000` would start a commen
 
 PROGRAMS = {
     "aws": "the AWS CLI",
-    "session-manager-plugin": "the Session Manager plug-in of the AWS CLI",
+    "session-manager-plugin": "the Session Manager plugin of the AWS CLI",
 }
 """Programs that a session needs on the user's machine."""
 

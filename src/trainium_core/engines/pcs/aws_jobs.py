@@ -85,7 +85,7 @@ class SlurmJobs(BucketJobs):
 
     @cached_property
     def login(self) -> AwsLoginNode:
-        group = self._output(PCS_LOGIN_OUTPUT, "has no login node: deploy with trn:pcs_login=true")
+        group = self._output(PCS_LOGIN_OUTPUT, "has no login node: deploy with trn:pcs_login=on")
         return AwsLoginNode(AwsService(self.plan.region, clients=self.clients), {GROUP_TAG: group})
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedSlurmJob":

@@ -75,9 +75,8 @@ class AwsLoginNode:
                     if answer["Status"] == "Success":
                         return answer["StandardOutputContent"]
                     text = answer["StandardErrorContent"].strip() or answer["StandardOutputContent"].strip()
-                    if (
-                        answer["Status"] != "Failed"
-                    ):  # Such as TimedOut or Cancelled: parts of the command may have run.
+                    # TimedOut or Cancelled, for example: parts of the command may have run.
+                    if answer["Status"] != "Failed":
                         ended = f"the command on the login node {instance} ended with {answer['Status']}"
                         raise NoAnswerError(f"{ended}: {text}" if text else ended)
                     raise CommandFailedError(text or "the command on the login node failed without a message")
