@@ -45,7 +45,7 @@ def deployed_fleets(resources: TemplateResources, physical_ids: Mapping[str, str
 
 
 class AwsFleets(AwsStacks):
-    """Finds the nodes of stacks. Caches the group and the bucket of a stack until its status changes."""
+    """Finds the nodes of stacks. Caches the group and the bucket by ID and status of a stack that does not change."""
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
