@@ -105,6 +105,11 @@ def test_excluded_run_without_job_is_named_by_its_record() -> None:
     assert f"the run train-1 of {record.id} is excluded from all numbers: a node failed" in notes
 
 
+def test_excluded_run_with_a_warning_is_listed_once() -> None:
+    record = replace(GOOD, runs=(Run(job="train-1", excluded="a node failed"),), warnings=("it: a node failed",))
+    assert sum("a node failed" in note for note in arrange(evidence(record)).not_measured) == 1
+
+
 MISSING = {
     "trainium": (evidence(GPU), "No record of Trainium has a gate"),
     "gpu": (evidence(GOOD), "no record of a GPU"),

@@ -250,7 +250,8 @@ def _not_measured(records: Iterable[Record], arranged: Iterable[Step], evidence:
             if metric.value is None:
                 yield f"{words(name)}, {side_of(record)}: {metric.why_null} ({record.id})"
         for run in record.runs:
-            if run.excluded:
+            # `trn bench` also writes a warning about each excluded run.
+            if run.excluded and not any(run.excluded in warning for warning in record.warnings):
                 which = f"the run {run.job}" if run.job else "a run"
                 yield f"{which} of {record.id} is excluded from all numbers: {run.excluded}"
         for warning in record.warnings:
