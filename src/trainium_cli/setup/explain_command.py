@@ -18,8 +18,8 @@ from trainium_core.explanations.known_errors import CAUSE, Explanation, explain_
 def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     """Show the cause of an error and the fix.
 
-    TEXT is the error message, in quotes. With - or without TEXT, the command reads standard input, which may be a whole
-    log: it shows the first cause in the log, not its consequences. Works offline.
+    TEXT is the error message, in quotes. With -, or in a pipe without TEXT, the command reads standard input, which may
+    be a whole log: it shows the first cause in the log, not its consequences. Works offline.
 
         trn logs JOB | trn explain -
 
