@@ -137,7 +137,7 @@ class NeuronFleet(Fleet):
         max_lifetime: Duration | None = None,
         end_time: datetime | None = None,
         ends_action: EndsAction | None = None,
-        warn_before: Duration | None = None,
+        warn_before: Whole hours from the warning to the end; at most half the pilot. Default: 24 hours.
         notify_email: str | None = None,
         budget_usd: int | None = None,
         budget_action: BudgetAction | None = None,
@@ -194,7 +194,7 @@ class NeuronFleet(Fleet):
             max_lifetime: Time from the first deployment to the end of the pilot, in whole hours. Default: no end.
             end_time: When the pilot ends, with a time zone. Default: no end.
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
-            warn_before: How long before the end to send a warning, in whole hours; at most half the pilot. Default: 24 hours.
+            warn_before: Whole hours from the warning to the end; at most half the pilot. Default: 24 hours.
             notify_email: Address for warnings about end and budget; it must confirm the subscription. Default: none.
             budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
             budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.
