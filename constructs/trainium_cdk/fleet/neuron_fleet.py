@@ -137,7 +137,7 @@ class NeuronFleet(Fleet):
         max_lifetime: Duration | None = None,
         end_time: datetime | None = None,
         ends_action: EndsAction | None = None,
-        warn_before: Whole hours from the warning to the end; at most half the pilot. Default: 24 hours.
+        warn_before: Duration | None = None,
         notify_email: str | None = None,
         budget_usd: int | None = None,
         budget_action: BudgetAction | None = None,
