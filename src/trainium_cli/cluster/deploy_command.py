@@ -21,6 +21,7 @@ from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import CHECKS, preflight
 
 _BOOTSTRAP = "bootstrap"
+_BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may still deploy the CDK bootstrap."
 
 
 @click.command()
@@ -34,10 +35,13 @@ def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bo
     """Deploy the plan if the account is ready.
 
     Runs the checks of `trn preflight` first, and stops if one fails or is unknown; if only the CDK bootstrap is
-    missing, offers to run it. If nodes are running, a change set shows the changes and how many of these nodes would
-    be terminated; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM changes, stacks,
-    nodes, dollars per hour and the end of the pilot, and you confirm, or pass --yes. `cdk deploy` creates or updates
-    the stacks. If it fails, the command shows the reason and the next step.
+    missing or too old, offers to run `cdk bootstrap`. If nodes are running, a change set shows the changes and how many
+    of these nodes would be terminated; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM
+    changes, stacks, nodes, dollars per hour and the end of the pilot, and asks for confirmation. `cdk deploy` creates
+    or updates the stacks. If it fails, the command shows the reason and the next step.
+
+    With --yes, the command does not prompt, run `cdk bootstrap`, or show IAM changes and the price. It terminates
+    running nodes only with --replace-nodes.
 
     Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown. 4: running nodes would be
     terminated, and you did not confirm this.
@@ -80,9 +84,10 @@ def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
     command = bootstrap.fix.partition(";")[0].removeprefix("run: ").split()
     if command[:2] != ["cdk", "bootstrap"]:
         return False
-    say(f"Only the CDK bootstrap stack is missing: {bootstrap.found}.")
+    say(f"Only the CDK bootstrap prevents the deployment: {bootstrap.found}.")
     if not click.confirm(
         question(f"Run `{' '.join(command)}` now? It creates a bucket and roles, and costs almost nothing.")
     ):
         return False
-    return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0
+    with interrupt_message(_BOOTSTRAPPING):
+        return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0

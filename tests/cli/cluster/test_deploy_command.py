@@ -10,6 +10,7 @@ from click.testing import Result
 
 from tests.cli.running import run
 from tests.core.fake_account import FakeAccount
+from trainium_cli.cdk_program import CdkRun
 from trainium_cli.cluster import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.stacks.events import StackEvent
@@ -172,3 +173,16 @@ def test_missing_bootstrap_alone_is_offered(
     assert "Run `cdk bootstrap aws://123456789012/us-west-2` now?" in ended.stdout
     assert cdk.exists() == bootstrapped
     assert not bootstrapped or cdk.read_text() == "bootstrap aws://123456789012/us-west-2\n"
+
+
+@pytest.mark.usefixtures("cdk")
+def test_interrupted_bootstrap_says_that_it_may_continue(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_run: CdkRun) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CdkRun, "in_terminal", interrupted)
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
+    monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
+    ended = deploy(typed="y\n")
+    assert ended.exit_code == ExitCode.INTERRUPTED
+    assert "CloudFormation may still deploy the CDK bootstrap." in ended.stderr
