@@ -42,10 +42,9 @@ _IMAGE_IS_GONE = (
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
-_HOST_ENDS = "The host of `trn precompile` ends too. It can run even if the cluster is asleep.\n"
-_NOTIFIED = (
-    "Interrupted: nothing was changed; the nodes keep running and are billed. The notice to them may not be withdrawn."
-)
+_HOST_ENDS = "The host of `trn precompile` is terminated. A new one can be started while the cluster is asleep.\n"
+_NOTIFIED = "Interrupted: the nodes keep running, and are billed. The notice to them may not be withdrawn."
+_WITHDRAWN = "Interrupted: the nodes keep running, and are billed. The notice to them was withdrawn."
 _ENDING = (
     "Interrupted: Auto Scaling continues to terminate the nodes. Everything else keeps running, and is billed. "
     "`trn status` shows the progress."
@@ -102,7 +101,7 @@ def switch(
     if decision.action == "nothing" and not decision.terminates_host:
         return decision.message
     _confirm(invocation, target, decision, want, yes=yes)
-    if decision.terminates_host:  # without waiting: its job records its end
+    if decision.terminates_host:  # the command does not wait for its end
         for group in state.hosts:
             account.empty_group(group, for_good=False)
     if decision.action != "nothing" and want == "asleep":
@@ -144,7 +143,7 @@ def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
 def _confirm(invocation: Invocation, target: _Target, decision: Switch, want: Want, *, yes: bool) -> None:
     """Show the changes and costs, and ask for confirmation. Raises CliError if declined."""
     if decision.action == "nothing":
-        question = "End it?"
+        question = "Terminate it?"
     else:
         _announce(invocation, target, want)
         question = "Put it to sleep?" if want == "asleep" else "Wake it?"
@@ -176,7 +175,7 @@ def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
     else:
         say(
             f"{plan.cluster_name} goes to sleep: {nodes}, and the data on their disks is lost. "
-            "Billed endpoints or NAT gateways are deleted. Cache and file systems stay.\n"
+            "Its endpoints or NAT gateway are deleted. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
             f"  asleep: {estimated.asleep_month} per month, plus storage\n{of_job}"
         )
@@ -190,8 +189,8 @@ def _give_notice(target: _Target, grace: timedelta) -> None:
             run_step(notice, _reporting(reporter), time.sleep)
     except KeyboardInterrupt:
         with finish_before_exit():
-            notice.withdraw()
-        with interrupt_message("Interrupted: nothing was changed, and the notice to the nodes was withdrawn."):
+            is_withdrawn = notice.withdraw()
+        with interrupt_message(_WITHDRAWN if is_withdrawn else _NOTIFIED):
             raise
 
 
@@ -210,8 +209,9 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
         return f"{name} has no nodes. `trn wake` restores them."
     launches = ", whose deployment may launch nodes again" if state.status == "UPDATE_IN_PROGRESS" else ""
     why = because or f"{target.stack} is in {state.status}{launches}"
-    message = f"The nodes of {name} have ended. Its other resources are awake, and endpoints or NAT gateways are billed"
-    raise CliError(f"{message}: {why}. Run `trn sleep` again once the stack can be updated.", ExitCode.NOT_READY)
+    message = f"The nodes of {name} have ended. Everything else stays, and endpoints or NAT gateways are billed: {why}"
+    message = f"{message}\n" if "\n" in why else f"{message.removesuffix('.')}. "
+    raise CliError(f"{message}Run `trn sleep` again once the stack can be updated.", ExitCode.NOT_READY)
 
 
 def _launch(target: _Target) -> str:
@@ -227,7 +227,7 @@ def _launch(target: _Target) -> str:
 
 
 def _await_nodes(target: _Target) -> str:
-    """Wait until all nodes are proven. Raises CliError if the verdict is final before, or after the time limit."""
+    """Wait until all nodes are proven. Raises CliError if they cannot be proven, or not in trn:node_timeout_minutes."""
     plan = target.plan
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     replacements = plan.node.replacements if plan.node.recovery else 0
@@ -243,7 +243,7 @@ def _await_nodes(target: _Target) -> str:
             polling.wait()
     if report and report.verdict.state == "ready":
         return f"{plan.cluster_name} is awake: {report.verdict.reason}."
-    reason = report.verdict.reason if report else "none"
+    reason = report.verdict.reason if report else f"{target.stack} does not exist"
     raise CliError(f"The nodes of {plan.cluster_name} are not all proven: {reason}.", ExitCode.NOT_READY)
 
 
@@ -255,7 +255,7 @@ def _put_to_sleep(target: _Target) -> str:
     _forget_notice(target)
     failure = deployment_failure(events)
     if failure is not None:
-        return _end_nodes(target, because=f"it could not be put to sleep:\n{failure.text}\n")
+        return _end_nodes(target, because=f"{target.stack} could not be updated:\n{failure.text}")
     return _asleep(target)
 
 

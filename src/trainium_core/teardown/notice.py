@@ -1,7 +1,6 @@
 """Notifies the nodes of their termination, and waits while jobs save their state."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -66,11 +65,14 @@ class NotifyNodes:
         message = f"{count(running, 'node')} notified of termination at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
         return Progress(state="waiting", message=f"{message}; jobs save their state")
 
-    def withdraw(self) -> None:
-        """Withdraw the notice, if possible."""
+    def withdraw(self) -> bool:
+        """Withdraw the notice. Returns false if AWS does not answer, or refuses this."""
         if self.stack is not None and self.ends is not None:
-            with suppress(UnavailableError, RequestRefusedError):
+            try:
                 self.account.withdraw(self.stack, self.kind)
+            except (UnavailableError, RequestRefusedError):
+                return False
+        return True
 
     def _running(self) -> int:
         groups = self.account.node_groups(self.groups)

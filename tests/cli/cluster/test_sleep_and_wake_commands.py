@@ -220,8 +220,23 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
     account = FakeSleepAccount(state=AWAKE, running=2)
     answer = switch(monkeypatch, "sleep", account, "--yes")
-    assert "nothing was changed, and the notice to the nodes was withdrawn" in answer.stderr
+    assert "the nodes keep running, and are billed. The notice to them was withdrawn." in answer.stderr
     assert (account.updates, account.stored_notices) == ([], [])
+
+
+def test_notice_that_cannot_be_withdrawn_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(FakeSleepAccount):
+        """AWS does not answer when the notice is withdrawn."""
+
+        def withdraw(self, stack: str, kind: str) -> None:
+            raise UnavailableError(f"no answer about {kind} of {stack}")
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
+    answer = switch(monkeypatch, "sleep", Silent(state=AWAKE, running=2), "--yes")
+    assert "The notice to them may not be withdrawn." in answer.stderr
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS"])
@@ -239,6 +254,7 @@ def test_nodes_end_when_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -
     answer = switch(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
     assert "the route is in use" in answer.stderr
+    assert answer.stderr.endswith(".\nRun `trn sleep` again once the stack can be updated.\n")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +285,7 @@ def test_precompile_host_ends_with_or_without_nodes(monkeypatch: pytest.MonkeyPa
     ended = switch(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.emptied == [HOST]
-    assert "The host of `trn precompile` ends too" in ended.stdout
+    assert "The host of `trn precompile` is terminated" in ended.stdout
 
 
 def test_nodes_end_when_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
