@@ -58,7 +58,7 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
     not_read = [reason for listed in lists for reason in listed.not_read]
     if invocation.as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
-    elif all(listed.not_read and not listed.clusters for listed in lists):
+    elif lists and all(listed.not_read and not listed.clusters for listed in lists):
         raise UnavailableError("; ".join(dict.fromkeys(not_read)))
     else:
         _show(lists, plan.cluster_name if plan else "", identity.account)
