@@ -48,7 +48,8 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     network, end, budget and job permissions. To use other commands with this cluster, pass its cdk.json with --file.
     Nothing changes on AWS, and an existing file is never overwritten.
 
-    Exit code 0: shown or written. 1: no GPU type fits the plan. 2: a plan or an option is invalid.
+    Exit code 0: shown or written. 1: no GPU type fits the plan, or that of --type does not. 2: a plan or another option
+    is invalid.
     """
     plan = invocation.plan()
     file = invocation.cdk_json or Path(_FILE)
@@ -81,7 +82,10 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
         )
         return ExitCode.OK
     _show(plan, proposal, hourly)
-    say(f"\nWritten: {written}" if written else f"\nNot written. To write it: trn baseline --output {_FOLDER}")
+    if written is not None:
+        say(f"\nWritten: {written}")
+    elif file.exists():
+        say(f"\nNot written. To write it, repeat the command with --output {_default_folder(file)}.")
     say("Next:")
     for step in steps:
         say(f"  {step}")
@@ -98,7 +102,7 @@ def _show(plan: Plan, proposal: Baseline, hourly: Mapping[str, str]) -> None:
         (title, f"{side_plan.nodes} x {side_plan.instance_type}", _devices(side_plan), side_plan.capacity, hourly[key])
         for title, key, side_plan in (("Trainium", "trainium", plan), ("GPU", "gpu", proposal.plan))
     ]
-    out.print(table(["", "Nodes", "Each node", "Bought as", "Running, per hour"], rows, right=["Running, per hour"]))
+    out.print(table(["", "Nodes", "Each node", "Capacity", "Running, per hour"], rows, right=["Running, per hour"]))
     details = [("why", proposal.why)]
     details += [("skipped", f"{name}: {why}") for name, why in proposal.skipped.items()]
     details += [("left out", f"{SETTING_PREFIX}{key}: {why}") for key, why in proposal.left_out.items()]
@@ -112,9 +116,13 @@ def _devices(plan: Plan) -> str:
     return f"{kind.devices} {kind.accelerator}, {kind.total_device_memory_gib} GiB"
 
 
+def _default_folder(file: Path) -> Path:
+    return file.parent / _FOLDER
+
+
 def _options(proposal: Baseline, file: Path, output: Path | None) -> str:
     if output is not None or file.exists():
-        return f"--file {shlex.quote(str((output or file.parent / _FOLDER) / _FILE))}"
+        return f"--file {shlex.quote(str((output or _default_folder(file)) / _FILE))}"
     return " ".join(f"-c {SETTING_PREFIX}{key}={shlex.quote(str(value))}" for key, value in proposal.settings.items())
 
 

@@ -49,6 +49,15 @@ def test_written_file_is_the_gpu_plan_of_the_same_app(folder: Path) -> None:
     assert plan.cluster_name == "trn-pilot-gpu"
 
 
+def test_file_is_written_where_the_next_commands_read_it(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    shown = " ".join(run("baseline", "--offline", "--file", str(folder / "cdk.json")).stdout.split())
+    assert f"repeat the command with --output {folder / 'gpu-baseline'}." in shown
+    assert f"trn deploy --file {folder / 'gpu-baseline/cdk.json'}" in shown
+
+
 def test_existing_file_is_kept(folder: Path) -> None:
     run("baseline", "--offline", "--output", "gpu")
     (folder / "gpu/cdk.json").write_text("{}")
@@ -60,6 +69,7 @@ def test_plan_without_a_file_is_shown_as_options(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     shown = run("baseline", "--offline", *GOOD, "--json")
     assert "-c trn:instance_type=p4d.24xlarge" in json.loads(shown.stdout)["next"][0]
+    assert "--output" not in run("baseline", "--offline", *GOOD).stdout
     assert run("baseline", "--output", "gpu", *GOOD).exit_code == ExitCode.BAD_INPUT
 
 
