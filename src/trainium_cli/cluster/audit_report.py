@@ -42,7 +42,7 @@ def per_month(resources: Iterable[Audited]) -> Total:
 
 
 def resources_table(resources: Sequence[Audited]) -> Table:
-    """A short table for the terminal. The written report also has all evidence, and why prices are unknown."""
+    """A short table for the terminal. The report also has all of `found_by`, and why prices are unknown."""
     columns = ("Kind", "What", "Found by", "Per month")
     rows = [
         (audited.kind, _in_words(audited), audited.found_by[0], _price(audited).partition(":")[0])
@@ -122,7 +122,7 @@ def _resource(audited: Audited) -> dict[str, Any]:
 
 
 def audit_as_page(audit: Audit) -> str:
-    """The complete audit in Markdown."""
+    """The audit in Markdown. ARNs, creation times and why AWS's prices are unavailable are only in the JSON."""
     elsewhere = f" (answered by {audit.identity.endpoint}, not by AWS)" if audit.identity.endpoint else ""
     lines = [
         f"# Audit of {audit.cluster}",
@@ -137,13 +137,13 @@ def audit_as_page(audit: Audit) -> str:
     ]
     for group, heading in HEADINGS.items():
         found = audit.of(group)
-        lines += [f"## {heading}", "", *(_markdown(COLUMNS, map(_row, found)) if found else ["Nothing."]), ""]
+        lines += [f"## {heading}", "", *(_markdown(COLUMNS, map(_row, found)) if found else ["Nothing found."]), ""]
     lines += ["## Could not be read", ""]
-    lines += [f"- {unread.what}: {unread.reason}" for unread in audit.not_read] or ["Nothing: every request succeeded."]
+    lines += [f"- {unread.what}: {unread.reason}" for unread in audit.not_read] or ["Nothing."]
     lines += ["", "## Stacks of the cluster in CloudFormation's history", ""]
     lines += [f"- {stack.name}: {stack.status}, {stack.stack_id}" for stack in audit.stacks] or ["None."]
     lines += ["", "## Listed kinds", "", ", ".join(audit.kinds) + ".", "", _NOT_SEEN, ""]
-    lines += ["US dollars by list price, before tax and discounts.", "", "## Calls", ""]
+    lines += ["US dollars at list price, before tax and discounts.", "", "## Calls", ""]
     lines += _markdown(("Call", "Times"), ((call, str(times)) for call, times in audit.calls.items()))
     return "\n".join(lines) + "\n"
 

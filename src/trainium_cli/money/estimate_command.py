@@ -67,7 +67,7 @@ def _show(plan: Plan, estimated: Estimate) -> None:
     out = console()
     stacks = "" if plan.stacks == ("cluster",) else f": {', '.join(CONSTRUCT_IDS[stack] for stack in plan.stacks)}"
     out.print(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}{stacks}", style="bold")
-    out.print("US dollars by list price, before tax and discounts.\n")
+    out.print("US dollars at list price, before tax and discounts.\n")
     sources = sources_of(estimated)
     numbers = ["Running,\nper hour", "Asleep,\nper month", f"Pilot,\n{estimated.hours} h"]
     out.print(

@@ -140,7 +140,7 @@ def _say_the_price(plan: Plan) -> None:
         else "The nodes run until you terminate them."
     )
     say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
-    say(f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month")
+    say(f"  running  {estimated.running_hour} per hour, at list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")
     warning = sales_warning(plan, estimated)
     if warning:

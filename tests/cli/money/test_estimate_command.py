@@ -29,7 +29,7 @@ def test_offline_prices_are_marked_as_snapshot() -> None:
     assert ended.exit_code == ExitCode.OK
     assert cells(ended.stdout, "2 x trn1.32xlarge ")[3:] == ["21.50", "/hour", "[1]", "$43.00", "-", "$1,720.00"]
     assert "[1] snapshot in this package, 2026-09-01: " in ended.stdout
-    assert "US dollars by list price, before tax and discounts." in ended.stdout
+    assert "US dollars at list price, before tax and discounts." in ended.stdout
     assert "AWS prices are unavailable" not in ended.stdout
 
 
