@@ -71,7 +71,7 @@ def stack_of_cluster(invocation: Invocation, plan: Plan, stack: str | None) -> s
 def stacks_of_cluster(invocation: Invocation, plan: Plan, stacks: Collection[str] = ()) -> tuple[str, ...]:
     """The CloudFormation stacks: those of --stack, else the usual names and the stacks with the cluster's tag.
 
-    If no stack has the tag, the stacks that created the nodes replace those with the tag. They may be deleted.
+    If no stack with the tag is found, the stacks in the tags of the nodes are used instead. They may be deleted.
     """
     if stacks:
         return tuple(stacks)
@@ -91,7 +91,7 @@ def unreadable_stacks(invocation: Invocation, plan: Plan) -> Sequence[str]:
 
 
 def others_sentence(invocation: Invocation, plan: Plan) -> str:
-    """A sentence that lists other clusters; empty if there are none."""
+    """A sentence that lists other clusters; empty if there are none, or they cannot be read."""
     try:
         found = located(_stacks(invocation, plan.region))
     except UnavailableError:
@@ -166,7 +166,8 @@ def _only_nodes(invocation: Invocation, name: str | None, region: str, found: Cl
         return None
     if not _nodes(invocation, region, name):
         return None
-    message = f"No stack in {region} belongs to {name}, but nodes do: `trn destroy --cluster {name}` ends them."
+    message = f"No stack in {region} belongs to {name}, but nodes do. To terminate them: "
+    message += f"`trn destroy --cluster {name} --region {region}`."
     echo(message, err=True)
     return LocatedCluster(name=name, stacks=())
 

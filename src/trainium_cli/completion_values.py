@@ -1,11 +1,11 @@
-"""Shell completion of values: settings and their choices, regions, instance types."""
+"""Shell completion of values: settings, their names and choices, regions, instance types."""
 
 import click
 from click.shell_completion import CompletionItem
 
 
 def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Keys of settings, and after `=` the allowed values."""
+    """Keys of settings; after `=`, instance types or the choices of a setting."""
     from trainium_core.catalog.catalog import builtin_catalog
     from trainium_core.plan.settings_by_key import SETTINGS
     from trainium_core.problems import SETTING_PREFIX

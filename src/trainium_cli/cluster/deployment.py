@@ -72,7 +72,7 @@ def deploy_stacks(
         overrides: Settings of -c, as KEY=VALUE.
         folder: Folder of the app's cdk.json.
         yes: Do not prompt.
-        replace_nodes: Running nodes may be terminated.
+        replace_nodes: Running nodes may be terminated without confirmation.
         is_confirmed: The deployment was confirmed already.
 
     Returns:
@@ -122,7 +122,7 @@ def _show_iam_changes(run: CdkRun) -> None:
 
 
 def _show_state(plan: Plan, engines: Sequence[str]) -> None:
-    """Show what is running according to the nodes' records, when it ends, and what to do next."""
+    """Show the state of the nodes of EC2, the end of the pilot, and what to do next."""
     if EC2.key not in engines:
         return
     stack = plan.stack_names[EC2.key]
@@ -135,7 +135,7 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
         replacements = plan.node.replacements if plan.node.recovery else 0
         nodes = nodes_report(deployed, replacements=replacements).verdict.reason if deployed else "none"
     console().print(pairs([("Nodes", nodes), ("End", pilot_end_text(plan))], label_width=5))
-    echo("Next: `trn run SCRIPT` runs a job, `trn status` shows cluster and price, `trn destroy` removes everything.")
+    echo("Next: `trn run SCRIPT` runs a job, `trn status` shows the cluster and its price, `trn destroy` deletes it.")
 
 
 def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequence[str]) -> bool:
@@ -223,7 +223,7 @@ def ask_about_ending_nodes(
         context: Arguments of the CDK CLI with settings.
         folder: Folder of the app's cdk.json.
         yes: Do not prompt: without `replace`, no running node may be terminated.
-        replace: Nodes may end without confirmation.
+        replace: Running nodes may be terminated without confirmation.
 
     Raises:
         CliError: The deployment must not proceed.
@@ -272,6 +272,6 @@ def _confirm_ending(ending: TerminatedNodes, running: int, *, yes: bool, replace
         return
     message = f"{ending.count} of {running} running nodes would be terminated and lose the data on their disks: "
     echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
-    if not replace and (yes or not click.confirm("End them?")):
+    if not replace and (yes or not click.confirm("Terminate them?")):
         message = "Nothing was deployed. To deploy anyway: `trn deploy --replace-nodes`."
         raise CliError(message, ExitCode.NODES_WOULD_END)

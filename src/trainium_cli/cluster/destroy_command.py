@@ -48,15 +48,17 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     """Destroy the cluster and its resources outside of stacks.
 
     Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker
-    and Slurm, which get two minutes to save their state, notifies and terminates the nodes, empties buckets and
-    deletes the stacks; finally log groups, SSM parameters, snapshots and network interfaces with the cluster's tag.
+    and Slurm, which get two minutes to save their state; notifies and terminates the nodes; empties buckets and
+    deletes the stacks; and finally deletes log groups, SSM parameters, snapshots and network interfaces with the
+    cluster's tag.
     Resources of other clusters are not touched, nor are resources without the tag outside the stacks, except log
-    groups that are named after them. A stack of your app with other resources stays, without its nodes, unless you
-    pass --whole-stacks.
+    groups that are named after a resource of the stacks. A stack of your app with other resources stays, without its
+    nodes, unless you pass --whole-stacks.
 
     You can interrupt the command at any time and run it again to continue.
 
-    Exit code 0: nothing is left except retained resources. 1: something is left, or not confirmed. 3: unknown.
+    Exit code 0: nothing is left except retained resources. 1: something is left, only stacks of others were
+    found, or not confirmed. 3: unknown.
     """
     if invocation.as_json and not yes:
         raise click.UsageError("--json does not prompt: pass --yes as well")
@@ -170,7 +172,8 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
 
 def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
     ownership = f"belongs to the cluster {owner}, not to {cluster}" if owner else "has no tag trn:cluster"
-    return f"The stack {name} {ownership}: it is not touched. For another cluster: -c trn:cluster_name=..."
+    other = f" To destroy that cluster: `trn destroy --cluster {owner}`." if owner else ""
+    return f"The stack {name} {ownership}: it is not touched.{other}"
 
 
 def inventory_as_json(found: Inventory) -> dict[str, Any]:

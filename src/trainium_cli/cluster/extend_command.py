@@ -28,7 +28,7 @@ from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
 _ENGINES_THAT_END = tuple(key for key, engine in ENGINES.items() if engine.ends_with_pilot)
-"""The engines whose stacks end with the pilot."""
+"""Keys of the engines whose stacks end with the pilot."""
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timedelta:
@@ -93,7 +93,10 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     finally:
         if code is not ExitCode.OK:
             now = _ends_now(plan.pilot.ends, stacks)
-            echo(f"\n{cdk_json} has the new end, which is not deployed. By the previous trn:ends, {now}.", err=True)
+            echo(
+                f"\n{cdk_json} has the new end, but its deployment did not complete. By the previous trn:ends, {now}.",
+                err=True,
+            )
     return code
 
 

@@ -39,12 +39,13 @@ def grace_option(command: Command) -> Command:
         default=in_words(DEFAULT_GRACE),
         show_default=True,
         callback=_duration,
-        help="Notice to running nodes before they end, so that jobs can save their state. 0: no notice.",
+        help="Time between the notice to running nodes and their termination, in which jobs can save their state, such "
+        "as 90s or 5m, at most 60m. 0: no notice.",
     )(command)
 
 
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
-    """A sentence about the job on the stack's nodes, or why it is unknown; None if no job is running."""
+    """A sentence about the job on the stack's nodes, or why it is unknown; None if no job is running, or with Slurm."""
     clients = invocation.clients
     fleets = AwsFleets(plan.region, clients=clients)
     try:

@@ -46,7 +46,8 @@ _PAUSE_S = 5
 @click.option(
     "--watch",
     is_flag=True,
-    help="Wait until all nodes are proven or cannot be proven any more. With --json, print only the final state.",
+    help="Wait until all nodes are proven or cannot be proven any more, or the cluster is asleep. With --json, print "
+    "only the final state.",
 )
 @pass_invocation
 def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:

@@ -37,8 +37,8 @@ from trainium_wire.keys import CURRENT_JOB_KEY, PRECOMPILE_JOB_KEY
 def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.
 
-    Shows its state, nodes, current cost per hour, end, use, replacements, job, and the last stack events. Names
-    everything that could not be read.
+    Shows its state, stacks, nodes, replacements, precompile host, login node, current cost per hour, end, use, job,
+    and the last stack events. Names everything that could not be read.
 
     Exit code 0: every node is proven, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0, but
     something could not be read.
@@ -81,7 +81,7 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         jobs = AwsJobs(plan.region, bucket, current_key=key) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
-        if state is None and jobs and key == CURRENT_JOB_KEY:  # a scheduler starts jobs
+        if state is None and jobs and key == CURRENT_JOB_KEY:  # jobs of a scheduler are never the current job
             state = next(iter(jobs.newest(1)), None)
         return JobStatus(job_id=state.job.id, status=state.status) if state else None
 
@@ -151,7 +151,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
 
 
 def status_as_json(found: ClusterStatus) -> dict[str, Any]:
-    """The status. Values that are unknown or do not exist are null."""
+    """The status. `usd_per_hour` is the sum of the known prices; other unknown or missing values are null."""
     cluster = found.cluster
     return {
         "name": cluster.name,

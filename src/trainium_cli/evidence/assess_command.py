@@ -52,11 +52,13 @@ def assess(
 ) -> ExitCode:
     """Show what keeps code from running on Trainium.
 
-    Reads Python, notebooks, requirements and lock files, Dockerfiles, shell scripts and CUDA sources. Nothing is run,
-    imported or sent. With --observed, the output also compares the findings with a job: predicted and seen, predicted
-    and not seen, seen and not predicted.
+    Reads Python, notebooks, package lists (requirements, lock, pyproject and conda files), Dockerfiles, shell scripts,
+    Makefiles and CUDA sources, and reports weights that are only Git LFS pointers. Nothing is run, imported or sent.
+    With --observed, the output also compares the findings with a job: predicted and seen, predicted and not seen, seen
+    and not predicted.
 
-    A comment such as `# trn: ignore[C03] runs on GPUs too` on the line ignores a finding. The reason is required.
+    A comment such as `# trn: ignore[C03] runs on GPUs too` on the first or last line of a finding ignores it. The
+    reason is required. Comments in notebooks ignore nothing.
 
     Exit code 0: no finding with the severity of --fail-on or a higher one. 1: such a finding, a file that could not be
     read, or no job with this ID. 2: nothing could be read, or the job has no counters. 3: AWS did not answer.
@@ -90,10 +92,11 @@ def assess(
 def _compared(
     invocation: Invocation, assessment: Assessment, job: str, shown: Sequence[str]
 ) -> tuple[Comparison, str, str]:
-    """The comparison with a job, the job, and its side.
+    """The comparison with a job, the job, and its side: TRAINIUM or LAB.
 
     Raises:
         CliError: The job does not exist or has no counters.
+        UnavailableError: AWS could not be read.
     """
     engines = read_engines(invocation, None, None)
     _, state = engines.known(job, every_node=True)
