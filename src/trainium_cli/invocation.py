@@ -65,7 +65,7 @@ class Invocation:
 
     @property
     def has_plan(self) -> bool:
-        """Whether -c or cdk.json contain mistakes, or settings other than those that only select a cluster."""
+        """Whether -c or cdk.json contains mistakes, or settings other than those that only select a cluster."""
         from trainium_core.plan.context import settings_given
         from trainium_core.problems import PlanError
 
@@ -150,7 +150,7 @@ def context_options(command: Command) -> Command:
 
 
 def cluster_options(command: Command) -> Command:
-    """--cluster and --region, for a cluster without a cdk.json."""
+    """--cluster and --region, for a cluster that cdk.json does not describe."""
     command = click.option(
         "--region",
         metavar="REGION",

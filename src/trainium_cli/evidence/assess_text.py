@@ -1,4 +1,4 @@
-"""Prints an assessment as text: verdicts first, then rules with findings, then places, then what was not assessed."""
+"""Prints an assessment as text: verdicts, rules with findings, places, what was ignored or not read, and a summary."""
 
 from collections.abc import Iterator, Sequence
 

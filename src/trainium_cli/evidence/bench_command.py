@@ -59,14 +59,15 @@ _NO_PRICE_OF_LAB = "the lab's machines have no price"
 def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCode:
     """Measure the same workload on each side, and write a record of each.
 
-    FILE.toml names a job file per side, the seeds of the runs, and gates, which are limits of metrics. The gates are
-    fixed before the first run: each record contains the file's SHA-256. Each side runs one job per seed. If the command
-    is interrupted, run it again: jobs that have succeeded are not repeated.
+    FILE.toml names a job file per side, the seeds of the runs, and gates, which are limits of metrics. The gates must
+    not change after the first run: each record contains the file's SHA-256. Each side runs one job per seed. If the
+    command is interrupted, run it again: jobs that have succeeded are not repeated.
 
     With `recovery = true`, a side runs one more job, and one of its nodes is terminated, after confirmation.
 
-    The warm-up ends when graphs are no longer compiled or loaded. A ratio of two sides has a value only if their
-    workloads are comparable. Numbers from the embedded AWS and the lab are labelled as lab numbers.
+    The warm-up has at least the steps of the file, and ends when graphs are no longer compiled or loaded. A ratio of
+    two sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the lab are labelled
+    as lab numbers.
 
     Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
     failed, a result is missing, or not confirmed. 2: a file has mistakes or was changed after the first run. 3: a gate
@@ -198,7 +199,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
 
 
 def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
-    """The price of all nodes per hour: as paid, and the on-demand list price of the instances alone."""
+    """US dollars per hour for all nodes: as paid, and the on-demand list price of the instances alone."""
     if of_side == LAB:
         return SidePrices(paid=None, list=None, source="", date="", why_unknown=_NO_PRICE_OF_LAB)
     plan, state = side.plan, side.states[-1]

@@ -59,8 +59,9 @@ class Journal:
     It also stores the digest of the file with the gates, which must not change after the first run.
 
     Attributes:
-        digest: The digest of the file.
-        jobs: The job ID of each run.
+        path: The journal, NAME.runs in the output folder.
+        digest: The SHA-256 of the file.
+        jobs: Job IDs, by side and seed, or side and "recovery".
         lost: The time when a node of a job was terminated, by the job's ID.
     """
 
@@ -88,7 +89,8 @@ class Journal:
                 if None in map(moment, journal.lost.values()):
                     raise ValueError("a time in lost is not valid")
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise CliError(f"{path} is not a list of runs: {error!r}.", ExitCode.BAD_INPUT) from error
+                message = f"{path} is not valid: {error!r}. Choose another --output, or remove {path}."
+                raise CliError(message, ExitCode.BAD_INPUT) from error
             if earlier != journal.digest:
                 message = f"{file} was changed after the first run. Choose another --output, or remove {path}."
                 raise CliError(message, ExitCode.BAD_INPUT)
@@ -136,7 +138,7 @@ def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: P
     """Measure one run: with the job of an earlier call, unless it failed or was restarted; else with a new job.
 
     Raises:
-        CliError: The job fails, its state is unknown, or a result is missing.
+        CliError: The job fails, its state is unknown, or a result is missing or invalid.
     """
     key = f"{side.config.name} {seed}"
     state = _earlier(side, journal.jobs.get(key))
@@ -230,7 +232,9 @@ def _lines(engine: JobEngine, state: JobState) -> list[LogLine]:
 
 
 def _results(side: Side, state: JobState, place: Path) -> Sequence[Imported]:
-    """The results of other tools in the outputs of the job. With several files, metrics begin with the file's name.
+    """The results of other tools in the outputs of the job.
+
+    With several files, the name of a metric begins with the name of its file.
 
     Raises:
         CliError: A file is missing, or is not a result of a known tool.

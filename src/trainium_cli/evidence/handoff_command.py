@@ -41,7 +41,7 @@ def _location(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple
 
 
 def _of_uri(value: str) -> tuple[str, str]:
-    """Bucket and prefix, which ends with a slash."""
+    """The bucket, and the prefix, which ends with a slash. Raises click.BadParameter."""
     match = _S3_URI.fullmatch(value)
     if match is None:
         raise click.BadParameter(f"{value!r} is not of the form s3://BUCKET/PREFIX")
@@ -108,7 +108,9 @@ def handoff() -> None:
 )
 @click.option(
     "--name",
-    callback=_matching(_MODEL_NAME, "up to 63 letters and digits, with single hyphens or underscores between them"),
+    callback=_matching(
+        _MODEL_NAME, "up to 63 characters: letters and digits, each followed by at most one hyphen or underscore"
+    ),
     help="With --go: the name of the imported model.",
 )
 @click.option("--yes", is_flag=True, help="With --go: do not ask for confirmation, for scripts.")
@@ -133,8 +135,9 @@ def bedrock(
     --go starts the import in the region of the plan. The model gets the tag trn:cluster, so that `trn audit` and
     `trn destroy` list it. They do not delete it: delete it yourself.
 
-    Exit code 0: every check passed, or the import was started. 1: a check failed, Bedrock refused the import, or not
-    confirmed. 3: no source says whether imports support the checkpoint, or S3 did not answer.
+    Exit code 0: every check passed, or the import was started. 1: a check failed, Bedrock refused the import, the
+    import failed at once, or not confirmed. 3: no source says whether imports support the checkpoint, or AWS did not
+    answer.
     """
     plan = _import_plan(invocation, checkpoint, region, role, name, yes=yes) if go else None
     region = plan.region if plan else region or _DEFAULT_REGION
@@ -206,7 +209,8 @@ def _start(bedrock: AwsModelImport, plan: Plan, name: str, role: str, uri: str) 
     try:
         arn = bedrock.start(name=name, job_name=job_name, role=role, location=uri, cluster=plan.cluster_name)
     except RequestRefusedError as error:
-        message = f"Not imported: {error}. `aws bedrock list-model-import-jobs` shows whether a job exists."
+        listing = f"aws bedrock list-model-import-jobs --region {plan.region}"
+        message = f"Not imported: {error}. `{listing}` shows whether a job exists."
         raise CliError(message, ExitCode.NOT_READY) from error
     try:
         return bedrock.job(arn)
@@ -226,7 +230,7 @@ def _show_role(trust: object, role: object, location: str, folder: Path | None, 
     echo(json.dumps(trust, indent=2))
     say("\nPolicy:")
     echo(json.dumps(role, indent=2))
-    say("\nTo import the checkpoint, use --go, or these commands:\n")
+    say("\nTo import the checkpoint, use --go with --role and --name, or these commands:\n")
     for command in (
         *([f"aws s3 sync {quote(str(folder))} {location}"] if folder else []),
         f"aws bedrock create-model-import-job --region {region} --job-name NAME --imported-model-name NAME "

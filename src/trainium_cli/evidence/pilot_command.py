@@ -1,6 +1,5 @@
 """`trn pilot`: runs other commands of `trn` as the steps of a pilot."""
 
-import os
 import shlex
 import signal
 import subprocess
@@ -51,8 +50,8 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
     FILE.toml names the plan, a job or a file of `trn bench`, a budget and the hours for each cluster, and optionally
     the code to assess, a job to observe and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess,
     plan, estimate and preflight, which cost nothing; then deploy, run (with logs) or bench, jobs, nodes, cost, destroy
-    and audit; finally report. Clusters that run a job are billed one after the other; with `trn bench`, at the same
-    time.
+    and audit; finally report. For a job to observe, run, logs and assess are repeated. Clusters that run a job are
+    billed one after the other; with `trn bench`, at the same time.
 
     Asks once before money is spent. A cluster is destroyed after its job, when its hours or the budget are used up,
     when a step fails, and on Ctrl-C. If the command itself is killed, run it again: it continues at the step where it
@@ -121,7 +120,7 @@ class PilotCommands:
         return ("--grace", "0") if measured or followed in _OVER else ()
 
     def save(self, state: PilotState, step: Step | None, output: str) -> None:
-        """Replace each file as a whole: a killed process leaves the earlier file, as does a step without output."""
+        """Replace each file as a whole: if the process is killed, or the step has no output, the earlier file stays."""
         place = self._folder / self._pilot.folder
         if step is not None and step.writes and output:
             _replace(place / step.writes, output)
@@ -180,7 +179,7 @@ def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[
 def _replace(file: Path, text: str) -> None:
     new = file.with_name(f".{file.name}.new")
     new.write_text(text, encoding="utf-8")
-    os.replace(new, file)  # noqa: PTH105 - Path.replace does the same
+    new.replace(file)
 
 
 def _read(file: Path) -> PilotFile:
@@ -255,7 +254,8 @@ def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
     if state.digest != digest_of(pilot, file):
         billed = [side for side in pilot.sides if state.is_billed(side)]
         first = f"run `trn destroy` for {' and '.join(billed)}, then " if billed else ""
-        message = f"{file}, a plan or a job changed since {stored} was written: {first}name another folder in {file}."
+        changed = f"{file}, or a plan, job file or bench file that it names, has changed since {stored} was written"
+        message = f"{changed}: {first}set another folder in {file}."
         raise CliError(message, ExitCode.BAD_INPUT)
     return state
 

@@ -63,8 +63,8 @@ def report(
     listed.
 
     Exit code 0: go, or the pack is complete and unchanged. 1: no, or the pack is incomplete or changed. 2: a file is a
-    link or too large, or the folder of the new pack exists. 3: not yet: something is not measured, a limit was changed,
-    or a file contradicts another or cannot be read.
+    link, not a regular file or larger than 64 MiB, or the folder of the new pack exists. 3: not yet: something is not
+    measured, a limit was changed, or a file contradicts another or cannot be read.
     """
     if verify:
         if compare or output or pack or len(folders) > 1:
@@ -88,6 +88,8 @@ def report(
 
 def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
     """Every file below the folders. With several folders, each path begins with the name of its folder.
+
+    Folders with the same name also get their number on the command line, such as 2-evidence.
 
     Raises:
         CliError: A file is a link or not a regular file, or is larger than _LARGEST_MIB.

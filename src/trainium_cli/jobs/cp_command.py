@@ -43,8 +43,8 @@ def cp(
         trn cp tokens.bin all:/scratch/data/
         trn cp 0:/scratch/profile .
 
-    WHERE is a job ID, with outputs, checkpoints or (on a cluster) attempts/1/logs as PATH; a rank or instance ID; or
-    all.
+    WHERE is a job ID, with a PATH such as outputs, checkpoints or (on a cluster) attempts/1/logs; a rank or instance
+    ID; or all.
 
     On this machine files and directories are named as by `cp -r`: in an existing directory they keep their names.
     Existing files are replaced only with --overwrite.
@@ -89,7 +89,7 @@ def cp(
 
 
 def _cluster(engines: JobEngines, there: Remote) -> Ec2Jobs:
-    """The jobs of the cluster that has the nodes. Raises UsageError without one."""
+    """The jobs of the cluster that has the nodes. Raises UsageError if no engine runs jobs on such a cluster."""
     for engine in engines.engines:
         if isinstance(engine, Ec2Jobs):
             return engine

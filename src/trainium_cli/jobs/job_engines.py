@@ -31,7 +31,7 @@ def engine_options(command: Command) -> Command:
 
 @dataclass(frozen=True, kw_only=True)
 class JobEngines:
-    """The engines of a plan that run jobs, or the one of --on."""
+    """The engines of a plan that run jobs, or the one of --on or --stack."""
 
     invocation: Invocation
     plan: Plan

@@ -32,6 +32,9 @@ def follow_job(
         to_the_end: Wait until the job ends; otherwise, show the lines so far.
         when_interrupted: Message for Ctrl-C. Default: that the job keeps running.
         after_line: Called with each line.
+
+    Raises:
+        click.exceptions.Exit: Ctrl-C was pressed.
     """
     last, seconds = None, 0.0
     try:

@@ -66,7 +66,7 @@ _OPTIONS = (
 
 
 def work_options(command: Command) -> Command:
-    """The options for script, source and data."""
+    """The options for the source, name, nodes, environment and data of a job."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -94,7 +94,7 @@ def test_changed_job_needs_another_folder(folder: Path, monkeypatch: pytest.Monk
     (folder / "job.toml").write_text(JOB.replace("true", "false"))
     refused = run("pilot", "pilot.toml", "--yes")
     assert refused.exit_code == ExitCode.BAD_INPUT
-    assert "changed since" in refused.stderr
+    assert "job file or bench file that it names, has changed since" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.parametrize(
