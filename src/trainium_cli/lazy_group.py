@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
 
 
 def refuse_options_before_subcommand(ctx: click.Context) -> None:
-    """Refuse options of a group, which a subcommand would ignore."""
+    """Refuse options of a group, which a subcommand would ignore. Raises UsageError."""
     names = [parameter.name for parameter in ctx.command.params if parameter.name]
     if any(ctx.get_parameter_source(name) is not ParameterSource.DEFAULT for name in names):
         raise click.UsageError(f"pass the options after {ctx.invoked_subcommand}, not before it")

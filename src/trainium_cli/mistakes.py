@@ -1,4 +1,4 @@
-"""Messages about mistakes in options, in the same form as messages about mistakes in plans."""
+"""Messages about mistakes in options and names."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from trainium_core.problems import nearest as nearest_of
 
 
 def mistake(option: str, got: object, *, allowed: str, fix: str, nearest: str | None = None) -> click.UsageError:
-    """A refusal of an option's value, with the allowed values, the nearest match, and the fix."""
+    """The error for an option's value, in the form of problems of a plan: allowed values, nearest match and fix."""
     suggestion = f"; nearest: {nearest}" if nearest else ""
     return click.UsageError(f"{option}: got {str(got)!r}\n    allowed: {allowed}{suggestion}\n    fix:     {fix}")
 

@@ -81,7 +81,7 @@ def _profile(job: Job) -> str:
     """Where the profile is, and how to open it."""
     if not job.profile:
         return ""
-    what = "rank" if job.has_ranks else "node"
+    what = ("rank" if job.has_ranks else "node") + ("s" if len(job.profile) > 1 else "")
     ranks = ", ".join(map(str, job.profile))
     nodes = sorted({rank // job.processes_per_node if job.has_ranks else rank for rank in job.profile})
     first, *others = (f"outputs/node-{node}/profile" if node else "outputs/profile" for node in nodes)
@@ -93,7 +93,7 @@ def _profile(job: Job) -> str:
 
 
 def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
-    """The time of each phase of each attempt on its slowest node; None before a node has reported."""
+    """The time of waking and queuing, and of each phase of each attempt on its slowest node; None if none is known."""
     rows = [
         line for line in job_record(state, running_hour) if line["event"] == "phase" and line["seconds"] is not None
     ]
@@ -117,8 +117,8 @@ def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
 
 
 def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
-    """The cost of each restart, the graphs that the first node of each attempt compiled, the end of each attempt
-    except a successful last one, and lost nodes.
+    """The cost of each restart, the graphs that the first node of each attempt compiled, the end of each attempt, and
+    lost nodes. Leaves out the success of the last attempt, and its graphs if the row `cache` shows them.
     """
     has_cache_row = any(cache_lines(state))
     for line in job_record(state, running_hour):
@@ -137,7 +137,7 @@ def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
 
 
 def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:
-    """The lines of the record, with dollars by the hourly cost of the cluster."""
+    """The lines of the record, with costs unless the hourly cost is unknown."""
     is_known = running_hour is not None and not (running_hour.unknown and not running_hour.usd)
     return list(record_of(state, running_hour.usd if running_hour and is_known else None))
 
@@ -166,7 +166,7 @@ def show_state(state: JobState, hourly: Total) -> None:
 
 
 def state_line(state: JobState, seconds: float) -> str:
-    """A line for a change of state, with the seconds since the job was submitted."""
+    """A line for a change of state, `seconds` after the submission of the job."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
     outcome = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
     reason = f": {outcome.reason}" if outcome and outcome.reason else f": {state.detail}" if state.detail else ""
@@ -174,7 +174,7 @@ def state_line(state: JobState, seconds: float) -> str:
 
 
 def cache_lines(state: JobState) -> Iterator[str]:
-    """A line per compile cache on the first node of the last attempt, then warnings of any node of that attempt."""
+    """The compile caches on the first node of the last attempt, then the first warnings and failures of its nodes."""
     if not state.attempts or not state.attempts[-1].nodes:
         return
     nodes = state.attempts[-1].nodes
@@ -186,7 +186,7 @@ def cache_lines(state: JobState) -> Iterator[str]:
 
 
 def observed_lines(state: JobState) -> Iterator[str]:
-    """The counters of the frameworks on the first node of the last attempt, in a few words; empty without `observe`."""
+    """The counters of the frameworks on the first node of the last attempt; empty without `observe`."""
     observed = state.attempts[-1].nodes[0].observed if state.attempts and state.attempts[-1].nodes else None
     if observed is None:
         return
@@ -242,7 +242,7 @@ def _where(outcome: Outcome) -> str:
 
 
 def seconds_of(state: JobState) -> float:
-    """The duration of a job since its submission, until its end or now."""
+    """Seconds from the submission of a job to its end, or to now; 0 if the submission time is unknown."""
     begun = moment(state.job.submitted_at)
     ended = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
     return max(0.0, (ended - begun).total_seconds()) if begun else 0.0
@@ -257,7 +257,7 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
         if state.billed_seconds is None:
             return ""
         billed = dollars(running_hour.usd * state.billed_seconds / _HOUR)
-        return f"{billed} for {duration(state.billed_seconds)} that were billed"
+        return f"{billed} for {duration(state.billed_seconds)} of billed time"
     usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
     whose = "host" if is_precompilation(state.job) else "cluster"
     return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the {whose}'s time"

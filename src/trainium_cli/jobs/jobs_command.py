@@ -1,4 +1,4 @@
-"""`trn jobs`: the jobs of a cluster, and the time of each phase of one."""
+"""`trn jobs`: lists the jobs of a cluster, or shows one with the time of each phase."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,8 @@ def jobs(
 
     JOB is a job ID.
 
-    Exit code 0: shown. 1: no job has this ID, or no cluster is deployed. 3: unknown.
+    Exit code 0: shown, even if outputs could not be fetched. 1: no job has this ID, or no cluster is deployed. 3:
+    unknown.
     """
     if outputs and job is None:
         raise click.UsageError("--outputs requires a JOB")

@@ -28,9 +28,11 @@ def logs(
     """Show what a job has printed.
 
     JOB is a job ID. Default: the last job. Without --rank and --node: the lines of the first process and the tracebacks
-    of the other processes on its node; on SageMaker the lines of all nodes.
+    of the other processes on its node; for a job without ranks the lines of the first node; on SageMaker those of all
+    nodes.
 
-    Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job has this ID. 3: unknown.
+    Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job has this ID, or no cluster is deployed. 3:
+    unknown. 130: interrupted by Ctrl-C.
     """
     if invocation.as_json and follow:
         raise click.UsageError("--json does not follow: omit --follow")

@@ -56,14 +56,16 @@ def precompile(
     The host ends with the compilation, or soon after its time limit, even if this command is interrupted. `trn logs`,
     `trn jobs` and `trn stop` accept the ID of its job.
 
-    Exit code 0: compiled, or started with --detach. 1: partly compiled, or not started. 3: unknown. 130: left running
-    by Ctrl-C.
+    Exit code 0: compiled, or started with --detach. 1: failed, perhaps with a part compiled, or not started. 3:
+    unknown. 5: results-lost, outputs did not reach S3. 130: left running by Ctrl-C.
     """
     if invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     request, _, shown = read_request(script, arguments, options)
     if request.on not in (None, CLUSTER.key):
-        raise click.UsageError("the host belongs to the cluster: remove `on` from the job file")
+        raise click.UsageError(
+            f"on: got {request.on!r}\n    fix: remove `on` from the job file; the host belongs to the cluster"
+        )
     plan, engine = read_engine(invocation, CLUSTER.key, stack)
     assert isinstance(engine, Ec2Jobs)
     with keys_as_given(shown):

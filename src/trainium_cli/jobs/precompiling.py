@@ -64,11 +64,11 @@ class HostWatch:
     def _poll(self) -> None:
         state = self._host.state(since=self._since)
         if state is None:
-            raise HostGoneError("its Auto Scaling group was deleted")
+            raise HostGoneError("the Auto Scaling group of the host was deleted")
         self._instance = next(iter(state.instances), self._instance)
         if state.refusal:
             raise HostGoneError(f"EC2 did not launch a host: {state.refusal}")
-        # The job may have ended just before, so its state is read again first.
+        # The job may have just ended: the follower reads its state once more before the next poll.
         if not state.wanted and self._was_unwanted:
             reason = self._host.failure(self._instance) if self._instance else ""
             raise HostGoneError(reason or "the host was terminated before its job ended")
@@ -81,7 +81,8 @@ def precompile_first(
     """Compile the graphs of a job, unless an earlier job seems to have compiled them.
 
     Raises:
-        CliError: The compilation was not started, or is incomplete.
+        CliError: The compilation was not started, is incomplete, or its result is unknown.
+        Exit: The start was not confirmed, or Ctrl-C ended the command.
         JobError: The job cannot be precompiled.
     """
     package = job.package
@@ -96,7 +97,8 @@ def precompile_first(
     state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
         left = "the graphs compiled so far are in the cache; `trn run` without --precompile uses them"
-        message = f"The job was not started, because the compilation is incomplete: {left}."
+        what = "the result of the compilation is unknown" if state is None else "the compilation is incomplete"
+        message = f"The job was not started, because {what}: {left}."
         raise CliError(message, ExitCode.NOT_READY)
 
 
@@ -126,6 +128,7 @@ def precompile_and_follow(
 
     Raises:
         CliError: No host was started, or the host ended before its job.
+        Exit: The start was not confirmed, or Ctrl-C ended the command.
         JobError: The job is invalid.
     """
     plan, as_json = cluster.plan, invocation.as_json
@@ -208,11 +211,14 @@ def _follow(
 
 
 def _end(host: AwsPrecompileHost) -> None:
-    """End the host immediately. The function that reacts to the host's report also ends it."""
+    """End the host immediately. A function that reacts to the host's report ends it too."""
     try:
         host.end()
     except RequestRefusedError as error:
-        echo(f"This command could not end the host ({error}). A function ends it after its report.", err=True)
+        echo(
+            f"This command could not end the host ({error}). A function ends it when the host reports its end.",
+            err=True,
+        )
 
 
 def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:

@@ -69,7 +69,7 @@ from trainium_wire.job import RESULTS_LOST
 @click.option(
     "--precompile",
     is_flag=True,
-    help="Compile on a host without devices first, unless an earlier job compiled the same graphs.",
+    help="Compile on a host without devices first, unless an earlier job seems to have compiled the same graphs.",
 )
 @click.option("--wake", is_flag=True, help="Wake the cluster first, and put it to sleep when the job ends.")
 @click.option(
@@ -115,10 +115,11 @@ def run(
     submits the job on the login node of PcsStack; the job waits in Slurm's queue until its nodes are available.
 
     A cluster without Slurm runs one job at a time. The job keeps running when this command ends, including by Ctrl-C.
-    If a node is lost, it is replaced and the job continues from its last checkpoint.
+    Unless trn:node_recovery is off, a lost node is replaced, and the job continues from its last checkpoint.
 
     Exit code 0: the job succeeded, or was started with --detach. 1: the job failed, or was not started. 3: unknown. 5:
-    results-lost, checkpoints or outputs did not reach S3. 130: left running by Ctrl-C.
+    results-lost, checkpoints or outputs did not reach S3. 130: left running by Ctrl-C. A failure to fetch --outputs
+    does not change it.
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job has ended: omit --detach")

@@ -1,4 +1,4 @@
-"""`trn stop`: ends a job."""
+"""`trn stop`: ends a job, and waits until it has ended."""
 
 import click
 
@@ -10,7 +10,7 @@ from trainium_cli.terminal import echo, print_json, say
 from trainium_core.jobs.follow import JobFollower
 from trainium_runtime.errors import RequestRefusedError
 
-_STILL_ENDING = "Interrupted: {0} is ending, and billed until it has. `trn jobs {0}` shows when it has."
+_STILL_ENDING = "Interrupted: {0} is ending, and billed until it has ended. `trn jobs {0}` shows when it has."
 
 
 @click.command()
@@ -22,12 +22,12 @@ _STILL_ENDING = "Interrupted: {0} is ending, and billed until it has. `trn jobs 
 def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | None, detach: bool) -> ExitCode:
     """End a job on all its nodes.
 
-    JOB is a job ID. Default: the last job. Its processes get a signal to end, and are killed after a few seconds (on
-    SageMaker and Slurm after two minutes at most). Complete checkpoints and outputs are kept: `trn run --resume JOB`
+    JOB is a job ID. Default: the last job. Its processes get SIGTERM, and are killed after 10 seconds (on SageMaker and
+    Slurm after two minutes at most). Complete checkpoints and outputs are kept: `trn run --resume JOB`
     continues from the last checkpoint. A job that has already ended does not change.
 
-    Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, or it was not stopped. 3:
-    unknown. 130: Ctrl-C ended the wait.
+    Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, no cluster is deployed, or
+    the job was not stopped. 3: unknown. 130: Ctrl-C ended the wait.
     """
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id

@@ -1,4 +1,4 @@
-"""`trn local`: start, status and stop of the embedded AWS, and `trn local -- COMMAND`."""
+"""`trn local`: starts, shows and stops the embedded AWS, and runs commands against it."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def local() -> None:
 
 
 def quotas_by_code(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> dict[str, float]:
-    """Parse CODE=VALUE. Refuses the code of a quota that the embedded AWS does not have."""
+    """Parse CODE=VALUE. Raises BadParameter for a quota that the embedded AWS does not have, or an invalid number."""
     from trainium_core.problems import nearest
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
@@ -87,7 +87,7 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, values: Sequenc
 
 
 def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    """Refuse a value that is not a region with EC2."""
+    """Refuse a value that is not a region with EC2. Raises UsageError."""
     from botocore.session import Session
 
     from trainium_core.catalog.catalog import nearest_region
@@ -116,14 +116,14 @@ def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> st
     multiple=True,
     callback=quotas_by_code,
     metavar="CODE=VALUE",
-    help="Number of vCPUs that a quota allows, instead of its default here. Repeatable.",
+    help="Number of vCPUs that a quota allows, instead of the default of the embedded AWS. Repeatable.",
 )
 @click.option(
     "--fail-nodes",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Let the first N nodes report a missing device.",
+    help="Make the first N nodes report a missing device.",
 )
 @click.option(
     "--iam",
@@ -141,7 +141,7 @@ def start(
     fail_nodes: int,
     iam: str,
 ) -> None:
-    """Start the embedded AWS in the background. Fails if it is already running with other settings."""
+    """Start the embedded AWS in the background. Fails if it is running with settings other than the given options."""
     from trainium_local.server import Settings
 
     options = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
@@ -218,7 +218,12 @@ def _refuse_other_settings(running: "Health", options: Mapping[str, Any]) -> Non
     requested = {name: options[name] for name in has if name in options}
     for code, value in options.get("quotas", {}).items():
         requested[code], has[code] = int(value), int(running.quotas[code])
-    other = [f"{name}: requested {value}, is {has[name]}" for name, value in requested.items() if value != has[name]]
+    shown = {name: f"--{name.replace('_', '-')}" for name in options}
+    other = [
+        f"{shown.get(name, name)}: requested {value}, is {has[name]}"
+        for name, value in requested.items()
+        if value != has[name]
+    ]
     if other:
         raise click.ClickException(
             f"the embedded AWS is already running, at {running.endpoint}, with other settings ({'; '.join(other)}). "

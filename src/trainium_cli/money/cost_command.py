@@ -28,9 +28,9 @@ from trainium_core.spending.spending import Line, Spending
 def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool) -> ExitCode:
     """Show past, current and expected costs of the cluster.
 
-    Billed costs come from Cost Explorer by the tag trn:cluster, which the payer of the account must have activated.
-    Estimated costs follow from the scaling activities of the nodes, the age of other resources, and list prices. `trn
-    estimate` shows the costs before a deployment.
+    Billed costs come from Cost Explorer by the tag trn:cluster, which the payer of the account must have activated as a
+    cost allocation tag. Estimated costs follow from the scaling activities of the nodes, the age of other resources,
+    and the prices that `trn estimate` uses. `trn estimate` shows the costs before a deployment.
 
     Exit code 0: every estimated amount is known. 3: one is unknown, or something could not be read.
     """

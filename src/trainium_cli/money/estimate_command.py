@@ -36,7 +36,7 @@ _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": 
 @click.option(
     "--hours",
     type=click.IntRange(min=1),
-    help=f"Length of the pilot. Default: until trn:ends, or {PILOT_HOURS} hours without it.",
+    help=f"Length of the pilot. Default: until trn:ends, or {PILOT_HOURS} hours if it is not set or has passed.",
 )
 @click.option("--offline", is_flag=True, help="Use trn:prices and the snapshot only.")
 @pass_invocation
@@ -44,7 +44,9 @@ def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCo
     """Show what the plan costs running, asleep and for a pilot.
 
     Prices come from the file that trn:prices names, else from the AWS Price List if the credentials allow it, else from
-    a dated snapshot. A price that none of them has is unknown, not 0. Exit code 3: a total lacks a price.
+    a dated snapshot. A price that none of them has is unknown, not 0.
+
+    Exit code 0: every price of the totals is known. 3: a total lacks a price.
     """
     plan = invocation.plan()
     aws = None if offline else aws_prices(plan.region)
@@ -142,7 +144,7 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
         "Lambda, logs and requests to S3 cost almost nothing and are left out."
     ]
     if plan.capacity == "spot":
-        notes.append("Spot prices change hourly: this is a past price, not a budget.")
+        notes.append("Spot prices change: this is a past price, not a budget.")
     if plan.capacity == "capacity-block":
         notes.append("A Capacity Block is paid at purchase for its whole duration, whether nodes run or not.")
     if plan.capacity == "reservation":
@@ -157,7 +159,7 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
 
 
 def estimate_as_json(plan: Plan, estimated: Estimate) -> dict[str, Any]:
-    """Every line and total. Unknown prices and amounts are null."""
+    """Every line and total. Unknown prices and amounts are null, as are the amounts of lines that are billed by use."""
     return {
         "hours": int(estimated.hours),
         "currency": "USD",

@@ -34,8 +34,8 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     paid in advance and cannot be cancelled. No option skips the confirmations, and no other command buys a Capacity
     Block.
 
-    Exit code 0: bought. 1: not bought. 3: AWS did not answer; unless the message says that nothing was bought, check
-    before you try again.
+    Exit code 0: bought. 1: not bought. 2: not a terminal, or an invalid plan or option. 3: AWS did not answer; unless
+    the message says that nothing was bought, check before you try again.
     """
     if not _is_interactive():
         raise click.UsageError("a purchase requires two confirmations: run it in a terminal")
@@ -91,7 +91,7 @@ def _price(offering: BlockOffering) -> str:
 
 
 def _check_price(offering: BlockOffering) -> None:
-    """Prompt for the price. Raises CliError unless the answer is the price of the offering."""
+    """Ask for the price. Raises CliError unless the answer is the price of the offering."""
     typed: str = click.prompt(f"Type the price in {offering.currency} to buy it", default="", show_default=False)
     try:
         is_same = Decimal(typed.strip().lstrip("$").replace(",", "")) == offering.upfront_fee

@@ -60,7 +60,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     {READ_TIMEOUT_SECONDS} s; a call that is throttled or not answered is tried {ATTEMPTS} times in total. The result of
     a call that fails is unknown.
 
-    Exit code 0: an option could run now or later. 1: no option, or only unlikely ones. 3: no option was found, and a
+    Exit code 0: an option could run now or later. 1: no option, or only unlikely ones. 3: no option could run, and a
     result is unknown. """,
 )
 @plan_options
@@ -85,7 +85,7 @@ def capacity(
     """Show where and when the plan's nodes could run, and for how much.
 
     For the plan's type and number of nodes, regardless of trn:capacity: the account's reservations, on demand, spot,
-    and Capacity Blocks for sale, ranked over all regions. Options that could start now come first, then later ones,
+    and Capacity Blocks for sale, ranked across regions. Options that could start now come first, then later ones,
     then unlikely, unknown and unavailable ones; within each group prepaid ones, then the cheapest by the hour.
 
     Read-only. `trn capacity buy` buys a Capacity Block.

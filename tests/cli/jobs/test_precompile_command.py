@@ -78,7 +78,7 @@ def test_host_that_ends_with_its_job_is_not_a_failure() -> None:
         ((THERE, GONE, GONE), "i-1: the disk is full"),
         ((GONE, GONE), "the host was terminated before its job ended"),
         ((HostState(wanted=True, refusal="VcpuLimitExceeded"),), "EC2 did not launch a host: VcpuLimitExceeded"),
-        ((None,), "its Auto Scaling group was deleted"),
+        ((None,), "the Auto Scaling group of the host was deleted"),
     ],
     ids=["failed", "ended", "refused", "deleted"],
 )

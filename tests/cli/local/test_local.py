@@ -54,9 +54,10 @@ def test_status_without_server_exits_with_3(idle: Trn) -> None:
 
 
 def test_second_start_with_other_settings_is_refused(running: Trn) -> None:
-    again = running("start", "--quota", "L-2C3B7624=128")
+    again = running("start", "--quota", "L-2C3B7624=128", "--fail-nodes", "9")
     assert again.returncode == 1
     assert "L-2C3B7624: requested 128, is 384" in again.stderr
+    assert "--fail-nodes: requested 9, is " in again.stderr
 
 
 def test_command_after_dashes_reaches_embedded_aws(running: Trn) -> None:
