@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from enum import Enum
 from itertools import chain
-from typing import Any, cast
+from math import ceil
+from typing import Any, Literal, cast
 
-from aws_cdk import Duration, Stack, Token
+from aws_cdk import Duration, RemovalPolicy, Size, SizeRoundingBehavior, Stack, Token
 from constructs import IConstruct, Node
 
 from trainium_core.plan.rules.forms import form_problems
@@ -93,6 +94,47 @@ def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) 
         raise refuse(construct, parameter, value, allowed=known, fix=f"give the value itself: {why}")
 
 
+def whole_duration(
+    construct: IConstruct, parameter: str, value: Duration, unit: Literal["days", "hours", "minutes"]
+) -> int:
+    """A duration as a whole number of a unit.
+
+    Raises:
+        PropsError: The duration is a CDK token, or not a whole number of the unit.
+    """
+    if value.is_unresolved():
+        fix = f"give a number, such as Duration.{unit}(2)"
+        raise refuse(construct, parameter, value, allowed="a duration known at synthesis", fix=fix)
+    number: float = getattr(value, f"to_{unit}")(integral=False)
+    if number % 1:
+        fix = f"round it, for example to Duration.{unit}({ceil(number)})"
+        raise refuse(construct, parameter, value, allowed=f"a whole number of {unit}", fix=fix)
+    return int(number)
+
+
+def whole_gibibytes(construct: IConstruct, parameter: str, value: Size) -> int:
+    """A size as a whole number of GiB.
+
+    Raises:
+        PropsError: The size is a CDK token, or not a whole number of GiB.
+    """
+    if value.is_unresolved():
+        fix = "give a number, such as Size.gibibytes(1200)"
+        raise refuse(construct, parameter, value, allowed="a size known at synthesis", fix=fix)
+    gib = value.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
+    if gib % 1:
+        fix = f"round it, for example to Size.gibibytes({ceil(gib)})"
+        raise refuse(construct, parameter, f"{gib:g} GiB", allowed="a whole number of GiB", fix=fix)
+    return int(gib)
+
+
+def check_removal_policy(construct: IConstruct, policy: RemovalPolicy | None) -> None:
+    """Raise PropsError for SNAPSHOT, which CloudFormation does not support for buckets and file systems."""
+    if policy == RemovalPolicy.SNAPSHOT:
+        allowed = "DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE"
+        raise refuse(construct, "removal_policy", policy, allowed=allowed, fix="choose one of these")
+
+
 def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
     """Raise PropsError if a resource is in another region than the construct and both regions are known.
 
@@ -128,6 +170,8 @@ def _as_line(problem: Problem) -> str:
 
 def _shown(got: object) -> str:
     if type(got) in (str, float, tuple) and is_token(got):  # the encodings of tokens
+        return "a CDK token"
+    if isinstance(got, Duration | Size) and got.is_unresolved():
         return "a CDK token"
     if isinstance(got, Duration):
         return got.to_human_string()

@@ -109,6 +109,13 @@ def some_group() -> ec2.ISecurityGroup:
     return ec2.SecurityGroup.from_security_group_id(place().stack, unique("Group"), "sg-0123456789abcdef0")
 
 
+def ssh_group() -> ec2.SecurityGroup:
+    group = create(ec2.SecurityGroup, vpc=place().vpc, allow_all_outbound=False)
+    group.add_ingress_rule(group, ec2.Port.SSH)
+    group.add_egress_rule(group, ec2.Port.SSH)
+    return group
+
+
 def a_launch_template(**props: Any) -> NeuronLaunchTemplate:
     profile = iam.InstanceProfile.from_instance_profile_name(place().stack, unique("Profile"), "nodes")
     return create(
@@ -272,6 +279,35 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "variable that the node sets": (lambda: environment(PATH="/x"), "environment", "rename"),
     "variable too long": (lambda: environment(N="x" * 20_000), "environment", "into S3"),
+    "timeout of seconds": (lambda: {"timeout": Duration.seconds(90)}, "timeout", "a whole number of minutes"),
+    "root volume of half a GiB more": (
+        lambda: {"root_volume_size": Size.mebibytes(512 * 1024 + 512)},
+        "root_volume_size",
+        "got '512.5 GiB'; allowed: a whole number of GiB; fix: round it, for example to Size.gibibytes(513)",
+    ),
+    "lifetime of minutes": (
+        lambda: {"max_lifetime": Duration.minutes(90)},
+        "max_lifetime",
+        "got 1 hour 30 minutes; allowed: a whole number of hours; fix: round it, for example to Duration.hours(2)",
+    ),
+    "lifetime of a token": (
+        lambda: {"max_lifetime": Duration.hours(Token.as_number({"Ref": "Hours"}))},
+        "max_lifetime",
+        "got a CDK token; allowed: a duration known at synthesis",
+    ),
+    "warning of minutes": (
+        lambda: {"max_lifetime": Duration.days(2), "warn_before": Duration.minutes(30)},
+        "warn_before",
+        "a whole number of hours",
+    ),
+    "warning of a token in another unit": (
+        lambda: {
+            "max_lifetime": Duration.days(2),
+            "warn_before": Duration.minutes(Token.as_number({"Ref": "Minutes"})),
+        },
+        "warn_before",
+        "got a CDK token",
+    ),
     "timeout of a day": (lambda: {"timeout": Duration.days(1)}, "timeout", "1 to 55 minutes"),
     "unknown check": (lambda: {"suppress_checks": ["efa-device"]}, "suppress_checks", "write efa-devices"),
     "end without zone": (lambda: {"end_time": datetime(2030, 1, 1)}, "end_time", "give tzinfo"),
@@ -280,7 +316,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "end_time",
         "leave out one of them",
     ),
-    "address without end": (lambda: {"notify_email": "a@example.com"}, "notify_email", "max_lifetime or end_time"),
+    "address without end": (
+        lambda: {"notify_email": "a@example.com"},
+        "notify_email",
+        "set max_lifetime, end_time or budget_usd too",
+    ),
     "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "set budget_usd too"),
     "deletion of a nested stack": (
         lambda: {"scope": create(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from aws_cdk import Aws, Duration, Environment, NestedStack, Size, Stack
+from aws_cdk import Aws, Duration, Environment, NestedStack, RemovalPolicy, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_lambda as lambda_
@@ -25,6 +25,7 @@ from tests.constructs.refused_fleets import (
     role_of,
     some_bucket,
     some_group,
+    ssh_group,
     stack_in,
     target_group,
     unique,
@@ -33,6 +34,7 @@ from tests.constructs.synth import REGION, new_app
 from trainium_cdk import (
     ClusterNetwork,
     CompileCache,
+    ElasticFileSystem,
     LustreFileSystem,
     NeuronFleet,
     NeuronSubnet,
@@ -55,6 +57,16 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "expiration",
         "got 3 days; allowed: nothing together with an existing bucket",
     ),
+    "cache with an expiration in hours": (
+        lambda: create(CompileCache, expiration=Duration.hours(36)),
+        "expiration",
+        "round it, for example to Duration.days(2)",
+    ),
+    "cache with the policy SNAPSHOT": (
+        lambda: create(CompileCache, removal_policy=RemovalPolicy.SNAPSHOT),
+        "removal_policy",
+        "got RemovalPolicy.SNAPSHOT; allowed: DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE",
+    ),
     "cache with a key of another region": (
         lambda: create(CompileCache, encryption_key=key_in("us-east-1")),
         "encryption_key",
@@ -73,6 +85,21 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1300)),
         "size",
         "1200 GiB, or a multiple of 2400",
+    ),
+    "Lustre with the policy SNAPSHOT": (
+        lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1200), removal_policy=RemovalPolicy.SNAPSHOT),
+        "removal_policy",
+        "allowed: DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE",
+    ),
+    "EFS with the policy SNAPSHOT": (
+        lambda: in_vpc(ElasticFileSystem, removal_policy=RemovalPolicy.SNAPSHOT),
+        "removal_policy",
+        "allowed: DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE",
+    ),
+    "Lustre of a token": (
+        lambda: in_vpc(LustreFileSystem, size=Size.mebibytes(Token.as_number({"Ref": "Size"}))),
+        "size",
+        "got a CDK token; allowed: a size known at synthesis",
     ),
     "Lustre of another throughput": (
         lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1200), per_unit_storage_throughput=100),
@@ -102,6 +129,11 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "security_groups",
         "add an EfaSecurityGroup",
     ),
+    "launch template with a group that allows only SSH within itself": (
+        lambda: a_launch_template(security_groups=[ssh_group()]),
+        "security_groups",
+        "add an EfaSecurityGroup",
+    ),
     "launch template with too long user data": (
         lambda: a_launch_template(user_data=ec2.UserData.custom("x" * 20_000)),
         "user_data",
@@ -116,6 +148,26 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: [create(SageMakerTraining, cluster_name="twice") for _ in range(2)],
         "cluster_name",
         "give each training a different cluster_name",
+    ),
+    "training of minutes": (
+        lambda: create(SageMakerTraining, cluster_name="minutes", max_runtime=Duration.minutes(90)),
+        "max_runtime",
+        "got 1 hour 30 minutes; allowed: a whole number of hours; fix: round it, for example to Duration.hours(2)",
+    ),
+    "training with the policy SNAPSHOT": (
+        lambda: create(SageMakerTraining, cluster_name="snapshot", removal_policy=RemovalPolicy.SNAPSHOT),
+        "removal_policy",
+        "allowed: DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE",
+    ),
+    "training in a region without an image of AWS": (
+        lambda: create(SageMakerTraining, scope=stack_in("ap-southeast-5"), cluster_name="far"),
+        "image",
+        "an image, because AWS has no training image in ap-southeast-5; fix: give an image in ECR in ap-southeast-5",
+    ),
+    "training in an unknown region": (
+        lambda: create(SageMakerTraining, scope=Stack(new_app(), "Anywhere"), cluster_name="any"),
+        "image",
+        "the region of the stack, and so AWS's image there, is unknown at synthesis",
     ),
     "training with a key of another region": (
         lambda: create(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),
@@ -216,6 +268,9 @@ def test_subnet_without_route_to_s3_is_refused(kind: ec2.SubnetType) -> None:
     subnet = NeuronSubnet(stack, "Place", vpc=vpc, instance_type=TRN1, vpc_subnets=selection)
     (problem,) = subnet.node.validate()
     assert "fix: Vpc.add_gateway_endpoint('S3', service=ec2.GatewayVpcEndpointAwsService.S3)" in problem
+    other = ec2.Vpc(stack, "Other", availability_zones=["us-west-2a"], subnet_configuration=configuration)
+    ec2.GatewayVpcEndpoint(stack, "S3OfOther", vpc=other, service=ec2.GatewayVpcEndpointAwsService.S3)
+    assert len(subnet.node.validate()) == 1
     ec2.GatewayVpcEndpoint(stack, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
     assert subnet.node.validate() == []
 
@@ -243,7 +298,7 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
 def test_second_switch_in_a_stack_is_refused() -> None:
     stack = Stack(new_app(), "Stack")
     SleepSwitch(stack, "One")
-    with pytest.raises(PropsError, match=r"Stack/Two: scope: .* which has Stack/One"):
+    with pytest.raises(PropsError, match=r"Stack/Two: scope: .* this one has Stack/One"):
         SleepSwitch(stack, "Two")
 
 

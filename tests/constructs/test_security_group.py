@@ -25,10 +25,11 @@ def itself(template: Template) -> Json:
     return {"Fn::GetAtt": [template.logical_id("AWS::EC2::SecurityGroup"), "GroupId"]}
 
 
-def test_all_protocols_are_allowed_in_from_the_group_itself() -> None:
+def test_ingress_is_allowed_only_from_the_group_itself() -> None:
     rule = group().properties("AWS::EC2::SecurityGroupIngress")
     assert rule["IpProtocol"] == ALL_PROTOCOLS
     assert rule["GroupId"] == rule["SourceSecurityGroupId"] == itself(group())
+    assert "SecurityGroupIngress" not in group().properties("AWS::EC2::SecurityGroup")
 
 
 def test_all_protocols_are_allowed_out_to_the_group_itself() -> None:

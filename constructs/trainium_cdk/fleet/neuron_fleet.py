@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key, Role
-from trainium_cdk.checks import check, check_known, check_same_account, form, refuse
+from trainium_cdk.checks import check, check_known, check_same_account, form, refuse, whole_duration
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.cluster_names import checked_cluster_name
 from trainium_cdk.fleet.fleet_builder import Fleet
@@ -179,7 +179,7 @@ class NeuronFleet(Fleet):
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
             encryption_key: KMS key of the cluster's bucket and of the topic of warnings. People who run jobs need
-                permission to use it too. Default: keys of S3 (SSE-S3), and none for the topic.
+                permission to use it too. Default: keys that S3 manages (SSE-S3), and none for the topic.
             setup: Script that every node runs after its devices have been verified. Default: none.
             environment: Environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
                 every user of a node can read them. A change replaces the nodes. Default: none.
@@ -195,7 +195,7 @@ class NeuronFleet(Fleet):
             end_time: When the pilot ends, with a time zone. Default: no end.
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
             warn_before: Whole hours from the warning to the end; at most half the pilot. Default: 24 hours.
-            notify_email: Address for warnings about end and budget; it must confirm the subscription. Default: none.
+            notify_email: Address for notices of end and budget; its owner must confirm the subscription. Default: none.
             budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
             budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.
             sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack; none in a nested
@@ -209,7 +209,7 @@ class NeuronFleet(Fleet):
         kind = checked_type(self, instance_type, catalog)
         purchase_option = checked_capacity(self, capacity, kind, catalog)
         name = checked_cluster_name(self, cluster_name)
-        minutes = Node.timeout_minutes if timeout is None else int(_known_minutes(self, timeout))
+        minutes = Node.timeout_minutes if timeout is None else whole_duration(self, "timeout", timeout, "minutes")
         max_replacements = Node.replacements if replacements is None else replacements
         group = placement_group_name_of(self, placement_group)
         script = None if setup is None else setup.text
@@ -375,12 +375,6 @@ class NeuronFleet(Fleet):
             role=cast(iam.IRole, role),
             security_group=security_group,
         )
-
-
-def _known_minutes(fleet: Construct, timeout: Duration) -> float:
-    minutes = timeout.to_minutes()
-    check_known(fleet, "timeout", minutes, why="CloudFormation waits this long")
-    return minutes
 
 
 def _checked_role(fleet: Construct, role: Role | None) -> iam.IRole | None:

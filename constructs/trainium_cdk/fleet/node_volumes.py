@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, form, refuse
+from trainium_cdk.checks import check, form, refuse, whole_gibibytes
 from trainium_cdk.storage.encryption_key import check_key
 from trainium_core.facts import facts
 from trainium_core.plan.rules.forms import range_problems
@@ -80,10 +80,8 @@ def checked_root_volume(
     device_name: str | None,
 ) -> RootVolume:
     """The root volume for the parameters. Raises PropsError for values that EBS does not support."""
-    if size is not None and size.is_unresolved():
-        allowed, fix = "a size known at synthesis", "give the size itself, such as Size.gibibytes(512)"
-        raise refuse(construct, "root_volume_size", "a CDK token", allowed=allowed, fix=fix)
-    gib = SETTINGS["root_volume_gib"].default if size is None else int(size.to_gibibytes())
+    default: int = SETTINGS["root_volume_gib"].default
+    gib = default if size is None else whole_gibibytes(construct, "root_volume_size", size)
     check(
         construct,
         range_problems("root_volume_gib", gib, "GiB", field="root_volume_size"),

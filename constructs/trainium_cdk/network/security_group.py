@@ -12,6 +12,7 @@ from trainium_core.facts import facts
 
 HTTP, HTTPS = 80, 443
 _DNS = 53
+_ALL_PROTOCOLS = "-1"
 LOOPBACK = ec2.Peer.ipv4("127.0.0.1/32")
 """An egress rule to this address allows no traffic to other hosts. Without any egress rule, EC2 adds one that allows
 all traffic. The CDK has a similar rule, but drops it when a rule to another group is added.
@@ -19,7 +20,7 @@ all traffic. The CDK has a similar rule, but drops it when a rule to another gro
 
 
 class EfaSecurityGroup(ec2.SecurityGroup):
-    """A security group that allows all traffic within itself, and outbound TCP ports and DNS servers.
+    """A security group that allows all traffic within itself, and outbound traffic to TCP ports and DNS servers.
 
     EFA needs an ingress and an egress rule that refer to the group itself. An egress rule to 0.0.0.0/0 is not enough,
     and with `allow_all_outbound=True` the CDK warns and adds no other egress rule. The Amazon DNS server,
@@ -59,7 +60,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         )
         for port in outbound_tcp_ports:
             if not Token.is_unresolved(port) and not 1 <= port <= 65535:
-                fix = "give a port number"
+                fix = "give a number in this range"
                 raise refuse(self, "outbound_tcp_ports", port, allowed="a TCP port, 1 to 65535", fix=fix)
         check(self, form("dns_servers", tuple(dns_servers)))
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
@@ -76,15 +77,18 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 
 
 def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
-    """Whether a group has the rules that EFA needs. True for imported groups, which cannot be checked."""
+    """Whether a group allows all traffic from and to itself, as EFA needs. True for imported groups, whose rules are
+    unknown."""
     if isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup):
         return True
     stack = Stack.of(group)
     own = stack.resolve(group.security_group_id)
     rules = group.node.find_all()
-    inward = [rule.source_security_group_id for rule in rules if isinstance(rule, ec2.CfnSecurityGroupIngress)]
-    outward = [rule.destination_security_group_id for rule in rules if isinstance(rule, ec2.CfnSecurityGroupEgress)]
-    return own in map(stack.resolve, inward) and own in map(stack.resolve, outward)
+    inward = [rule for rule in rules if isinstance(rule, ec2.CfnSecurityGroupIngress)]
+    outward = [rule for rule in rules if isinstance(rule, ec2.CfnSecurityGroupEgress)]
+    sources = [rule.source_security_group_id for rule in inward if rule.ip_protocol == _ALL_PROTOCOLS]
+    destinations = [rule.destination_security_group_id for rule in outward if rule.ip_protocol == _ALL_PROTOCOLS]
+    return own in map(stack.resolve, sources) and own in map(stack.resolve, destinations)
 
 
 def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, vpc: ec2.IVpc | None) -> None:

@@ -11,7 +11,7 @@ from constructs import IConstruct, IValidation
 
 @jsii.implements(IValidation)
 class ReachesS3:
-    """Rejects a selection of only public and isolated subnets if, at the end of the synthesis, their VPC has no gateway
+    """Rejects a selection of only public and isolated subnets if, at the end of the synthesis, their VPC has no
     endpoint for S3.
 
     Nodes have no public address. Imported VPCs are not checked, because their routes are not known.
@@ -24,7 +24,7 @@ class ReachesS3:
         """One sentence for each problem."""
         if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_egress(self._vpc, subnet) for subnet in self._subnets):
             return []
-        if any(map(_is_for_s3, _endpoints(self._vpc))):
+        if any(_is_for_s3(endpoint, self._vpc) for endpoint in _endpoints(self._vpc)):
             return []
         paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
@@ -73,7 +73,7 @@ def _has_no_egress(vpc: ec2.Vpc, subnet: ec2.ISubnet) -> bool:
 
 
 def _endpoints(vpc: ec2.Vpc) -> Iterable[IConstruct]:
-    """The endpoints of the VPC's stack. Those that are children of the VPC come first, because a search of the whole
+    """The endpoints in the VPC's stack. Those that are children of the VPC come first, because a search of the whole
     stack takes longer."""
     yield from (
         child.node.default_child or child for child in vpc.node.children if isinstance(child, ec2.GatewayVpcEndpoint)
@@ -81,7 +81,8 @@ def _endpoints(vpc: ec2.Vpc) -> Iterable[IConstruct]:
     yield from (child for child in Stack.of(vpc).node.find_all() if isinstance(child, ec2.CfnVPCEndpoint))
 
 
-def _is_for_s3(endpoint: IConstruct) -> bool:
-    if not isinstance(endpoint, ec2.CfnVPCEndpoint):
+def _is_for_s3(endpoint: IConstruct, vpc: ec2.Vpc) -> bool:
+    stack = Stack.of(vpc)
+    if not isinstance(endpoint, ec2.CfnVPCEndpoint) or stack.resolve(endpoint.vpc_id) != stack.resolve(vpc.vpc_id):
         return False
-    return ".s3" in json.dumps(Stack.of(endpoint).resolve(endpoint.service_name))
+    return ".s3" in json.dumps(stack.resolve(endpoint.service_name))

@@ -8,7 +8,7 @@ import jsii
 from aws_cdk import Duration, Stack, Token
 from constructs import Construct, IValidation
 
-from trainium_cdk.checks import check, form, refuse
+from trainium_cdk.checks import check, form, refuse, whole_duration
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.pilot import budget_in_region, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, Pilot
@@ -65,7 +65,9 @@ def checked_pilot(
 ) -> PilotProps:
     """The end, notices and budget of a pilot. Raises PropsError for invalid and for contradictory parameters."""
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
-    hours = Pilot.warning_hours if warn_before is None else int(warn_before.to_hours())
+    hours = (
+        Pilot.warning_hours if warn_before is None else whole_duration(construct, "warn_before", warn_before, "hours")
+    )
     region = Stack.of(construct).region
     pilot = PilotProps(
         end=end,
@@ -81,7 +83,7 @@ def checked_pilot(
         lifetime(end.after, field="max_lifetime") if end is not None and end.after is not None else (),
         requires_field(ends_action, field="ends_action", without=ends) if end is None and ends_action else (),
         requires_field(warn_before, field="warn_before", without=ends) if end is None and warn_before else (),
-        requires_field(notify_email, field="notify_email", without=ends)
+        requires_field(notify_email, field="notify_email", without="max_lifetime, end_time or budget_usd")
         if notify_email and not pilot.is_needed
         else (),
         requires_field(budget_action, field="budget_action", without="budget_usd")
@@ -95,7 +97,7 @@ def checked_pilot(
         else (),
     )
     if ends_action == "destroy":
-        _check_that_the_stack_can_go(construct)
+        _check_stack_is_deletable(construct)
     return pilot
 
 
@@ -108,16 +110,18 @@ def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime
             allowed = "a datetime with its time zone"
             raise refuse(construct, "end_time", end_time, allowed=allowed, fix="give tzinfo, such as timezone.utc")
         return PilotEnd(at=end_time.replace(microsecond=0))
-    return None if max_lifetime is None else PilotEnd(after=timedelta(hours=max_lifetime.to_hours()))
+    if max_lifetime is None:
+        return None
+    return PilotEnd(after=timedelta(hours=whole_duration(construct, "max_lifetime", max_lifetime, "hours")))
 
 
-def _check_that_the_stack_can_go(construct: Construct) -> None:
+def _check_stack_is_deletable(construct: Construct) -> None:
     stack = Stack.of(construct)
     if stack.nested:
         allowed, fix = "destroy in a stack that is not nested", "put the fleet into a separate stack, or choose sleep"
         raise refuse(construct, "ends_action", "destroy in a nested stack", allowed=allowed, fix=fix)
-    can_go: Any = _CanBeDeleted(stack)
-    construct.node.add_validation(can_go)
+    validation: Any = _CanBeDeleted(stack)
+    construct.node.add_validation(validation)
 
 
 @jsii.implements(IValidation)

@@ -43,7 +43,7 @@ class SleepSwitch(Construct):
                 self,
                 "scope",
                 stack.node.path,
-                allowed=f"one SleepSwitch in a stack, which has {_switches[stack].node.path}",
+                allowed=f"one SleepSwitch in a stack, and this one has {_switches[stack].node.path}",
                 fix="create it before the first fleet and pass it to each as `sleep`, or leave it out",
             )
         _switches[stack] = self

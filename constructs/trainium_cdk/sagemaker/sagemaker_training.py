@@ -1,7 +1,7 @@
 """The resources for SageMaker training jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import jsii
@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import PropsError, check, check_known, form, refuse
+from trainium_cdk.checks import check, check_removal_policy, form, refuse, whole_duration
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
 from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
@@ -85,7 +85,7 @@ class _Training(Construct):
                 "vpc",
                 None,
                 allowed="a VPC, without which jobs have no security group",
-                fix="give vpc, or open no port",
+                fix="give vpc, or add no rules for the jobs",
             )
         return self.security_group.connections
 
@@ -144,7 +144,8 @@ class PlannedTraining(_Training):
             plan: The plan, whose section `sagemaker` describes the training.
 
         Raises:
-            PlanError: The plan is for another region than the stack.
+            PlanError: The plan is for another region than the stack, or names no image for a region in which AWS has
+                none.
         """
         super().__init__(scope, construct_id)
         settings = plan.sagemaker
@@ -190,8 +191,8 @@ class PlannedTraining(_Training):
             yield "SecurityGroupIds", "Security group of the jobs", self.security_group.security_group_id
         yield "ImageUri", "Container image for PyTorch on Neuron", self.image_uri
         machine = self.state_machine.arn
-        yield "StateMachineArn", "Runs a job within the budget, and retries when there is no capacity", machine
-        yield "TopicArn", "Notified of failed jobs and of the end of each run", self.alerts.topic.topic_arn
+        yield "StateMachineArn", "State machine that runs a job, with a time limit and retries for capacity", machine
+        yield "TopicArn", "SNS topic for failed jobs and the end of each run", self.alerts.topic.topic_arn
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
         # SageMaker transfers image and logs outside of the VPC, so S3 is enough.
@@ -202,7 +203,7 @@ class PlannedTraining(_Training):
 
 
 class SageMakerTraining(_Training):
-    """Role, store, alerts and a state machine for SageMaker training jobs, in a VPC if one is given.
+    """Role, store, compile cache, alerts and a state machine for SageMaker training jobs, in a VPC if one is given.
 
     Jobs that the state machine did not start can use these resources too, if their names begin with `job_prefix`.
     `execution` has the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
@@ -234,36 +235,38 @@ class SageMakerTraining(_Training):
         Args:
             cluster_name: 1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last; the
                 prefix of job names, and the value of the tag trn:cluster on every resource.
-            image: URI of a container image in ECR in the stack's region. Default: AWS's newest image for PyTorch on
-                Neuron that this package knows.
-            cache: The compile cache. Default: a new CompileCache that is deleted with the construct.
+            image: URI of a container image in ECR in the stack's region. Default: the newest AWS image for PyTorch
+                on Neuron that this version of the package lists.
+            cache: The compile cache, not read-only. Default: a new CompileCache that is deleted with the construct.
             vpc: VPC of the jobs. Default: a network of SageMaker, with internet access.
             vpc_subnets: Subnet of the jobs, which must reach S3. If several are selected, the first one is used.
                 Default: the private subnets.
-            encryption_key: KMS key for source, checkpoints, models and a new cache. Default: keys of S3 (SSE-S3).
-            removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
-                DESTROY.
+            encryption_key: KMS key for source, checkpoints, models and a new cache. Default: keys that S3 manages
+                (SSE-S3).
+            removal_policy: DESTROY deletes source, checkpoints and models with the stack; RETAIN and
+                RETAIN_ON_UPDATE_OR_DELETE keep them. Default: DESTROY.
             max_runtime: Maximum run time of a job, in whole hours. The state machine refuses a request for a longer
                 run, and stops a job that has not ended an hour after this time. Default: 24 hours.
-            capacity_retries: Maximum number of retries when capacity or quota is missing. Default: 5.
-            report_email: Address for failed jobs and ended runs; it must confirm the subscription. Default: only the
-                topic.
+            capacity_retries: Maximum number of retries when capacity or quota is missing, 0 to 20. Default: 5.
+            report_email: Address for notices of failed jobs and ended runs; its owner must confirm the subscription.
+                Default: none; subscribe to `alerts.topic`.
 
         Raises:
             PropsError: A parameter is invalid.
         """
         super().__init__(scope, construct_id)
         name = checked_cluster_name(self, cluster_name)
-        hours = SageMakerSettings.budget_hours if max_runtime is None else max_runtime.to_hours()
-        check_known(self, "max_runtime", hours, why="it is part of the state machine")
+        longest = Duration.hours(SageMakerSettings.budget_hours) if max_runtime is None else max_runtime
+        hours = whole_duration(self, "max_runtime", longest, "hours")
         check(
             self,
-            range_problems("sagemaker_budget_hours", int(hours), "hours", field="max_runtime"),
+            range_problems("sagemaker_budget_hours", hours, "hours", field="max_runtime"),
             form("sagemaker_capacity_retries", capacity_retries, field="capacity_retries"),
             form("sagemaker_report_email", report_email, field="report_email"),
         )
         image_uri = self._checked_image(image)
         check_granting_key(self, "encryption_key", encryption_key)
+        check_removal_policy(self, removal_policy)
         check_cache(self, cache)
         if cache is not None and cache.read_only:
             allowed = "a cache that may be written: PyTorch/XLA itself writes to it"
@@ -281,7 +284,7 @@ class SageMakerTraining(_Training):
                 encryption_key=encryption_key,
                 subnet=subnet,
                 security_group=group,
-                max_runtime_hours=int(hours),
+                max_runtime_hours=hours,
                 capacity_retries=capacity_retries,
                 report_email=report_email,
             )
@@ -291,22 +294,22 @@ class SageMakerTraining(_Training):
             key.grant_encrypt_decrypt(self.execution.role)
 
     def _checked_image(self, image: str | None) -> str:
-        """The given image, by default AWS's.
+        """The given image, or AWS's newest one.
 
         Raises:
             PropsError: The image is invalid or in another region, or AWS has none for the region.
         """
         region = Stack.of(self).region
         if image is None:
-            allowed = "a region known at synthesis, because the URIs of AWS's container images contain it"
             if Token.is_unresolved(region):
-                fix = "give the stack env=Environment(region=...), or an image of the region"
+                allowed = "an image, because the region of the stack, and so AWS's image there, is unknown at synthesis"
+                fix = "give an image of the region, or give the stack env=Environment(region=...)"
                 raise refuse(self, "image", None, allowed=allowed, fix=fix)
             try:
                 return training_image(region)
-            except PlanError as error:
-                problems = [replace(problem, key="image") for problem in error.problems]
-                raise PropsError(self.node.path, problems) from None
+            except PlanError:
+                allowed = f"an image, because AWS has no training image in {region}"
+                raise refuse(self, "image", None, allowed=allowed, fix=f"give an image in ECR in {region}") from None
         check(self, form("sagemaker_image", image, field="image"))
         parsed = parsed_image(image)
         if parsed is not None and not Token.is_unresolved(region) and parsed.region != region:

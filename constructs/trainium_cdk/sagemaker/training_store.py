@@ -10,7 +10,7 @@ from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX
 
 
 class TrainingStore(Construct):
-    """A bucket with folders for source, checkpoints and output, and their URLs."""
+    """A bucket with folders for source, checkpoints and output, and their URLs. `bucket` is the CDK object."""
 
     def __init__(
         self,
@@ -22,9 +22,9 @@ class TrainingStore(Construct):
     ) -> None:
         """
         Args:
-            removal_policy: DESTROY deletes the bucket with all trained models; other policies keep it. Default:
-                DESTROY.
-            encryption_key: KMS key of the objects. Default: keys of S3 (SSE-S3).
+            removal_policy: DESTROY deletes the bucket with all trained models; RETAIN and
+                RETAIN_ON_UPDATE_OR_DELETE keep it. Default: DESTROY.
+            encryption_key: KMS key of the objects. Default: keys that S3 manages (SSE-S3).
         """
         super().__init__(scope, construct_id)
         store = DisposableBucket(self, "Store", removal_policy=removal_policy, encryption_key=encryption_key)
@@ -37,7 +37,7 @@ class TrainingStore(Construct):
         return f"s3://{self.bucket.bucket_name}/{prefix}"
 
     def grant_training(self, role: iam.IRole) -> None:
-        """Allow a role to read source, read and write checkpoints, and write models."""
+        """Allow a role to read source, to read, write and delete checkpoints, and to write models."""
         reading = ["s3:GetObject", "s3:ListBucket"]
         allow_objects(
             self.bucket,

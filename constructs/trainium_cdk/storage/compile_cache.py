@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, check_known, check_same_account, is_pending, refuse
+from trainium_cdk.checks import check, check_removal_policy, check_same_account, is_pending, refuse, whole_duration
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, grant_objects
 from trainium_cdk.storage.encryption_key import check_granting_key
@@ -105,20 +105,20 @@ class CompileCache(Construct):
     ) -> None:
         """
         Args:
-            bucket: An existing bucket, which is not changed. Default: a new one.
+            bucket: An existing bucket, whose settings are not changed. Default: a new one.
             bucket_name: Name of a new bucket, for use in another Stage. Default: chosen by CloudFormation.
-            encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
+            encryption_key: KMS key of a new bucket's objects. Default: keys that S3 manages (SSE-S3).
             removal_policy: DESTROY deletes a new bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep
                 it. Default: DESTROY.
-            expiration: Age in whole days, from 1 to 3650, at which a graph in a new bucket expires, except those that
+            expiration: Age in whole days, from 1 to 3650, at which the graphs in a new bucket expire, except those that
                 PyTorch/XLA itself stores below `direct`. Graphs of old compiler versions are never read again. Default:
                 90 days.
             read_only: Whether nodes may only read an existing bucket, which others write. Default: False.
 
         Raises:
             PropsError: Parameters of a new bucket are given with an existing one, `read_only` is given without one, the
-                expiration is invalid, or the key is in another region, disabled, asymmetric, or an alias, on which IAM
-                cannot grant permissions.
+                expiration is invalid, the removal policy is SNAPSHOT, or the key is in another region, disabled, not
+                SYMMETRIC_DEFAULT, or an imported alias, on which IAM cannot grant permissions.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -149,11 +149,11 @@ class CompileCache(Construct):
 
         Args:
             bucket_name: Name of the bucket, which must be in the region of the nodes.
-            encryption_key: KMS key of the objects, included in grants. Default: keys of S3 (SSE-S3).
+            encryption_key: KMS key of the objects, included in grants. Default: keys that S3 manages (SSE-S3).
             read_only: Whether nodes may only read the cache. Default: False.
 
         Raises:
-            PropsError: The key is in another region, disabled, asymmetric, or an alias.
+            PropsError: The key is in another region, disabled, not SYMMETRIC_DEFAULT, or an imported alias.
         """
         return _ImportedCache(
             scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key, read_only=read_only
@@ -228,6 +228,7 @@ class CompileCache(Construct):
         expiration: Duration | None,
     ) -> s3.IBucket:
         check_granting_key(self, "encryption_key", encryption_key)
+        check_removal_policy(self, removal_policy)
         if is_pending(bucket_name):
             bucket_name = None  # s3.Bucket would refuse the placeholder
         rules = [
@@ -252,10 +253,9 @@ class CompileCache(Construct):
     def _days(self, expiration: Duration | None) -> int:
         if expiration is None:
             return _DEFAULT_DAYS
-        days = expiration.to_days()
-        check_known(self, "expiration", days, why="it is part of a lifecycle rule")
-        check(self, range_problems("cache_expiration_days", int(days), "days", field="expiration"))
-        return int(days)
+        days = whole_duration(self, "expiration", expiration, "days")
+        check(self, range_problems("cache_expiration_days", days, "days", field="expiration"))
+        return days
 
     def _refuse_beside_a_bucket(self, **parameters: object) -> None:
         for parameter, value in parameters.items():
@@ -321,6 +321,6 @@ def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
             construct,
             "cache",
             region,
-            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 only in their own region",
+            allowed=f"a cache in {own}, the region of the stack: a gateway endpoint reaches S3 only in its own region",
             fix="create a CompileCache in this stack, or in another stack of the region",
         )

@@ -20,7 +20,7 @@ from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 _EMPTIER = "TrainiumCdkBucketEmptier"
 """ID of the function in the scope of the stack, where it must not conflict with ids of the app."""
 
-_EMPTIER_OF_LOGICAL_IDS = "BucketEmptier"
+_EMPTIER_LOGICAL_ID_PREFIX = "BucketEmptier"
 """The prefix of the logical IDs of the function and its parts. They must not change, because CloudFormation rejects
 another service token of a deployed custom resource."""
 
@@ -48,12 +48,13 @@ class DisposableBucket(Construct):
     ) -> None:
         """
         Args:
-            removal_policy: DESTROY deletes the bucket with its objects; other policies keep it. Default: DESTROY.
+            removal_policy: DESTROY deletes the bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep it.
+                Default: DESTROY.
             lifecycle_rules: When objects expire. Default: never.
             sends_events: Whether EventBridge gets an event for every object. Default: False.
             versioned: Whether S3 keeps earlier versions of objects. Default: False.
             name: Name of the bucket, globally unique. Default: chosen by CloudFormation.
-            encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
+            encryption_key: KMS key of its objects. Default: keys that S3 manages (SSE-S3).
         """
         super().__init__(scope, construct_id)
         key = cast(kms.IKey | None, encryption_key)
@@ -131,9 +132,9 @@ def _emptier(stack: Stack) -> HandlerFunction:
     for name, part in parts.items():
         resource = part if isinstance(part, CfnResource) else part.node.default_child
         assert isinstance(resource, CfnResource)
-        path = f"{_EMPTIER_OF_LOGICAL_IDS}/{name}" + ("" if resource is part else "/Resource")
+        path = f"{_EMPTIER_LOGICAL_ID_PREFIX}/{name}" + ("" if resource is part else "/Resource")
         digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()[:8].upper()
-        resource.override_logical_id(f"{_EMPTIER_OF_LOGICAL_IDS}{name}{digest}")
+        resource.override_logical_id(f"{_EMPTIER_LOGICAL_ID_PREFIX}{name}{digest}")
     return made
 
 

@@ -8,7 +8,7 @@ from aws_cdk import aws_efs as efs
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Subnet
-from trainium_cdk.checks import check, form, refuse
+from trainium_cdk.checks import check, check_removal_policy, form, refuse
 from trainium_cdk.justification import justify
 from trainium_cdk.network.subnet_selection import check_subnet
 from trainium_cdk.storage.node_file_system import (
@@ -54,14 +54,16 @@ class ElasticFileSystem(NodeFileSystem):
             subnet: Subnet of the nodes and of the mount target.
             file_system_id: An existing file system, without a mount target in another VPC or in the subnet's zone.
                 Default: a new one.
-            removal_policy: RETAIN keeps a new file system when the stack is deleted, without its mount target. Default:
-                DESTROY.
+            removal_policy: RETAIN keeps a new file system when the stack is deleted, without its mount target. A file
+                system that an update replaces is always kept. Default: DESTROY.
 
         Raises:
-            PropsError: The ID is invalid, `removal_policy` is given with an ID, or the subnet is in another VPC.
+            PropsError: The ID is invalid, `removal_policy` is SNAPSHOT or given with an ID, or the subnet is in another
+                VPC.
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
+        check_removal_policy(self, removal_policy)
         self.subnet = subnet
         if file_system_id is not None:
             check_file_system_id(self, file_system_id)

@@ -9,7 +9,7 @@ from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Subnet
-from trainium_cdk.checks import check, check_known, form, refuse
+from trainium_cdk.checks import check, check_removal_policy, form, refuse, whole_gibibytes
 from trainium_cdk.network.security_group import LOOPBACK
 from trainium_cdk.network.subnet_selection import check_subnet
 from trainium_cdk.storage.node_file_system import (
@@ -61,23 +61,24 @@ class LustreFileSystem(NodeFileSystem):
         Args:
             vpc: VPC of the nodes.
             subnet: Subnet of the nodes; it must outlive a retained file system.
-            size: 1200 GiB, or a multiple of 2400.
+            size: 1200 GiB, or a multiple of 2400 GiB.
             per_unit_storage_throughput: 125, 250, 500 or 1000 MB/s per TiB, for PERSISTENT_2, whose data is replicated.
                 Default: SCRATCH_2.
             removal_policy: RETAIN keeps the file system and its security group when the stack is deleted. A file system
                 that an update replaces, for example for another subnet, is always kept. Default: DESTROY.
 
         Raises:
-            PropsError: FSx does not support the size or the throughput, or the subnet is in another VPC.
+            PropsError: FSx does not support the size or the throughput, the removal policy is SNAPSHOT, or the subnet
+                is in another VPC.
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
-        lustre, gib = facts()["fsx_lustre"], size.to_gibibytes()
-        check_known(self, "size", gib, why="FSx supports only some sizes")
+        check_removal_policy(self, removal_policy)
+        lustre, gib = facts()["fsx_lustre"], whole_gibibytes(self, "size", size)
         smallest, step = lustre["smallest_gib"], lustre["step_gib"]
         if gib <= 0 or (gib != smallest and gib % step):
-            allowed = f"{smallest} GiB, or a multiple of {step}"
-            raise refuse(self, "size", f"{gib:g} GiB", allowed=allowed, fix="choose one of these sizes")
+            allowed = f"{smallest} GiB, or a multiple of {step} GiB"
+            raise refuse(self, "size", f"{gib} GiB", allowed=allowed, fix="choose one of these sizes")
         throughputs = lustre["persistent_mbps_per_tib"]
         throughput = per_unit_storage_throughput
         if throughput is not None and throughput not in throughputs:
@@ -101,7 +102,7 @@ class LustreFileSystem(NodeFileSystem):
             "FileSystem",
             file_system_type="LUSTRE",
             file_system_type_version=lustre["version"],
-            storage_capacity=int(gib),
+            storage_capacity=gib,
             storage_type="SSD",
             subnet_ids=[subnet.subnet_id],
             security_group_ids=[self.security_group.security_group_id],
