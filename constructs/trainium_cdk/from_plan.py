@@ -110,7 +110,7 @@ def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_ke
     """The cache in trn:cache_bucket, by default in a new bucket.
 
     Args:
-        encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
+        encryption_key: KMS key of a new bucket's objects. Default: keys that S3 manages (SSE-S3).
     """
     if plan.cache.bucket is not None:
         own = s3.Bucket.from_bucket_name(scope, "OwnCacheBucket", plan.cache.bucket)

@@ -118,7 +118,7 @@ class Fleet(CreatedFleet):
                 "the policies of the given role are not changed: it must have the permissions of nodes, which the role "
                 "of a fleet without `role` shows (docs/reference/constructs.md)",
             )
-        without_resources = "Session Manager's actions do not support resources (Service Authorization Reference)"
+        without_resources = "Session Manager has no resource-level permissions (Service Authorization Reference)"
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         allow_cache(props.cache, role)

@@ -44,7 +44,7 @@ class NodeRecords(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:
         """
         Args:
-            encryption_key: KMS key of the objects, included in grants. Default: keys of S3 (SSE-S3).
+            encryption_key: KMS key of the objects, included in grants. Default: keys that S3 manages (SSE-S3).
         """
         super().__init__(scope, construct_id)
         self.key_arn = None if encryption_key is None else encryption_key.key_arn

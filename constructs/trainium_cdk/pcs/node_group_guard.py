@@ -30,8 +30,9 @@ class NodeGroupGuard(Construct):
     """A function that bounds the launches of failing nodes in a compute node group.
 
     AWS PCS launches a node again and again while a job waits and the node's lifecycle action fails. Beyond the limit of
-    failures in 24 hours, the function sets the group's maximum to the number of its proven nodes and publishes a
-    notice with the command that raises the maximum again. Until then, jobs that need more nodes stay pending.
+    failures in 24 hours, the function sets the group's maximum to the number of its proven nodes, lowers its minimum
+    to that number if necessary, and publishes a notice with the command that restores both. Until then, jobs that need
+    more nodes stay pending.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class NodeGroupGuard(Construct):
             role: Role of the group's nodes.
             records: The bucket of the node records.
             topic: Topic of the notice.
-            failures: How many nodes may fail within 24 hours.
+            failures: Maximum number of nodes that may fail within 24 hours.
             nodes: Maximum of the group that the command in the notice restores.
             min_nodes: Minimum of the group that the command in the notice restores.
         """

@@ -169,7 +169,7 @@ class PcsCluster(Construct):
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)
         allow_sessions(role)
-        without_resources = "Session Manager's actions do not support resources (Service Authorization Reference)"
+        without_resources = "Session Manager has no resource-level permissions (Service Authorization Reference)"
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         allow_cache(self.cache, role)
@@ -365,6 +365,6 @@ class PcsCluster(Construct):
                 ]
             ),
         )
-        # A job can have nodes launched only once the guard exists.
+        # Without a queue, no job can launch nodes before the guard exists.
         made.node.add_dependency(self.guard)
         return made

@@ -14,15 +14,15 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.pcs_image import pcs_image_component
 
 _VERSION = "1.0.0"
-_OF_BUILDS = ("AmazonSSMManagedInstanceCore", "EC2InstanceProfileForImageBuilder")
-_OF_DELETION = "service-role/EC2ImageBuilderLifecycleExecutionPolicy"
+_BUILD_POLICIES = ("AmazonSSMManagedInstanceCore", "EC2InstanceProfileForImageBuilder")
+_DELETION_POLICY = "service-role/EC2ImageBuilderLifecycleExecutionPolicy"
 _DIGEST_CHARACTERS = 12
 
 
 class PcsImage(Construct):
     """A Neuron image with the agent of AWS PCS and Slurm. `image_id` is its ID.
 
-    The first deployment builds the image, within about an hour. A later deployment builds it again only if the
+    The first deployment builds the image, which takes about an hour. A later deployment builds it again only if the
     component or the reference to the parent image changes: the names of the resources contain a digest of both. The
     image and its snapshot are deleted with the stack.
     """
@@ -62,7 +62,9 @@ class PcsImage(Construct):
             components=[imagebuilder.CfnImageRecipe.ComponentConfigurationProperty(component_arn=component.attr_arn)],
             ami_tags=tags,
         )
-        profile = iam.InstanceProfile(self, "Profile", role=self._role("Builder", "ec2.amazonaws.com", *_OF_BUILDS))
+        profile = iam.InstanceProfile(
+            self, "Profile", role=self._role("Builder", "ec2.amazonaws.com", *_BUILD_POLICIES)
+        )
         infrastructure = imagebuilder.CfnInfrastructureConfiguration(
             self,
             "Infrastructure",
@@ -76,7 +78,7 @@ class PcsImage(Construct):
             security_group_ids=[security_group.security_group_id],
             resource_tags=tags,
         )
-        deletion = self._role("Deletion", "imagebuilder.amazonaws.com", _OF_DELETION)
+        deletion = self._role("Deletion", "imagebuilder.amazonaws.com", _DELETION_POLICY)
         image = imagebuilder.CfnImage(
             self,
             "Image",

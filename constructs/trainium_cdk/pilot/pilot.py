@@ -92,12 +92,12 @@ class Pilot(Construct):
                 spent = self._topic("Spent")
                 self.clock.subscribe_to(spent)
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
-                self._let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
+                self._allow_publishing(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             self._add_budget(name, pilot.budget_usd, cluster_name, spent)
         self._alarm_on_failures(reconciler)
 
     def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
-        self._let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
+        self._allow_publishing(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
         if self.clock is not None:
             ending = "The clock of the pilot fails: it might not warn, stop nodes over budget, or end the pilot."
             name = self.clock.function_name
@@ -115,7 +115,7 @@ class Pilot(Construct):
             justify(topic, checkov={"CKV_AWS_26": unencrypted})
         return topic
 
-    def _let_publish(self, topic: sns.Topic, service: str, source: str) -> None:
+    def _allow_publishing(self, topic: sns.Topic, service: str, source: str) -> None:
         """Allow a service to publish for this account.
 
         Args:
@@ -164,7 +164,7 @@ class Pilot(Construct):
                 _notification("FORECASTED", 100, self.topic),
             ],
         )
-        # With their policies, because AWS Budgets checks that it can publish.
+        # This includes the policies of the topics: AWS Budgets checks that it can publish.
         budget.node.add_dependency(self.topic, spent)
 
 

@@ -45,9 +45,9 @@ class PilotClock(Construct):
         """
         Args:
             nodes: Size of the group.
-            topic: Topic of the warnings. Its tags hold the state of the clock.
-            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only deletes
-                the stack.
+            topic: Topic of the notices. Its tags hold the state of the clock.
+            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only warns
+                and deletes the stack.
             sleep: The switch of the cluster. Default: the cluster never sleeps.
             reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
@@ -158,7 +158,7 @@ def _settings(pilot: PilotProps, action: str, budget: str | None, block: str | N
     """The settings of the clock. They are also a property of the fleet gate, so that a change updates the gate."""
     settings = {"WARNING_HOURS": str(pilot.warning_hours), "ENDS_ACTION": action}
     if pilot.end is not None:
-        # Lambda may not have a time zone database.
+        # In UTC, because Lambda may not have a time zone database.
         settings["ENDS"] = str(pilot.end)
     if budget is not None:
         settings |= {"BUDGET": budget, "BUDGET_USD": str(pilot.budget_usd)}

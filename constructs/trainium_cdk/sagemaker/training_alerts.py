@@ -14,16 +14,17 @@ _ALARM_PERIOD_SECONDS = 300
 
 
 class TrainingAlerts(Construct):
-    """A topic that gets a message for every failed job whose name begins with a prefix. `topic` is the CDK object.
+    """A topic that gets a message for every failed job whose name begins with a prefix.
 
-    The alarm is for dashboards and composite alarms. It sends no messages: the rule sends one with the reason.
+    `topic` and `alarm` are the CDK objects. The alarm is for dashboards and composite alarms. It sends no messages: the
+    rule sends one with the reason.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, email: str | None = None) -> None:
         """
         Args:
             job_prefix: Prefix of the names of the jobs.
-            email: Address to subscribe; it must confirm the subscription. Default: none.
+            email: Address to subscribe; its owner must confirm the subscription. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
@@ -32,7 +33,7 @@ class TrainingAlerts(Construct):
         if email is not None:
             sns.CfnSubscription(self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=email)
         rule = self._rule(job_prefix)
-        self._let_publish(rule)
+        self._allow_publishing(rule)
         self.alarm = cloudwatch.CfnAlarm(
             self,
             "Alarm",
@@ -63,7 +64,7 @@ class TrainingAlerts(Construct):
             targets=[events.CfnRule.TargetProperty(id="Topic", arn=self.topic.topic_arn, input_path="$.detail")],
         )
 
-    def _let_publish(self, rule: events.CfnRule) -> None:
+    def _allow_publishing(self, rule: events.CfnRule) -> None:
         service: iam.IPrincipal = iam.ServicePrincipal("events.amazonaws.com")  # pyright: ignore[reportAssignmentType]
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(

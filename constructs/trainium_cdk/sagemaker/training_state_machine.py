@@ -10,7 +10,7 @@ from trainium_cdk.sagemaker.training_definition import TrainingRun, training_def
 from trainium_cdk.service_role import allow, service_role
 from trainium_core.facts import training_facts
 
-_LOG_GROUPS_OF_SERVICES = "/aws/vendedlogs/states/"
+_VENDED_LOGS_PREFIX = "/aws/vendedlogs/states/"
 """Log groups with this prefix need no separate statement in the account's resource policy, which would be left
 behind."""
 
@@ -30,8 +30,9 @@ _LOG_DELIVERY = (
 
 
 class TrainingStateMachine(Construct):
-    """Runs a CreateTrainingJob request: `aws stepfunctions start-execution --input file://request.json`.
+    """Runs a CreateTrainingJob request.
 
+    `aws stepfunctions start-execution --state-machine-arn ARN --input file://request.json` starts it; `arn` is the ARN.
     `machine` and `log_group` are the CDK objects.
     """
 
@@ -41,12 +42,13 @@ class TrainingStateMachine(Construct):
         self.log_group = logs.LogGroup(
             self,
             "Log",
-            log_group_name=f"{_LOG_GROUPS_OF_SERVICES}{self._stack.stack_name}-{self.node.addr[:8]}",
+            log_group_name=f"{_VENDED_LOGS_PREFIX}{self._stack.stack_name}-{self.node.addr[:8]}",
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=RemovalPolicy.DESTROY,
         )
         justify(self.log_group, checkov={"CKV_AWS_158": "requests and outcomes; the service's own encryption applies"})
-        # Not the machine's ARN: it is created after its role. Source: Step Functions, preventing confused deputies.
+        # Not the machine's ARN: the role is created before the machine. Source: Step Functions, preventing confused
+        # deputies.
         machines = self._stack.format_arn(
             service="states", resource="stateMachine", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
         )
@@ -92,7 +94,7 @@ class TrainingStateMachine(Construct):
         jobs = self._stack.format_arn(service="sagemaker", resource="training-job", resource_name=f"{run.job_prefix}*")
         running = ["AddTags", "CreateTrainingJob", "DescribeTrainingJob", "ListTags", "StopTrainingJob"]
         allow(self._role, [f"sagemaker:{action}" for action in running], [jobs])
-        justify_wildcard(self._role, jobs, "jobs whose names begin with the cluster's; each run has a new one")
+        justify_wildcard(self._role, jobs, "jobs with the prefix of the cluster; each attempt has a new name")
         # A job in a training plan also needs permissions on the plan and its reserved capacity (Service Authorization
         # Reference, Amazon SageMaker; AmazonSageMakerFullAccess).
         for kind in ("training-plan", "reserved-capacity"):

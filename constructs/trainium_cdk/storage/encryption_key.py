@@ -15,9 +15,10 @@ _GRANTS_BY_ALIAS = "@aws-cdk/aws-kms:applyImportedAliasPermissionsToPrincipal"
 
 
 def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
-    """Raise PropsError for a key in another region, a disabled key, and an asymmetric key.
+    """Raise PropsError for a key in another region, a disabled key, and a key of another spec than
+    SYMMETRIC_DEFAULT.
 
-    Aliases are accepted: a launch template refers to a key by its id, alias, ARN or alias ARN (botocore 1.44.5,
+    Aliases are accepted: a launch template refers to a key by its ID, alias, ARN or alias ARN (botocore 1.44.5,
     LaunchTemplateEbsBlockDeviceRequest).
     """
     if key is None:
@@ -62,6 +63,6 @@ def allow_service(construct: IConstruct, parameter: str, key: Key, service: str)
     if not cast(kms.IKey, key).add_to_resource_policy(statement).statement_added:
         Annotations.of(construct).add_warning_v2(
             f"trn:{parameter}",
-            f"the policy of an imported {parameter} is not changed here: it must allow {service} "
-            f"{' and '.join(actions)}, or warnings of this service are lost",
+            f"the policy of an imported {parameter} is not changed here: it must allow {service} the actions "
+            f"{' and '.join(actions)}, or notices of this service are lost",
         )
