@@ -17,7 +17,7 @@ class HyperPodStack(PlanStack):
         arn = pod.cluster.attr_cluster_arn
         nodes = f"aws sagemaker list-cluster-nodes --region {plan.region} --cluster-name {arn}"
         self.add_output("ClusterArn", "The HyperPod cluster", arn)
-        self.add_output("Nodes", "Shows the instances and their health", nodes)
+        self.add_output("Nodes", "Shows the instances and their status", nodes)
         self.add_output("CompileCache", "S3 folder of compiled graphs", pod.cache.url)
         self.add_output("Destroy", "Deletes the stack; retained resources stay", self.destroy_command)
         if pod.pilot is not None:

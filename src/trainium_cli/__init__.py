@@ -1,1 +1,1 @@
-"""The command `trn`. A subcommand is SUBJECT/NAME_command.py, with a line in main.py."""
+"""The command `trn`. The subcommand NAME is SUBJECT/NAME_command.py, with a line in main.py."""

@@ -19,7 +19,7 @@ class Boundary(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and exit with its code."""
-        # The arguments after -- belong to another program, which `trn local` runs.
+        # The arguments after -- belong to another program, such as a script of `trn run` or a command of `trn local`.
         options = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args
         as_json = "--json" in options
         try:

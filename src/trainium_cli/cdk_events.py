@@ -9,7 +9,6 @@ from pathlib import Path
 _EVENT = re.compile(
     r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
 )
-"""A stack event in the output of the CDK CLI."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +65,8 @@ def run_cdk(
     Args:
         command: The program and its arguments.
         folder: Its working directory.
-        on_line: Called with each line of the output.
-        environment: Default: the environment of this process.
+        on_line: Called with each line of standard output and standard error.
+        environment: Environment variables of the program. Default: those of this process.
     """
     with subprocess.Popen(
         [*command, "--no-color", "--no-notices", "--progress", "events"],

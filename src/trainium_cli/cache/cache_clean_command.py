@@ -61,7 +61,7 @@ def clean_command(
     known = {use.release for use in releases(held.entries)}
     missing = [release for release in of_releases if release not in known]
     if missing:
-        there = f"it has: {', '.join(sorted(known))}" if known else "it is empty"
+        there = f"it has: {', '.join(sorted(known))}" if known else "it has no entries"
         raise CliError(f"{found.location.url} has no release {', '.join(missing)}; {there}", ExitCode.BAD_INPUT)
     if not of_releases and older_than is None and keep_releases is None and unused_for is None:
         unused_for = _UNUSED_DAYS

@@ -18,7 +18,6 @@ from trainium_core.compile_cache.location import CacheLocation, cache_location, 
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
 from trainium_core.storage.aws_storage import AwsBuckets
-from trainium_runtime.aws_service import Clients
 
 DEFAULT_REQUESTS = 10_000
 
@@ -44,13 +43,11 @@ class FoundCache:
 
     Attributes:
         cache: The cache in S3.
-        clients: Clients for further requests.
         limit: The number of requests, and their limit.
         plan: The plan of the cluster; None for the cache of --bucket.
     """
 
     cache: AwsCompileCache
-    clients: Clients
     limit: RequestLimit
     plan: Plan | None
 
@@ -101,23 +98,24 @@ def find_cache(options: CacheOptions) -> FoundCache:
     """The cache of --bucket, else the cache of the cluster.
 
     Raises:
-        CliError: The cluster has no cache or several, or the bucket does not exist.
+        CliError: The cluster is not deployed, or has no cache or several, or the bucket does not exist.
         PlanError: The plan has mistakes.
         UnavailableError: AWS could not be read.
     """
     invocation = options.invocation
-    limit, clients = RequestLimit(options.most_requests), invocation.clients
+    limit = RequestLimit(options.most_requests)
     if options.location:
         region, location, plan = _region_of(invocation, options.location), options.location, None
     else:
         plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
         region, location = plan.region, _of_cluster(invocation, plan)
-    cache = AwsCompileCache(region, location, limit, clients=clients)
-    return FoundCache(cache=cache, clients=clients, limit=limit, plan=plan)
+    cache = AwsCompileCache(region, location, limit, clients=invocation.clients)
+    return FoundCache(cache=cache, limit=limit, plan=plan)
 
 
 def _region_of(invocation: Invocation, location: CacheLocation) -> str:
-    """The region of a bucket. Raises UnavailableError, and CliError if the bucket does not exist."""
+    """The region of a bucket, or the configured one if S3 does not name it. Raises UnavailableError, and CliError if
+    the bucket does not exist."""
     region = configured_region(invocation)
     with waiting(f"Asking S3 for {location.bucket} ..."):
         found = AwsBuckets(region, clients=invocation.clients).bucket_region(location.bucket)

@@ -45,7 +45,8 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
     """Show what is left of the cluster, and its cost.
 
     Read-only. Finds resources by the tag trn:cluster, by the stacks that created them (including stacks deleted in the
-    last 90 days), and by names that begin with a stack's name. Writes audit-CLUSTER-TIME.json and .md.
+    last 90 days), and by names that begin with a stack's name; parts of a found resource count too. Writes
+    audit-CLUSTER-TIME.json and .md.
 
     Exit code 0: nothing is left, and everything was read. 1: something is left. 3: unknown, or nothing is left but the
     report could not be written.
