@@ -171,7 +171,7 @@ class JobRequest:
         Choice(tuple(frameworks())),
         meaning="Software stack whose environment is activated, of those on the nodes' image.",
         default=None,
-        default_text="that of trn:framework, else the image's first",
+        default_text="that of the image's SSM parameter, else the image's first",
     )
     compile_cache: bool = setting(
         "compile_cache", YesNo(), meaning="Whether the job uses the compile cache.", default=True, default_text="true"
