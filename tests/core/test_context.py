@@ -74,6 +74,12 @@ def test_unusable_file_is_reported_as_a_problem(folder: Path, content: bytes) ->
     assert problem.allowed == 'a file that holds a JSON object with the settings under "context"'
 
 
+def test_context_that_is_not_an_object_is_named(folder: Path) -> None:
+    (folder / "cdk.json").write_text('{"context": null}')
+    with pytest.raises(PlanError, match='"context" is null, not an object'):
+        plan_from_file(None, [])
+
+
 def test_override_without_value_is_refused(folder: Path) -> None:
     with pytest.raises(PlanError) as refused:
         plan_from_file(folder / "cdk.json", ["trn:node"])

@@ -45,7 +45,9 @@ def test_date_time_is_one_instant(text: str, utc: str) -> None:
     [
         ("2026-03-29T02:30 Europe/Berlin", "skip 02:30 that day"),
         ("2026-10-25T02:30 Europe/Berlin", "write 2026-10-25T00:30Z for the first, 2026-10-25T01:30Z for the second"),
-        ("2026-12-01T18:00", "add the time zone: write 2026-12-01T18:00Z"),
+        ("2026-12-01T18:00", "add the time zone: write 2026-12-01T18:00Z for UTC, or 2026-12-01T18:00 Europe/Berlin"),
+        ("2026-12-01 18:00:30", "write 2026-12-01T18:00:30Z for UTC, or 2026-12-01T18:00:30 Europe/Berlin"),
+        ("2026-12-01", "write 2026-12-01T00:00Z for UTC, or 2026-12-01T00:00 Europe/Berlin"),
         ("2026-12-01T18:00 Europe/Berln", "write Europe/Berlin"),
         ("2026-12-01T18:00 ../../etc/passwd", "is not a time zone"),
         ("0h", "more than zero"),

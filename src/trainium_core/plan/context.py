@@ -18,7 +18,7 @@ def plan_from_cdk(folder: Path) -> Plan:
     """The plan of an app.
 
     The context is read from the environment variables of the CDK CLI, so that mistakes are reported before aws_cdk is
-    imported. Without the CDK CLI, it is read from cdk.json.
+    imported. Without the CDK CLI, it is read from cdk.json, cdk.context.json and ~/.cdk.json.
 
     Args:
         folder: The folder of cdk.json.
@@ -127,29 +127,29 @@ def _context_of(cdk_json: Path) -> dict[str, Any]:
 
 
 def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
-    """The object in a JSON file, or below one of its keys; empty if the key is missing."""
+    """The object in a JSON file, or below one of its keys; empty if the key is missing. Raises PlanError."""
     try:
-        document = _object(json.loads(file.read_text(encoding="utf-8")))
+        document = _object(json.loads(file.read_text(encoding="utf-8")), "the content")
         if key is None:
             return document
         outside = [name for name in document if name.strip().casefold().startswith(SETTING_PREFIX)]
         if outside:
             raise PlanError([_outside_context(name, document[name], file) for name in outside])
-        return _object(document.get(key, {}))
+        return _object(document.get(key, {}), f'"{key}"')
     except PlanError:
         raise
     except json.JSONDecodeError as error:
         raise PlanError([_bad_file(file, _where(error))]) from error
     except OSError as error:
         fix = "run in the folder of cdk.json, or give every setting with -c"
-        raise PlanError([_bad_file(file, f"it cannot be read ({error.strerror}): {fix}")]) from error
+        raise PlanError([_bad_file(file, f"the file cannot be read ({error.strerror}): {fix}")]) from error
     except ValueError as error:
         raise PlanError([_bad_file(file, f"fix the file: {error}")]) from error
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"holds {value!r} instead of an object")
+        raise ValueError(f"{what} is {json.dumps(value)}, not an object")
     return cast(dict[str, Any], value)
 
 

@@ -52,7 +52,8 @@ def read_pilot_end(text: str) -> PilotEnd:
             raise UnreadableError("give the offset or the time zone, not both")
         return PilotEnd(at=_in_zone(local, zone_name.strip()))
     if local.tzinfo is None:
-        raise UnreadableError(f"add the time zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
+        written = local.isoformat(timespec="seconds" if local.second else "minutes")
+        raise UnreadableError(f"add the time zone: write {written}Z for UTC, or {written} Europe/Berlin")
     return PilotEnd(at=_in_utc(local))
 
 
@@ -78,9 +79,10 @@ def minute_text(instant: datetime) -> str:
 
 
 def passed_end(text: str, *, now: datetime) -> Problem | None:
-    """The problem of an end that has passed; otherwise None, as for a duration, which starts at the first deployment.
+    """The problem of an end that has passed; otherwise None.
 
-    This is not a rule of plans, because a cluster can still be inspected, extended and destroyed after its end.
+    A duration never has one, because it starts at the first deployment. This is not a rule of plans: a cluster can
+    still be inspected, extended and destroyed after its end.
     """
     at = read_pilot_end(text).at
     if at is None or at > now:
