@@ -6,6 +6,8 @@ _SHORT, _MINUTE, _HOUR = 10, 60, 3600
 
 def size(count: float) -> str:
     """A number of bytes as text, such as 1.5 MiB."""
+    if count == 1:
+        return "1 byte"
     for unit in ("bytes", "KiB", "MiB"):
         if count < _KIB:
             return f"{count:.4g} {unit}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import click
+from click.core import ParameterSource
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
@@ -72,6 +73,8 @@ def preflight(
 
     Read-only, with the credentials that boto3 finds. Does not check for free capacity.
     """
+    if principal is None and click.get_current_context().get_parameter_source("must") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--must requires --role: pass the ARN of the role, user or group to check")
     plan = invocation.plan()
     more = {"permissions": partial(check_permissions, principal=principal, role=must)} if principal else {}
     with waiting(f"Asking AWS in {plan.region} ..."):

@@ -47,9 +47,12 @@ def doctor(invocation: Invocation) -> ExitCode:
     Checks Node.js and the CDK CLI (needed for a deployment), the AWS CLI and its Session Manager plugin (for a shell on
     a node), credentials, and the CDK bootstrap stack. Also shows the version of Python.
 
-    Exit code 0: nothing that a deployment needs is missing; there may be warnings. 1: something is missing. 3: unknown.
+    Exit code 0: nothing that a deployment needs is missing; there may be warnings. 1: something is missing or
+    does not work. 3: unknown.
     """
-    region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region if invocation.has_plan else None
+    region = invocation.region
+    if region is None and invocation.has_plan:
+        region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region
     diagnoses = [*_machine(invocation.cdk_json.parent if invocation.cdk_json else Path())]
     with waiting("Asking AWS for the account ..."):
         diagnoses += _account(region or configured_region(invocation))

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import passed_end, read_pilot_end
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import CAPACITY, CapacityKind
-from trainium_core.problems import SETTING_PREFIX
+from trainium_core.problems import SETTING_PREFIX, PlanError
 from trainium_core.setting_schema.forms import UnreadableError
+from trainium_runtime.pilot_end import utc_text
 
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
 """The files other than cdk.json, each with the name of its text in the folder `project`, without `.txt`."""
@@ -55,7 +58,7 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     On a terminal, prompts for the options that are not given, except --name. Shows the list price, and changes nothing
     on AWS. Never overwrites a file.
 
-    Exit code 0: written. 1: declined. 2: invalid option, or a file exists.
+    Exit code 0: written. 1: declined. 2: invalid option, an end that has passed, or a file exists.
     """
     there = [name for name in ("cdk.json", *_FILES) if (folder / name).exists()]
     if there:
@@ -65,6 +68,8 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
     settings = _prompt_for_settings(options) if prompts else _proposed(options)
     plan = Plan.from_settings(settings, folder)
+    if plan.pilot.ends and (problem := passed_end(plan.pilot.ends, now=datetime.now(UTC))):
+        raise PlanError([problem])
     _say_the_price(plan)
     if prompts and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
         say("Nothing was written.")
@@ -134,11 +139,10 @@ def _settings(answers: Mapping[str, str]) -> dict[str, str]:
 
 def _say_the_price(plan: Plan) -> None:
     estimated = estimate(plan, aws=None)
-    end = (
-        f"The nodes are terminated after {plan.pilot.ends}."
-        if plan.pilot.ends
-        else "The nodes run until you terminate them."
-    )
+    end = "The nodes run until you terminate them."
+    if plan.pilot.ends:
+        at = read_pilot_end(plan.pilot.ends).at
+        end = f"The nodes are terminated {f'at {utc_text(at)}' if at else f'after {plan.pilot.ends}'}."
     say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
     say(f"  running  {estimated.running_hour} per hour, at list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")

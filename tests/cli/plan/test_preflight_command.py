@@ -55,6 +55,12 @@ def test_last_line_and_exit_code_match_the_verdict(
 EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
 
 
+def test_must_without_role_is_refused() -> None:
+    ended = run("preflight", *GOOD, "--must", "look")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "--must requires --role" in ended.stderr
+
+
 def test_role_adds_check_of_its_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeAccount()
     ended = invoke(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")

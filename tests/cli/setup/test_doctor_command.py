@@ -62,6 +62,18 @@ def test_missing_programs_are_named_with_a_fix(monkeypatch: pytest.MonkeyPatch, 
     assert found["bootstrap"]["fix"] == "run: cdk bootstrap aws://123456789012/us-west-2"
 
 
+def test_region_option_takes_precedence_over_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    regions: list[str] = []
+
+    def account_in(region: str) -> FakeAccount:
+        regions.append(region)
+        return FakeAccount()
+
+    monkeypatch.setattr(doctor_command, "AwsAccount", account_in)
+    run("doctor", *GOOD, "--region", "us-east-1")
+    assert regions == ["us-east-1"]
+
+
 @pytest.mark.parametrize(
     ("error", "outcome", "remedy"),
     [

@@ -24,6 +24,14 @@ def test_written_plan_has_the_given_settings(tmp_path: Path) -> None:
     assert (plan.instance_type, plan.nodes, plan.cluster_name, plan.pilot.ends) == ("trn1.32xlarge", 2, "mine", "8h")
 
 
+@pytest.mark.parametrize(
+    ("ends", "shown"), [("8h", "after 8h."), ("2999-12-01T18:00 Europe/Berlin", "at 2999-12-01T17:00Z.")]
+)
+def test_shown_end_is_a_duration_or_a_time(tmp_path: Path, ends: str, shown: str) -> None:
+    ended = run("init", str(tmp_path), "--yes", "--ends", ends)
+    assert f"The nodes are terminated {shown}" in ended.stdout
+
+
 def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"
@@ -54,6 +62,7 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
         ((), "not a terminal: pass --type and --region"),
         (("--type", "trn1.32xl", "--region", "us-west-2"), "nearest: trn1.32xlarge"),
         (("--yes", "--nodes", "four"), "trn:nodes: got 'four'"),
+        (("--yes", "--ends", "2020-01-01T00:00Z"), "trn:ends: got '2020-01-01T00:00Z'"),
     ],
 )
 def test_invalid_options_write_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
