@@ -59,7 +59,7 @@ class Screen:
 def console() -> Screen:
     """Standard output, as wide as `screen_width`.
 
-    It has colours on a terminal, or with FORCE_COLOR; never with NO_COLOR or TERM=dumb.
+    It has colours on a terminal, or with FORCE_COLOR; never with NO_COLOR, or if TERM is dumb or unknown.
     """
     return Screen(width=screen_width(), has_colours=_has_colours())
 
@@ -112,7 +112,7 @@ class WrappedStream:
 
 
 def printable(text: str) -> str:
-    """A text without control characters, and without escape sequences other than colours.
+    """A text without control characters other than tabs and newlines, and without escape sequences other than colours.
 
     Log lines, reasons and names come from jobs and nodes, and could otherwise control the terminal.
     """
@@ -133,7 +133,7 @@ def say(text: str) -> None:
 
 
 def question(text: str) -> str:
-    """A question for `click.confirm`, wrapped with room for the answers that click appends."""
+    """A question for `click.confirm` or `click.prompt`, wrapped with room for the answers of `click.confirm`."""
     return "\n".join(wrapped(text, screen_width() - len(" [y/N]: ")))
 
 

@@ -52,6 +52,8 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
 
     Later deployments then boot the same image. The name of the parameter is kept in trn:ami_parameter: `trn preflight`
     shows when the parameter has a newer image, and pinning again selects that image. Image IDs differ between regions.
+
+    Exit code 0: pinned, now or earlier. 1: declined, or there is no image to pin. 3: AWS did not answer.
     """
     plan = invocation.plan()
     parameter = plan.image_parameter
@@ -87,7 +89,7 @@ def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
 
 
 def _resolved(plan: Plan, parameter: str) -> str:
-    """The ID of the parameter's current image. Raises CliError if there is none."""
+    """The ID of the parameter's current image. Raises CliError if there is none, or images are simulated."""
     account = AwsAccount(plan.region)
     endpoint = account.identity().endpoint
     if endpoint:

@@ -50,7 +50,8 @@ def chosen_regions(plan: Plan, regions: str | None) -> tuple[str, ...]:
 def _block_duration(_ctx: click.Context, _param: click.Parameter, hours: int) -> int:
     if hours not in block_durations():
         raise click.BadParameter(
-            f"{hours} is not sold; allowed: {allowed_durations()}; nearest: {nearest_duration(hours)}"
+            f"Capacity Blocks of {hours} hours are not sold; allowed: {allowed_durations()}; "
+            f"nearest: {nearest_duration(hours)}"
         )
     return hours
 
@@ -62,5 +63,5 @@ def hours_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default=HOURS_PER_DAY,
         show_default=True,
         callback=_block_duration,
-        help="Hours for which the nodes are needed: whole days, beyond two weeks whole weeks, as for Capacity Blocks.",
+        help="Hours that the nodes are needed, as for Capacity Blocks: whole days up to two weeks, then whole weeks.",
     )(command)

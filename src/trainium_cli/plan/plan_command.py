@@ -21,6 +21,8 @@ def plan(invocation: Invocation) -> None:
     """Check the plan and show what follows from it.
 
     Works offline: it sends no request to AWS and creates nothing.
+
+    Exit code 0: valid, possibly with warnings. 2: invalid, or trn:ends has passed.
     """
     checked = invocation.plan()
     if checked.pilot.ends and (problem := passed_end(checked.pilot.ends, now=datetime.now(UTC))):

@@ -37,7 +37,9 @@ def quota() -> None:
 def status(invocation: Invocation) -> ExitCode:
     """Show the quota, its usage, and requests for an increase.
 
-    Exit code 0: sufficient for the plan. 1: insufficient. 3: unknown.
+    Also shows the checks of the other services in trn:stacks, most of which are about quotas.
+
+    Exit code 0: sufficient for the plan. 1: insufficient, or a check failed. 3: unknown.
     """
     plan = invocation.plan()
     state, result = _state_and_result(plan)
@@ -101,7 +103,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
 
 
 def _of_services(plan: Plan) -> dict[str, CheckResult]:
-    """The results of the checks of other engines than the cluster, most of which are about quotas, by engine."""
+    """The result of the check of each engine of the plan other than the cluster, by engine."""
     account = AwsAccount(plan.region)
     found: dict[str, CheckResult] = {}
     for key in (key for key in plan.stacks if key != CLUSTER.key):

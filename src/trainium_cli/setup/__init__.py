@@ -1,1 +1,1 @@
-"""Commands for this machine, and for reference data."""
+"""Commands that prepare this machine and a folder, show reference data, and help with errors."""

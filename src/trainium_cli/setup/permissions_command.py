@@ -11,7 +11,7 @@ from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, 
 
 _MEANINGS = {
     "look": "Reads only",
-    "operate": "Reads, runs and stops jobs, puts the cluster to sleep, wakes and destroys it",
+    "operate": "Reads, works with jobs, nodes and the cache, puts the cluster to sleep, wakes and destroys it",
     "deploy": "Reads, deploys and extends with the roles of `cdk bootstrap`, requests quotas",
     "buy": "Reads, and buys Capacity Blocks",
     "handoff": "Reads, and imports models into Bedrock with a role of yours",

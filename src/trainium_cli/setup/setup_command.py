@@ -31,9 +31,11 @@ def setup() -> None:
     """Install Node and the CDK CLI where they are missing.
 
     Installs Node.js from PyPI and the CDK CLI from the npm registry, in the versions that this package is tested with,
-    into the virtual environment of `trn`.
+    into the virtual environment of `trn`. Node.js also counts as missing without npm, or in a version that is not
+    tested.
 
-    Exit code 0: both are installed. 1: an installation failed. 2: `trn` does not run in a virtual environment.
+    Exit code 0: both are installed. 1: an installation failed. 2: one is missing, and `trn` does not run in a virtual
+    environment.
     """
     node, cdk = supported_node(), cdk_path(Path.cwd())
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:

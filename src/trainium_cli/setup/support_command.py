@@ -56,10 +56,11 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     """Write an archive for a support request.
 
     Nothing is sent. The archive contains structured records: settings, versions, preflight findings, stack events,
-    records of nodes and jobs, and the audit. --include-logs adds raw logs and consoles, after showing their names and
-    sizes and asking for confirmation.
+    scaling activities, records of nodes and of the last jobs, and the audit. --include-logs adds raw logs and consoles,
+    after showing their names and sizes and asking for confirmation.
 
-    Parts that could not be read are listed with the reason.
+    Parts that could not be read are listed with the reason. If a setting is invalid, the archive contains only the
+    versions and the problems of the settings.
 
     Exit code 0: written. 1: declined, or no cluster was found. 2: no cluster was selected, or the file cannot be
     written. 3: AWS could not be read to find the cluster.

@@ -19,7 +19,8 @@ from trainium_core.catalog.instance_type import InstanceType
 def types(invocation: Invocation, region: str | None) -> None:
     """Show the instance types a plan can name.
 
-    A zone that offers a type may have no capacity free.
+    These are the built-in types; trn:catalog adds others to a plan. A zone that offers a type may have no free
+    capacity.
     """
     catalog = builtin_catalog()
     if region is not None and region not in catalog.regions:
@@ -54,7 +55,7 @@ def _show(chosen: list[InstanceType], region: str | None, catalog: Catalog) -> N
         "\n"
         "Devices: Neuron devices or GPUs. Cores: NeuronCores that training sees (in brackets: physical ones, if they "
         "differ). EFA: interfaces. "
-        "A zone that offers a type may have no capacity free."
+        "A zone that offers a type may have no free capacity."
     )
     used = {fact.source for entry in chosen for fact in catalog.facts[entry.name].values()}
     for key, source in catalog.sources.items():

@@ -21,7 +21,7 @@ NODE_CHECKS: Mapping[str, str] = {
     "hardware-errors": "the driver's counters show no errors of devices and cores, and the firmware reports no problem",
     "memlock": "processes may lock all their memory, as EFA needs",
     "nofile": "processes may open enough files",
-    "reserved-ports": "the rendezvous port is reserved",
+    "reserved-ports": "the ports of the rendezvous and of the Neuron runtime's bootstrap are reserved",
     "time-sync": "the clock is synchronised",
     "nvme": "the instance's local disks exist and are mounted",
     "ultraserver": "NeuronLink reaches other nodes of the UltraServer",

@@ -22,6 +22,7 @@ class NodeSettings:
         secondary_interface_type: Type of the interfaces on network cards after the first.
         framework: Framework that the image's parameter promises; None for any.
         mounts: Kinds of file systems that the node mounts.
+        setup_script: Text of the user's script; None if there is none.
         recovery: Whether a failed node is replaced.
     """
 
