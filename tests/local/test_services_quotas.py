@@ -22,7 +22,7 @@ def test_every_region_with_trainium_has_the_quota(embedded_aws: EmbeddedAws, reg
     assert (quota["QuotaName"], quota["Value"]) == ("Running On-Demand Trn instances", 256.0)
 
 
-def test_quotas_are_listed_over_pages_and_by_default(embedded_aws: EmbeddedAws) -> None:
+def test_applied_and_default_quotas_are_listed(embedded_aws: EmbeddedAws) -> None:
     quotas = embedded_aws.client("service-quotas")
     assert quotas.get_aws_default_service_quota(ServiceCode="ec2", QuotaCode=TRN)["Quota"]["Value"] == 0
     pages = quotas.get_paginator("list_service_quotas").paginate(ServiceCode="ec2", PaginationConfig={"PageSize": 2})
@@ -55,10 +55,15 @@ def test_chosen_quota_is_shown_and_enforced(chosen_aws: EmbeddedAws) -> None:
         network.run(network.template("two"), count=2)
 
 
-def test_every_trainium_type_counts_against_trn_quotas() -> None:
-    trainium = [name for name, kind in builtin_catalog().items() if not kind.is_gpu]
-    codes = {quota.code for name in trainium if (quota := quota_for(name, "on-demand"))}
-    assert codes == {TRN}
+@pytest.mark.parametrize(("market", "code"), [("on-demand", TRN), ("spot", TRN_SPOT)])
+@pytest.mark.parametrize("name", [name for name, kind in builtin_catalog().items() if not kind.is_gpu])
+def test_trainium_type_counts_against_trn_quota_of_its_market(name: str, market: str, code: str) -> None:
+    quota = quota_for(name, market)
+    assert quota is not None
+    assert quota.code == code
+
+
+def test_inferentia_type_counts_against_inf_quota() -> None:
     quota = quota_for("inf2.48xlarge", "on-demand")
     assert quota is not None
     assert quota.code == "L-1945791B"

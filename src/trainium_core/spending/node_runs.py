@@ -32,17 +32,17 @@ class NodeRun:
 
     Attributes:
         ended: When it was terminated; None while it runs, or if that is unknown.
-        has_known_end: Whether it still runs, or `ended` is known.
+        has_known_duration: Whether it still runs, or `ended` is known.
     """
 
     instance_id: str
     began: datetime
     ended: datetime | None
-    has_known_end: bool = True
+    has_known_duration: bool = True
 
     def duration(self, now: datetime) -> timedelta | None:
         """How long the node has run; None if its end is unknown."""
-        return (self.ended or now) - self.began if self.has_known_end else None
+        return (self.ended or now) - self.began if self.has_known_duration else None
 
 
 def node_runs(
@@ -67,8 +67,8 @@ def node_runs(
     earlier = {instance: history_start for instance in ends if instance not in launched}
     for instance_id, began in sorted((launched | earlier).items(), key=lambda launch: launch[1]):
         ended = ends.get(instance_id) or (None if instance_id in running else deleted)
-        has_known_end = ended is not None or instance_id in running
-        yield NodeRun(instance_id=instance_id, began=began, ended=ended, has_known_end=has_known_end)
+        is_known = ended is not None or instance_id in running
+        yield NodeRun(instance_id=instance_id, began=began, ended=ended, has_known_duration=is_known)
 
 
 def _instances(activities: Iterable[ScalingActivity], pattern: re.Pattern[str]) -> Iterator[tuple[str, datetime]]:
