@@ -68,10 +68,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"capacity": "reservation"}, "reservation_id", "such as cr-0123456789abcdef0"),
     ({"reservation_id": RESERVATION}, "reservation_id", "no value with capacity on-demand"),
     ({"capacity": "spot", "reservation_id": RESERVATION}, "reservation_id", "choose capacity-block or reservation"),
-    ({**BLOCK, "instance_type": "trn1n.32xlarge"}, "capacity", "on-demand, spot on trn1n.32xlarge"),
+    ({**BLOCK, "instance_type": "trn1n.32xlarge"}, "capacity", "on-demand, spot, reservation on trn1n.32xlarge"),
     ({**BLOCK, "nodes": 65}, "nodes", "up to 64"),
     ({"nodes": 10**9}, "nodes", "each node needs 8 of the subnet's"),
-    ({"nodes": "1000000000", **OWN_VPC}, "nodes", "trn:secondary_interface_type=efa-only"),
+    ({"nodes": 10**9}, "nodes", "reduce trn:nodes, or set trn:secondary_interface_type to efa-only"),
+    ({"nodes": 10**9, "vpc_cidr": "10.0.0.0/24"}, "nodes", "or set trn:vpc_cidr to a larger block, up to /16 or"),
+    ({"nodes": "1000000000", **OWN_VPC}, "nodes", "8 of the largest possible subnet's 65531 addresses"),
+    ({"nodes": "1000000000", **OWN_VPC}, "nodes", "trn:secondary_interface_type to efa-only"),
     ({**OHIO, "logical_neuroncore_config": 4}, "logical_neuroncore_config", "1 or 2 on trn2.48xlarge"),
     ({"logical_neuroncore_config": 2}, "logical_neuroncore_config", "1 on trn1.32xlarge"),
     # Network
@@ -222,6 +225,19 @@ def test_all_problems_are_reported_at_once() -> None:
     several = {"instance_type": "p3.16xlarge", "nodes": "four", "capacity": "spot", "vpc_id": "x", "node": "1"}
     keys = [problem.key for problem in problems_of(**several, reservation_id=RESERVATION)]
     assert sorted(keys) == ["instance_type", "node", "nodes", "reservation_id", "vpc_id"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "keys"),
+    [
+        ({"vpc_id": "x", "egress": "none", "stacks": "pcs"}, ["vpc_id"]),
+        ({"vpc_id": "x", "egress": "vpc-endpoints", "stacks": "pcs"}, ["vpc_id"]),
+        ({"vpc_cidr": "172.17.0.0/16", "egress": "x"}, ["vpc_cidr", "egress"]),
+    ],
+    ids=str,
+)
+def test_rule_is_checked_unless_a_setting_it_reads_is_invalid(settings: dict[str, Any], keys: list[str]) -> None:
+    assert [problem.key for problem in problems_of(**settings)] == keys
 
 
 def test_message_has_key_value_allowed_values_and_fix() -> None:

@@ -50,7 +50,7 @@ def test_queue_of_older_slurm_has_whole_nodes() -> None:
 def test_ended_slurm_version_is_refused_with_its_end() -> None:
     problem = the_problem(stacks="pcs", pcs_slurm_version="25.05")
     assert problem.key == "pcs_slurm_version"
-    assert problem.allowed == "26.05, 25.11; support of 25.05 ends on 2026-11-30"
+    assert problem.allowed == "26.05, 25.11; a new cluster cannot have 25.05, supported until 2026-11-30"
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,7 @@ def test_ended_slurm_version_is_refused_with_its_end() -> None:
         ("pcs_min_nodes", {"nodes": 2, "pcs_min_nodes": 3}),
         ("pcs_queues", {"pcs_queues": "trn,TRN"}),
         ("pcs_queues", {"pcs_queues": "ab"}),
+        ("pcs_queues", {"pcs_queues": "trn,urgent:65534"}),
         ("pcs_queues", {"pcs_queues": ",".join(f"queue{number}" for number in range(11))}),
         ("cluster_name", {"cluster_name": "ab"}),
         ("nodes", {"nodes": 2048, "vpc_cidr": "10.0.0.0/16"}),

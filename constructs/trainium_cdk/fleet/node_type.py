@@ -8,7 +8,7 @@ from trainium_cdk.checks import check, check_known, is_pending, refuse
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.node_settings import NodeSettings
-from trainium_core.plan.rules.instance_type import known_type, region_with_trainium, region_with_type
+from trainium_core.plan.rules.instance_type import known_type, region_in_catalog, region_with_type
 
 _REGION = "the region of the stack"
 
@@ -27,7 +27,7 @@ def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog:
     check(construct, known_type(name, known, field="instance_type", catalog_field="catalog"))
     kind, region = known[name], Stack.of(construct).region
     if not Token.is_unresolved(region):
-        check(construct, region_with_trainium(region, known, field=_REGION))
+        check(construct, region_in_catalog(region, known, field=_REGION))
         check(construct, region_with_type(kind, region, known, field=_REGION))
     return kind
 

@@ -1,4 +1,4 @@
-"""Rules between the values of a plan. They refuse what AWS would refuse later, and settings without effect."""
+"""Rules for the values of a plan. They refuse, for example, what AWS would refuse, and settings without effect."""
 
 from collections.abc import Collection, Iterable
 

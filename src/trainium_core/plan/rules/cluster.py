@@ -1,6 +1,7 @@
-"""Rules between capacity, placement, image and nodes of a cluster of EC2 instances."""
+"""Rules for EC2 nodes: capacity, placement, addresses, image, software and setup script. They apply to every plan."""
 
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from trainium_core.catalog.neuron_software import default_image, image_facts
 from trainium_core.facts import facts
@@ -45,12 +46,16 @@ def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
     needed, available = addresses_needed(plan), node_subnet_addresses(plan)
     if needed > available:
         per_node = needed // plan.nodes
-        remedies = ["a larger trn:vpc_cidr"] if plan.network.vpc_id is None else []
-        remedies += ["trn:secondary_interface_type=efa-only"] if per_node > 1 else []
+        in_new_vpc = plan.network.vpc_id is None
+        shortest = facts()["subnet"]["largest_prefix"]
+        can_grow = in_new_vpc and IPv4Network(plan.network.vpc_cidr).prefixlen > shortest
+        remedies = [f"trn:vpc_cidr to a larger block, up to /{shortest}"] if can_grow else []
+        remedies += ["trn:secondary_interface_type to efa-only"] if per_node > 1 else []
+        subnet = "the subnet's" if in_new_vpc else "the largest possible subnet's"
         yield Problem(
             key="nodes",
             got=plan.nodes,
-            allowed=f"up to {available // per_node}: each node needs {per_node} of the subnet's {available} addresses",
+            allowed=f"up to {available // per_node}: each node needs {per_node} of {subnet} {available} addresses",
             fix="reduce trn:nodes" + (f", or set {' or '.join(remedies)}" if remedies else ""),
         )
 
@@ -58,7 +63,7 @@ def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
 @rule("ami", "ami_parameter")
 def image_parameter_requires_image_id(plan: PlanValues) -> Iterator[Problem]:
     if plan.ami_parameter is not None and plan.ami_is_parameter:
-        fix = "remove it, or let `trn image pin` write the ID of the image into trn:ami"
+        fix = "remove it; `trn image pin` then sets both trn:ami and trn:ami_parameter"
         yield Problem(key="ami_parameter", got=plan.ami_parameter, allowed="nothing unless trn:ami is an ID", fix=fix)
 
 
@@ -92,7 +97,7 @@ def precompiling_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
     host = plan.cache.precompile_instance_type
     if host is not None and plan.type.is_gpu:
         allowed = f"nothing on {plan.instance_type}: graphs for GPUs are not precompiled"
-        yield Problem(key="precompile_instance_type", got=host, allowed=allowed, fix="leave it out")
+        yield Problem(key="precompile_instance_type", got=host, allowed=allowed, fix="remove it")
 
 
 @rule("neuron_software", "ami", "instance_type", "catalog")
@@ -102,7 +107,7 @@ def install_requires_bare_image(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="ami",
             got=plan.image,
-            allowed="a bare image with trn:neuron_software=install",
+            allowed="an image without Neuron software, with trn:neuron_software=install",
             fix=f"set trn:ami to {' or '.join(bare.values())}, or to the ID of an image made from one",
         )
 

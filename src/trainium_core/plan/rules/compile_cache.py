@@ -26,14 +26,22 @@ def read_only_cache_has_another_writer(plan: PlanValues) -> Iterator[Problem]:
     if plan.cache.access == "read-write":
         return
     if plan.cache.bucket is None:
-        fix = "name the bucket that another cluster writes in trn:cache_bucket"
+        fix = "set trn:cache_bucket to a bucket that another cluster writes to, or remove it"
         yield Problem(key="cache_access", got="read", allowed="read-write for a new bucket", fix=fix)
     writers = sorted({*plan.stacks} - {"cluster"})
     if writers:
         why = f"read-write with {', '.join(writers)} in trn:stacks: PyTorch/XLA itself writes to the bucket"
-        yield Problem(key="cache_access", got="read", allowed=why, fix="deploy these stacks with separate buckets")
+        yield Problem(
+            key="cache_access",
+            got="read",
+            allowed=why,
+            fix="remove it, or deploy these stacks from another plan with another bucket",
+        )
     if plan.cache.precompile_instance_type is not None:
         why = "read-write with trn:precompile_instance_type"
         yield Problem(
-            key="cache_access", got="read", allowed=why, fix="precompile on the cluster that writes the bucket"
+            key="cache_access",
+            got="read",
+            allowed=why,
+            fix="remove one of the two; precompile with the cluster that writes to the bucket",
         )

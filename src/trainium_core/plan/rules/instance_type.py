@@ -1,4 +1,4 @@
-"""Rules between instance type, region and zone, for every engine."""
+"""Rules between instance type, region, zone and logical NeuronCores, for every engine."""
 
 import re
 from collections.abc import Iterator
@@ -33,11 +33,12 @@ def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -
         got=name,
         allowed=", ".join(catalog),
         nearest=close,
-        fix=(f"write {close}" if close else "choose one of these") + f"; for a newer type, add a file: {catalog_field}",
+        fix=(f"write {close}" if close else "choose one of these")
+        + f"; for a newer type, name a catalogue file in {catalog_field}",
     )
 
 
-def region_with_trainium(region: str, catalog: Catalog, *, field: str) -> Iterator[Problem]:
+def region_in_catalog(region: str, catalog: Catalog, *, field: str) -> Iterator[Problem]:
     """The region must offer a type of the catalogue."""
     if region not in catalog.regions:
         close = nearest_region(region, catalog.regions)
@@ -76,8 +77,8 @@ def type_is_known(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("region", "catalog")
-def region_offers_trainium(plan: PlanValues) -> Iterator[Problem]:
-    yield from region_with_trainium(plan.region, plan.catalog, field="region")
+def region_offers_some_type(plan: PlanValues) -> Iterator[Problem]:
+    yield from region_in_catalog(plan.region, plan.catalog, field="region")
 
 
 @rule("instance_type", "region", "catalog")
@@ -95,7 +96,7 @@ def zone_offers_type(plan: PlanValues) -> Iterator[Problem]:
             got=zone,
             allowed=f"a zone of {plan.region} that offers {plan.instance_type}: {', '.join(offering)}",
             nearest=nearest(zone, offering),
-            fix=f"{zone} is in {elsewhere}: set trn:region to it, or choose a zone of {plan.region}"
+            fix=f"{zone} is in {elsewhere}: set trn:region to {elsewhere}, or choose a zone of {plan.region}"
             if elsewhere
             else f"choose {' or '.join(offering)}, or leave the setting out",
         )

@@ -50,7 +50,7 @@ def egress_requires_new_vpc(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="egress", got=plan.network.egress, allowed="no value with trn:vpc_id", fix=fix)
 
 
-@rule("vpc_cidr", "egress", "vpc_id")
+@rule("vpc_cidr", "vpc_id")
 def vpc_cidr_is_usable(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
         fix = "remove it: an existing VPC already has addresses"

@@ -1,4 +1,4 @@
-"""Rules between capacity, placement, image and number of EC2 instances.
+"""Rules for EC2 instances: capacity, placement, number, Neuron software and setup script.
 
 Plans and constructs share these rules. `field` is the name of the value in the problem.
 """
@@ -24,12 +24,13 @@ def usage_class_is_supported(
     """The type must support the kind of capacity."""
     usage_class = "on-demand" if capacity == "reservation" else capacity
     if usage_class not in kind.usage_classes:
+        allowed = [*kind.usage_classes, *(["reservation"] if "on-demand" in kind.usage_classes else [])]
         others = ", ".join(name for name, other in catalog.items() if usage_class in other.usage_classes) or "none"
         yield Problem(
             key=field,
             got=capacity,
-            allowed=f"{', '.join(kind.usage_classes)} on {kind.name}",
-            fix=f"choose {' or '.join(kind.usage_classes)}, or a type that supports {capacity}: {others}",
+            allowed=f"{', '.join(allowed)} on {kind.name}",
+            fix=f"choose {' or '.join(allowed)}, or a type that supports {capacity}: {others}",
         )
 
 
@@ -37,7 +38,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
     """Reserved capacity requires a reservation ID; other capacity must not have one."""
     reserved = capacity in ("capacity-block", "reservation")
     if reserved and reservation_id is None:
-        fix = f"{capacity} needs a reservation, which `trn capacity` shows: give its ID, or choose on-demand or spot"
+        fix = f"capacity {capacity} requires the ID of a reservation, see `trn capacity`; or choose on-demand or spot"
         yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
     if not reserved and reservation_id is not None:
         fix = "choose capacity-block or reservation, or remove the ID"
@@ -91,7 +92,7 @@ def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
 
 @cache
 def bash_syntax_error(script: str) -> str | None:
-    """The first error of `bash -n`; None without an error, or if bash is missing, cannot run or does not answer."""
+    """The first error of `bash -n`; None without an error, or if bash is missing, fails to run or takes over 10 s."""
     bash = which("bash")
     if bash is None:
         return None

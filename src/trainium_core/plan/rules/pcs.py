@@ -13,6 +13,7 @@ rule = rule_of(RULES)
 
 _PCS = facts()["pcs"]
 _LOGIN_NODES = 1
+_HIGHEST_PRIORITY = 65533  # slurm.conf: larger 16-bit values are reserved
 _STACK = "with pcs in trn:stacks"
 
 
@@ -21,7 +22,7 @@ def slurm_version_is_available(plan: PlanValues) -> Iterator[Problem]:
     version, offered = plan.pcs.slurm_version, _PCS["versions"]
     if version not in offered:
         ended = _PCS["ended"].get(version)
-        reason = f"; support of {version} ends on {ended:%Y-%m-%d}" if ended else ""
+        reason = f"; a new cluster cannot have {version}, supported until {ended:%Y-%m-%d}" if ended else ""
         yield Problem(
             key="pcs_slurm_version",
             got=version,
@@ -38,15 +39,18 @@ def static_nodes_fit_nodes(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("pcs_queues")
-def queues_are_distinct_and_few(plan: PlanValues) -> Iterator[Problem]:
+def queues_are_valid(plan: PlanValues) -> Iterator[Problem]:
     names = [queue.partition(":")[0] for queue in plan.pcs.queues]
     most = _PCS["quotas"]["queues"]
     if len({name.casefold() for name in names}) < len(names):
         fix = "give each queue its own name"
-        yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed="each name once", fix=fix)
+        yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed="each name once, ignoring case", fix=fix)
     elif len(names) > most:
         allowed = f"up to {most} queues, the default quota of AWS PCS"
         yield Problem(key="pcs_queues", got=len(names), allowed=allowed, fix="name fewer queues")
+    elif any(int(queue.partition(":")[2] or 0) > _HIGHEST_PRIORITY for queue in plan.pcs.queues):
+        allowed, fix = f"priorities up to {_HIGHEST_PRIORITY}, as in Slurm", "choose lower priorities"
+        yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed=allowed, fix=fix)
 
 
 @rule("stacks", "cluster_name")
@@ -81,8 +85,8 @@ def interruptible_requires_reservation(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("stacks", *END_SETTINGS)
 def pcs_end_requires_destroy(plan: PlanValues) -> Iterator[Problem]:
-    because = "its Slurm controller is billed until the stack is destroyed, and Slurm ends idle nodes"
-    fix = "set trn:pcs_idle_minutes, or deploy TrnClusterStack instead"
+    because = "its Slurm controller is billed until the stack is destroyed, and Slurm terminates idle nodes"
+    fix = "use trn:pcs_idle_minutes instead, or deploy TrnClusterStack instead of PcsStack"
     yield from end_without_sleep(plan, "pcs", because=because, idle_fix=fix)
 
 
@@ -110,18 +114,18 @@ def image_recipe_requires_ubuntu(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
-@rule("stacks", "egress")
+@rule("stacks", "egress", "vpc_id")
 def pcs_requires_its_api(plan: PlanValues) -> Iterator[Problem]:
     if "pcs" in plan.stacks and plan.network.effective_egress == "none":
         yield Problem(
             key="egress",
             got="none",
-            allowed=f"vpc-endpoints or nat-gateway, {_STACK}: nodes register with AWS PCS",
-            fix="set it to vpc-endpoints, or remove it",
+            allowed=f"nat-gateway, or vpc-endpoints with trn:pcs_ami, {_STACK}: nodes register with AWS PCS",
+            fix="set it to nat-gateway, or remove it",
         )
 
 
-@rule("stacks", "egress", "pcs_ami")
+@rule("stacks", "egress", "vpc_id", "pcs_ami")
 def image_recipe_requires_internet(plan: PlanValues) -> Iterator[Problem]:
     closed = plan.network.vpc_id is None and plan.network.egress == "vpc-endpoints"
     if "pcs" in plan.stacks and plan.pcs.image is None and closed:

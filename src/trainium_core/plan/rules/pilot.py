@@ -1,4 +1,4 @@
-"""Rules between the settings of a pilot's end and budget."""
+"""Rules for a pilot's end, budget and notifications."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Rules between settings: their type, their registration, and problems that several engines share."""
+"""Rules between settings: their type, their registration, and problems that several modules share."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rules for SageMaker training jobs. Rules about settings of every plan apply only if trn:stacks has sagemaker."""
+"""Rules for SageMaker training jobs. Rules about settings of every plan apply only if trn:stacks includes sagemaker."""
 
 from collections.abc import Iterator
 
@@ -26,8 +26,8 @@ def budget_hours_fit_longest_job(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="sagemaker_budget_hours",
             got=plan.sagemaker.budget_hours,
-            allowed=f"up to {longest}: the longest SageMaker job",
-            fix=f"give {longest} or less; a longer training resumes from its checkpoints in a second job",
+            allowed=f"up to {longest} hours, the longest SageMaker training job",
+            fix=f"set it to {longest} or less; a second job can resume from the checkpoints of the first",
         )
 
 
