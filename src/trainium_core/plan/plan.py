@@ -35,11 +35,12 @@ class Plan(PlanValues):
 
     @classmethod
     def of(cls, **values: Any) -> "Plan":
-        """A plan from settings by their keys: Plan.of(vpc_id=...) is Plan(network=Network(vpc_id=...)).
+        """A plan from parsed settings by key: Plan.of(vpc_id=..., ...) is Plan(network=Network(vpc_id=...), ...).
 
         Raises:
             PlanError: As the constructor.
             KeyError: A key is unknown.
+            TypeError: A required setting is missing.
         """
         return cls(**constructor_arguments(values))
 
@@ -93,7 +94,7 @@ _LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": _script, "catalog
 
 def _unknown_setting(name: str, value: Any) -> Problem:
     close = nearest(name, tuple(SETTINGS))
-    fix = f"write {SETTING_PREFIX}{close}" if close else "remove it, or see `trn settings` for what settings mean"
+    fix = f"write {SETTING_PREFIX}{close}" if close else "remove it; `trn settings` lists all settings"
     allowed = f"a setting of the groups {', '.join(GROUPS)}; `trn settings GROUP` shows them"
     return Problem(key=name, got=value, allowed=allowed, nearest=close, fix=fix)
 

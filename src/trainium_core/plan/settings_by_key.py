@@ -1,4 +1,4 @@
-"""All settings of a plan by their keys in cdk.json, for rules, command line and reference."""
+"""All settings of a plan by their keys in cdk.json without the prefix, for rules, command line and reference."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -42,7 +42,7 @@ _POSITIONS: Mapping[str, int] = {key: position for position, key in enumerate(SE
 
 
 def setting_value(values: PlanValues, key: str) -> Any:
-    """The value of a setting, by its key in cdk.json."""
+    """The value of a setting, by its key."""
     owner, name = _OWNERS[key]
     return getattr(values if owner is None else getattr(values, owner), name)
 

@@ -1,4 +1,4 @@
-"""The values of a plan: its settings and what derives from them, without validation."""
+"""The values of a plan: its settings and values derived from them, without validation."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -94,8 +94,9 @@ class PlanValues:
             "1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last",
         ),
         default=DEFAULT_CLUSTER_NAME,
-        meaning="name of the cluster: the value of the tag trn:cluster, and the beginning of the stack names of a "
-        f"cluster that is not {DEFAULT_CLUSTER_NAME}. A deployment with the same name changes the same cluster",
+        meaning="name of the cluster: the value of the tag trn:cluster and, unless it is "
+        f"{DEFAULT_CLUSTER_NAME}, the prefix of the stack names. A deployment with the same name changes the same "
+        "cluster",
     )
     network: Network = field(default_factory=Network)
     root_volume_gib: int = setting(
@@ -176,7 +177,8 @@ class PlanValues:
         TagMap(),
         default_factory=dict[str, str],
         default_text="none",
-        meaning="tags on every resource, in addition to trn:cluster; not on placement groups, whose tags cannot change",
+        meaning="tags on resources, in addition to trn:cluster; placement groups, whose tags cannot change, do not get "
+        "them",
     )
     stacks: tuple[str, ...] = setting(
         "stacks",
@@ -257,5 +259,5 @@ class PlanValues:
 
     @property
     def image_parameter(self) -> str | None:
-        """The SSM parameter of the image, or from which a pinned image was read; None without such a parameter."""
+        """The SSM parameter of the image, or the one from which a pinned image was read; None if there is none."""
         return self.image if self.ami_is_parameter else self.ami_parameter

@@ -1,4 +1,4 @@
-"""Warnings of plans and constructs: a fact, its consequence, and what to do. The caller names the field."""
+"""Warnings for plans and constructs: a fact, and its consequence or what to do."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -44,8 +44,8 @@ class FileSystems:
         resource_id("sg", "a security group of the file system"),
         default=None,
         default_text="that of the new file system",
-        meaning="security group of an existing FSx for Lustre file system; rules for the nodes are added and later "
-        "removed",
+        meaning="security group of an existing FSx for Lustre file system; the stack adds rules for the nodes, and "
+        "removes them at destroy",
     )
     efs: str | None = setting(
         "efs",
@@ -58,8 +58,8 @@ class FileSystems:
         resource_id("sg", "a security group of the mount target in the nodes' zone"),
         default=None,
         default_text="that of a new mount target",
-        meaning="security group of a mount target of an existing EFS file system; rules for the nodes are added and "
-        "later removed",
+        meaning="security group of a mount target of an existing EFS file system; the stack adds rules for "
+        "the nodes, and removes them at destroy",
     )
     at_destroy: AtDestroy = setting(
         "file_systems_at_destroy",

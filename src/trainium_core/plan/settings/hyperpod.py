@@ -1,4 +1,4 @@
-"""HyperPodStack: the orchestrator, and how nodes are bought and checked."""
+"""HyperPodStack: orchestrator, Slurm controller, and how nodes are bought and checked."""
 
 from typing import Literal, get_args
 
@@ -45,7 +45,7 @@ class HyperPodSettings:
         regional_arn("sagemaker", "training-plan/.+", "the ARN of a SageMaker training plan"),
         default=None,
         default_text="none: on demand",
-        meaning="training plan for the HyperPod nodes, bought with the target hyperpod-cluster",
+        meaning="training plan for the HyperPod nodes, bought for the target resource hyperpod-cluster",
     )
     deep_health_checks: bool = setting(
         "hyperpod_deep_health_checks",

@@ -17,7 +17,7 @@ _MOST_SERVERS: int = facts()["dns"]["most_servers"]
 
 @section
 class Network:
-    """The network of the nodes. The fields of an existing VPC are IDs, and None for a new VPC."""
+    """The network of the nodes. `vpc_id`, `subnet_id` and `route_table_id` are None for a new VPC."""
 
     vpc_id: str | None = setting(
         "vpc_id",
@@ -50,7 +50,8 @@ class Network:
         "egress",
         Choice(EGRESS),
         default=None,
-        default_text=f"{DEFAULT_EGRESS} (Systems Manager with its sessions, and S3; no internet)",
+        default_text=f"{DEFAULT_EGRESS} (Systems Manager with its sessions, and S3; no internet); "
+        "SageMakerTrainingStack: none; HyperPodStack, and PcsStack without trn:pcs_ami: nat-gateway",
         meaning="what nodes in the new VPC can reach; with none, only S3, so there are no sessions",
     )
     dns_servers: tuple[str, ...] = setting(
@@ -77,5 +78,5 @@ class Network:
 
     @property
     def effective_egress(self) -> Egress | Literal["existing"]:
-        """The egress of a new VPC; `existing` in an existing VPC."""
+        """The egress of TrnClusterStack's new VPC; `existing` in an existing VPC."""
         return "existing" if self.vpc_id else self.egress or DEFAULT_EGRESS

@@ -37,14 +37,15 @@ class Node:
         ListOf(Choice(tuple(NODE_CHECKS)), f"names, separated by commas: {', '.join(NODE_CHECKS)}"),
         default=(),
         default_text="none",
-        meaning="node checks that run and are shown, but do not fail the node; internode-collectives then does not run",
+        meaning="node checks that run and are shown, but do not fail the node; internode-collectives does not run "
+        "if it is suppressed",
     )
     verification: Verification = setting(
         "verification",
         Choice(VERIFICATION),
         default="enforce",
-        meaning="whether failed checks that jobs need fail a node (enforce), or only missing devices, missing cores "
-        "and wrong results; other failed checks are then warnings (observe)",
+        meaning="what fails a node: every failed check that jobs depend on (enforce), or only missing devices, missing "
+        "cores and wrong results, while other failed checks are warnings (observe)",
     )
     recovery: bool = setting(
         "node_recovery",

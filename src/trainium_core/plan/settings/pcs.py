@@ -1,4 +1,4 @@
-"""PcsStack: the Slurm version, the queues, the minimum number of nodes, the login node and the image."""
+"""PcsStack: Slurm, its queues, its nodes, and their image."""
 
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, ListOf, Pattern, Switch, WholeNumber

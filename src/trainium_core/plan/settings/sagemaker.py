@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack: network, image, data, encryption and limits of training jobs."""
+"""SageMakerTrainingStack: network, image, data, encryption, limits and reports of training jobs."""
 
 from trainium_core.setting_schema.forms import Choice, Pattern, Switch, WholeNumber
 from trainium_core.setting_schema.setting import (
@@ -49,7 +49,7 @@ class SageMakerSettings:
         "sagemaker_capacity_retries",
         WholeNumber(0, 20),
         default=5,
-        meaning="number of retries of the state machine without capacity or quota, after 5, 10, 20 ... minutes",
+        meaning="how often the state machine retries a job that lacks capacity or quota, after 5, 10, 20 ... minutes",
     )
     report_email: str | None = setting(
         "sagemaker_report_email",
