@@ -64,7 +64,7 @@ def test_gpu_image_is_refused_for_neuron_devices() -> None:
     ("image", "outcome", "says"),
     [
         (GPU_IMAGE, "pass", "PyTorch 2.10 (Ubuntu 24.04) 20261009) is available"),
-        (replace(GPU_IMAGE, description="Supported EC2 instances: G6, P4d."), "warn", "does not list p5: g6, p4d"),
+        (replace(GPU_IMAGE, description="Supported EC2 instances: G6, P4d."), "warn", "lists g6, p4d, but not p5"),
         (replace(GPU_IMAGE, description=""), "pass", "is available"),
         (IMAGE, "fail", "is an image for Neuron devices"),
         (replace(GPU_IMAGE, owner="111122223333"), "warn", "belongs to account 111122223333"),

@@ -56,7 +56,7 @@ def test_file_system_in_another_zone_warns_of_billed_traffic() -> None:
         found_lustre=replace(LUSTRE, subnet_id=ELSEWHERE.subnet_id), other_subnets={ELSEWHERE.subnet_id: ELSEWHERE}
     )
     assert finding.outcome == "warn"
-    assert f"is in usw2-az1, the nodes are in {SUBNET.zone_id}" in finding.found
+    assert f"is in usw2-az1, and the nodes are in {SUBNET.zone_id}" in finding.found
 
 
 def test_file_system_with_unreadable_zone_is_unknown() -> None:

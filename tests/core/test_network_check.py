@@ -113,6 +113,7 @@ DENIED = {**ALLOWS_ALL, "Effect": "Deny", "Action": "s3:Put*"}
     [
         ([ALLOWS_ALL], "pass"),
         ([OWN_BUCKETS], "pass"),
+        ([{**ALLOWS_ALL, "Resource": ["arn:aws:s3:::trnclusterst?ck-*", "arn:aws:s3:::cdk-*"]}], "pass"),
         ([{**ALLOWS_ALL, "Action": "s3:Get*"}], "fail"),
         ([OTHER_BUCKET], "fail"),
         ([ALLOWS_ALL, DENIED], "fail"),
@@ -132,6 +133,13 @@ def test_s3_needs_name_buckets_as_permissions_do() -> None:
     named = scope_of(plan).fill_in(["arn:aws:s3:::{bucket}-*"])
     assert named == ["arn:aws:s3:::research-llama-trncluste*-*"]
     assert {need.resource for need in s3_needs(plan) if need.action == "s3:ListBucket"} == set(named)
+
+
+@pytest.mark.parametrize(("access", "writes"), [("read", False), ("read-write", True)])
+def test_read_only_cache_bucket_needs_no_writes(access: str, writes: bool) -> None:
+    needs = s3_needs(from_settings(cache_bucket="our-cache", cache_access=access))
+    needed = [need.action for need in needs if need.resource.startswith("arn:aws:s3:::our-cache")]
+    assert ("s3:PutObject" in needed, "s3:GetObject" in needed) == (writes, True)
 
 
 def test_network_without_route_to_s3_fails() -> None:
@@ -163,6 +171,8 @@ def test_vpc_without_session_endpoints_is_a_warning(target: str | None) -> None:
     finding = network(table=replace(TABLE, default_target=target), vpc_endpoints=[S3_GATEWAY, SESSIONS[0]])
     assert finding.outcome == "warn"
     assert "no sessions" in finding.found
+    assert finding.found.count("ssmmessages") == 1
+    assert finding.fix == "add interface endpoints for ssmmessages, or a NAT gateway"
 
 
 def test_route_table_must_be_that_of_the_subnet() -> None:

@@ -18,6 +18,11 @@ def test_zone_without_the_type_fails_with_zones_that_have_it() -> None:
     finding = finding_of("offering", FakeAccount(zones=["usw2-az4", "usw2-az2"]), availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"
     assert finding.found.endswith("zones of us-west-2 that do: usw2-az2, usw2-az4")
+    assert finding.fix == "set trn:availability_zone_id to usw2-az2 or usw2-az4, or choose another type"
+
+
+def test_type_that_no_zone_offers_has_only_the_advice_of_another_type() -> None:
+    assert finding_of("offering", FakeAccount(zones=[])).fix == "choose another type"
 
 
 def test_zone_of_an_existing_subnet_is_used() -> None:

@@ -57,7 +57,11 @@ def test_every_key_of_a_condition_has_a_value() -> None:
     [
         (DELETE, "fail", "IAM's simulation denies cdk-exec ec2:DeleteVpc"),
         (Denial(action="ec2:DeleteVpc", by_organization=True), "fail", "some of them by a service control policy"),
-        (Denial(action="ec2:DeleteVpc", missing_keys=["aws:SourceIp"]), "unknown", "without values for aws:SourceIp"),
+        (
+            Denial(action="ec2:DeleteVpc", missing_keys=["aws:SourceIp"]),
+            "unknown",
+            "without values for aws:SourceIp, denies",
+        ),
     ],
     ids=["denied", "by the organization", "missing key"],
 )

@@ -1,4 +1,4 @@
-"""Whether the placement group of a plan exists and can hold its nodes."""
+"""Whether the placement group of a plan exists, is a cluster placement group, and is available."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.core.findings import finding_of
 from trainium_core.network.vpc import PlacementGroup
 from trainium_core.preflight.finding import Finding
 
-NEW_ONE = "set trn:placement_group to another, or leave it out for a new one"
+NEW_ONE = "set trn:placement_group to another, or remove it"
 
 
 def group(*, strategy: str = "cluster", state: str = "available") -> PlacementGroup:

@@ -42,5 +42,5 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
     allowed = ", ".join(running) or "no engine of the plan runs jobs"
     fix = f"add {on or CLUSTER.key} to trn:stacks, and run `trn deploy`"
     if on is not None and on not in JOB_ENGINES:
-        fix = f"submit the job on the head node of {ENGINES[on].construct_id}: `trn run` does not support {on} yet"
+        fix = f"submit the job to the scheduler of {ENGINES[on].construct_id}: `trn run` does not support {on}"
     raise JobError([JobProblem(key="--on", got=on, allowed=allowed, fix=fix)])

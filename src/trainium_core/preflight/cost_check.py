@@ -1,11 +1,11 @@
-"""The cost of the plan. The check never fails; an unknown price is a warning."""
+"""The cost of the plan. The check never fails; an unknown price, or capacity that AWS may not sell, is a warning."""
 
 from trainium_core.costs.estimate import Estimate, estimate, sales_warning, stack_cost_items, stack_cost_notes
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Prices
 from trainium_runtime.check_result import CheckResult
 
-_OWN_PRICES = "give your price in a file (trn:prices); `trn estimate` shows the missing prices"
+_OWN_PRICES = "give your prices in a file (trn:prices); `trn estimate` shows which are missing"
 
 
 def check_cost(plan: Plan, aws: Prices) -> CheckResult:

@@ -4,6 +4,7 @@ Only statements for every caller and without conditions have a known effect. Oth
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -42,6 +43,7 @@ def s3_needs(plan: Plan) -> Sequence[Need]:
         Need(action=action, resource=f"arn:aws:s3:::{bucket}{objects}")
         for bucket in buckets
         for action, objects in (("s3:GetObject", "/*"), ("s3:PutObject", "/*"), ("s3:ListBucket", ""))
+        if action != "s3:PutObject" or bucket != plan.cache.bucket or plan.cache.access == "read-write"
     ]
     return [*own, Need(action="s3:GetObject", resource=f"arn:aws:s3:::cdk-*-assets-*-{plan.region}/*")]
 
@@ -62,7 +64,7 @@ def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResu
 
 
 def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
-    """Check the policies of the endpoints of Session Manager. Sessions are optional, so a failure is a warning."""
+    """Check the policies of Session Manager's endpoints. Sessions are optional, so the worst outcome is a warning."""
     worst = worst_of([_judge(endpoint, _SESSION_NEEDS[endpoint.service]) for endpoint in endpoints] or [_UNRESTRICTED])
     if worst.outcome == "pass":
         return worst
@@ -72,7 +74,7 @@ def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
 def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
     name = f"the policy of the {endpoint.kind} endpoint of {endpoint.service}"
     resources = dict.fromkeys(need.resource for need in needs)
-    fix = "let the policy allow " + " and ".join(
+    fix = "change the policy to allow " + " and ".join(
         f"{', '.join(sorted(need.action for need in needs if need.resource == resource))} on {resource}"
         for resource in resources
     )
@@ -125,11 +127,12 @@ def _may_concern(statement: Statement, need: Need) -> bool:
 
 
 def _may_overlap(pattern: str, other: str) -> bool:
-    """Whether two patterns may match the same text. Only the parts before the first and after the last `*` count."""
-    if "*" not in pattern and "*" not in other:
+    """Whether two patterns may match the same text. Compares what is before the first and after the last wildcard."""
+    parts = [re.split(r"[*?]", text) for text in (pattern, other)]
+    if all(len(texts) == 1 for texts in parts):
         return pattern == other
-    start = min(len(text.partition("*")[0]) for text in (pattern, other))
-    end = min(len(text.rpartition("*")[2]) for text in (pattern, other))
+    start = min(len(texts[0]) for texts in parts)
+    end = min(len(texts[-1]) for texts in parts)
     return pattern[:start] == other[:start] and (not end or pattern[-end:] == other[-end:])
 
 

@@ -12,7 +12,7 @@ _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
 
 def worst_of(results: Iterable[CheckResult]) -> CheckResult:
-    """Combine results: the worst outcome, with the texts of the results that did not pass, or of all if all passed."""
+    """Combine at least one result: the worst outcome, with the texts of those that did not pass, else of all."""
     combined = list(results)
     shown = [result for result in combined if result.outcome != "pass"] or combined
     return CheckResult(

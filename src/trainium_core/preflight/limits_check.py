@@ -46,7 +46,11 @@ _LAUNCHING = engines_with_check("quota")
 
 
 def check_limits(plan: Plan, account: Account) -> CheckResult | None:
-    """Check the quotas; None if the plan creates nothing that they count."""
+    """Check the quotas; None if the plan creates nothing that they count.
+
+    Raises:
+        NoAccessError: No call to AWS works. Other errors make the result unknown.
+    """
     needs = {key: need for key, limit in LIMITS.items() if (need := limit.need(plan))}
     if not needs:
         return None

@@ -1,4 +1,4 @@
-"""Whether the nodes reach S3 in an existing VPC, or the account has room for a new VPC."""
+"""Whether an existing VPC has addresses, DNS and routes for the nodes, or the account has room for new VPCs."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -130,9 +130,9 @@ def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
     quota, used = limit.result(), others.result()
     if quota is None:
         return CheckResult(
-            outcome="unknown", found=f"{used} VPCs; Service Quotas has no quota {code} here", needed=needed
+            outcome="unknown", found=f"{used} VPCs; Service Quotas in {plan.region} has no quota {code}", needed=needed
         )
-    found = f"{used} of {quota.limit:g} VPCs are in use, without the plan's"
+    found = f"{used} of {quota.limit:g} VPCs are in use, not counting the plan's"
     if used + count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
     fix = f"request {used + count} for {code} (service vpc) from Service Quotas, or use an existing VPC: trn:vpc_id"
@@ -158,7 +158,7 @@ def _judge(
         fix = f"set trn:vpc_id to {subnet.vpc_id}, or trn:subnet_id to a subnet of {vpc.vpc_id}"
         return CheckResult(outcome="fail", found=found, fix=fix)
     if table is None:
-        return CheckResult(outcome="unknown", found=f"EC2 returned no route table of {subnet.subnet_id}")
+        return CheckResult(outcome="unknown", found=f"EC2 returned no route table for {subnet.subnet_id}")
     network = _ExistingNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, held_addresses=held)
     return worst_of(
         [
@@ -181,7 +181,7 @@ def _addresses(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     needed = f"{need} addresses"
     if need <= free:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = "choose a larger subnet, or fewer nodes"
+    fix = "set trn:subnet_id to a larger subnet, or reduce trn:nodes"
     if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
         fix += ", or set trn:secondary_interface_type to efa-only"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
@@ -217,13 +217,14 @@ def _room_for_s3_gateway(plan: Plan, network: _ExistingNetwork) -> CheckResult:
 
 
 def _session_access(plan: Plan, network: _ExistingNetwork) -> CheckResult:
-    if network.has_nat or all(network.interfaces(service) for service in SESSION_SERVICES):
+    missing = [service for service in SESSION_SERVICES if not network.interfaces(service)]
+    if network.has_nat or not missing:
         return CheckResult(outcome="pass", found="Session Manager is reachable")
-    target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
-    found = f"no sessions: {plan.network.vpc_id} has no endpoints for {services}, and the nodes reach no NAT gateway"
+    without = f"{plan.network.vpc_id} has no interface endpoint with private DNS for {' and '.join(missing)}"
     if network.has_unverifiable_target:
-        found = (
-            f"no endpoints for sessions in {plan.network.vpc_id}; whether {target} leads to Session Manager cannot be "
-        )
-        found += "checked here"
-    return CheckResult(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")
+        target = network.table.default_target
+        found = f"{without}; whether {target} leads to Session Manager cannot be checked here"
+    else:
+        found = f"no sessions: {without}, and the subnet has no route to a NAT gateway"
+    fix = f"add interface endpoints for {' and '.join(missing)}, or a NAT gateway"
+    return CheckResult(outcome="warn", found=found, fix=fix)

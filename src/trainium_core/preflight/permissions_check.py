@@ -24,6 +24,9 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
         account: The account of the principal.
         principal: An ARN that matches PRINCIPAL.
         role: A role of `trn permissions`.
+
+    Raises:
+        UnavailableError: The simulation failed.
     """
     arn = PRINCIPAL.fullmatch(principal)
     assert arn is not None
@@ -36,7 +39,7 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
     certain = [denial for denial in denials if not denial.missing_keys]
     if not certain:
         keys = sorted({key for denial in denials for key in denial.missing_keys})
-        found = f"IAM's simulation denies {arn['name']} {_named(denials)}, without values for {', '.join(keys)}"
+        found = f"IAM's simulation, without values for {', '.join(keys)}, denies {arn['name']} {_named(denials)}"
         return CheckResult(
             outcome="unknown", found=found, needed=needed, fix="check the policies of the principal for these keys"
         )
@@ -49,7 +52,7 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
 def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[Calls]:
     """The actions and resources to simulate, once for each combination of the values in a condition.
 
-    Wildcards in resources are replaced by a name. Actions with wildcards cannot be simulated, and are omitted.
+    Wildcards within ARNs are replaced by text. Actions with wildcards cannot be simulated, and are omitted.
     """
     region = {"aws:RequestedRegion": plan.region}
     for document in policies(role, scope_of(plan, account=account, partition=partition)):

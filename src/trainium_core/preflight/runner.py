@@ -33,7 +33,9 @@ CHECKS: Mapping[str, Check] = {
     "budget": check_budget,
     "cost": check_cost,
 }
-"""All checks by name, in the order of the findings. An engine's checks run if trn:stacks includes it."""
+"""All checks by name, in the order of the findings. An engine's check runs if trn:stacks includes the
+engine, or another that shares the check.
+"""
 
 _STARTED_FIRST = ("bootstrap", "quota", "image")
 """The checks that start first: they make sequential requests, and so take longest."""
@@ -61,7 +63,7 @@ def preflight(
         more: Additional checks by name.
 
     Returns:
-        The findings, in the order of the checks.
+        The findings of the checks that apply to the plan or are suppressed, in the order of the checks.
     """
     checks = {**CHECKS, **more}
     names = [name for name in dict.fromkeys((*_STARTED_FIRST, *checks)) if name not in suppressed]
@@ -92,7 +94,7 @@ def no_access(findings: Sequence[Finding]) -> str | None:
 
 
 def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
-    """The findings of checks that apply to the plan. Advice that several findings share is given once."""
+    """The findings of checks that apply to the plan. Advice to sign in, or to get permissions, is given once."""
     signed_out_at, has_advised = "", False
     for name, result in results.items():
         if result is None:

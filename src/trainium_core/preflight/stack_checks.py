@@ -68,7 +68,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
     contents = account.stack_contents(deployed)
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
-        found = f"{stack} belongs to cluster {cluster}, not to {plan.cluster_name}: cdk deploy would replace it"
+        found = f"{stack} belongs to cluster {cluster}, not to {plan.cluster_name}: cdk deploy would replace {cluster}"
         fix = f"set trn:cluster_name to {cluster} to change that cluster, or to another name"
         return CheckResult(outcome="fail", found=found, fix=fix)
     if status in _UPDATABLE:

@@ -135,7 +135,7 @@ class PreparedClusterJob(PreparedBucketJob[Ec2Jobs]):
         ready = self.jobs.ready()
         self._over = ready.current
         if self.job.nodes > len(ready.members):
-            raise NotStartedError(f"the cluster has {len(ready.members)} nodes, but the job needs {self.job.nodes}.")
+            raise NotStartedError(f"the job needs {self.job.nodes} nodes, but the cluster has {len(ready.members)}.")
         return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:

@@ -16,7 +16,7 @@ from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedIt
 
 
 def cost_items(plan: Plan) -> tuple[CostItem, ...]:
-    """All billed items of the cluster, with or without a known price. Existing resources are not included."""
+    """The billed items of the cluster, with or without a known price. Existing resources are not included."""
     return (
         _instances(plan),
         *_precompile_host(plan),

@@ -15,7 +15,7 @@ _USABLE = "available"
 
 
 def check_efs(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without EFS."""
+    """Check the file system and its mount target; None for a plan without EFS."""
     if plan.file_systems.efs is None:
         return None
     results = [*check_file_system_dns(plan, account)]
@@ -71,7 +71,7 @@ def _new_mount_target(
 ) -> Iterator[CheckResult]:
     """What prevents a new mount target. `others` are mount targets that the cluster did not create."""
     if file_system.only_zone_id not in (None, zone):
-        text = f"{file_system.file_system_id} is only in {file_system.only_zone_id}, the nodes are in {zone}"
+        text = f"{file_system.file_system_id} is only in {file_system.only_zone_id}, and the nodes are in {zone}"
         yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use the zone of the file system")
     elsewhere = {target.vpc_id for target in others if target.vpc_id != plan.network.vpc_id}
     if elsewhere:

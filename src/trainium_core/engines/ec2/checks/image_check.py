@@ -21,6 +21,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_image(plan: Plan, account: Images) -> CheckResult:
+    """Check the image that the plan names, by its ID or by an SSM parameter, or the default image."""
     current = account.parameter(plan.image_parameter) if plan.image_parameter else None
     if plan.ami_is_parameter and current is None:
         found = f"no SSM parameter {plan.image} in {plan.region}"
@@ -31,7 +32,7 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
         found = f"no image {image_id} in {plan.region} that this account can access"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one")
     framework = _framework_for_gpus(plan, image) if plan.type.is_gpu else _framework(plan, image)
-    results = [*_boot_problem(plan, image), framework, *_doubts(plan, image)]
+    results = [*_boot_problems(plan, image), framework, *_doubts(plan, image)]
     if plan.ami_parameter is not None and current != image_id:
         results.append(_pin_is_behind(plan.ami_parameter, image, current, account))
     result = worst_of(results)
@@ -55,7 +56,7 @@ def described(image: Image) -> str:
     return f"{image.image_id} ({f'Neuron SDK {release}' if release else 'no Neuron SDK release named'})"
 
 
-def _boot_problem(plan: Plan, image: Image) -> Iterator[CheckResult]:
+def _boot_problems(plan: Plan, image: Image) -> Iterator[CheckResult]:
     architecture = image_facts(gpus=plan.type.is_gpu)["architecture"]
     if image.state != "available":
         found = f"{image.image_id} is {image.state}"
@@ -86,7 +87,7 @@ def _framework_for_gpus(plan: Plan, image: Image) -> CheckResult:
         return CheckResult(outcome="warn", found=found, fix=fix)
     family = plan.instance_type.split(".")[0]
     if types and family not in types:
-        found = f"the description of {image.image_id} does not list {family}: {', '.join(types)}"
+        found = f"the description of {image.image_id} lists {', '.join(types)}, but not {family}"
         return CheckResult(outcome="warn", found=found, fix="set trn:ami to an image with a newer PyTorch")
     return CheckResult(outcome="pass", found=f"{described(image)} is available")
 
@@ -98,7 +99,7 @@ def supported_types(image: Image) -> tuple[str, ...]:
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the image is too old, or its PyTorch is missing or does not run on the type. Warns of unknown content.
+    """Fails if the image is too old, or its PyTorch is missing or unusable on the type. Warns if it may be missing.
 
     If the image should include PyTorch and its description names no release, the result is `unknown`.
     """

@@ -15,7 +15,7 @@ _USABLE = ("AVAILABLE", "UPDATING")
 
 
 def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without FSx for Lustre."""
+    """Check the file system; None for a plan without FSx for Lustre."""
     if plan.file_systems.fsx_lustre is None:
         return None
     results = [*check_file_system_dns(plan, account)]
@@ -67,9 +67,11 @@ def _place(plan: Plan, file_system: FsxFileSystem, account: Account) -> Iterator
             outcome="unknown", found=f"the zone of {file_system.subnet_id}, the file system's subnet, is unknown"
         )
     elif subnet.zone_id != nodes:
-        text = f"{file_system.file_system_id} is in {subnet.zone_id}, the nodes are in {nodes}: "
+        text = f"{file_system.file_system_id} is in {subnet.zone_id}, and the nodes are in {nodes}: "
         text += "traffic between zones is slower, and billed by the GB"
-        yield CheckResult(outcome="warn", found=text, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
+        yield CheckResult(
+            outcome="warn", found=text, fix=f"choose a subnet in {subnet.zone_id}, if that zone offers the type"
+        )
 
 
 def _settings(plan: Plan, file_system: FsxFileSystem) -> Iterator[CheckResult]:

@@ -24,6 +24,8 @@ def check_offering(plan: Plan, account: Network) -> CheckResult:
     if zone_id in offering:
         found = f"{zone_id} offers {plan.instance_type}, but capacity is not guaranteed"
         return CheckResult(outcome="pass", found=found)
+    key = "subnet_id to a subnet in" if plan.network.subnet_id is not None else "availability_zone_id to"
+    other_zone = f"set trn:{key} {' or '.join(sorted(offering))}, or " if offering else ""
     elsewhere = f"zones of {plan.region} that do: {', '.join(sorted(offering)) or 'none'}"
     found = f"{zone_id} does not offer {plan.instance_type}; {elsewhere}"
-    return CheckResult(outcome="fail", found=found, fix="choose another zone, or another type")
+    return CheckResult(outcome="fail", found=found, fix=f"{other_zone}choose another type")

@@ -29,6 +29,13 @@ def check_region_service(name: str, service: str, plan: Plan, account: Images, *
     """Whether AWS lists the service in the region.
 
     AWS does not publish which zones have the service, so the result is a warning even if the region has it.
+
+    Args:
+        name: The service in messages.
+        service: Its name in the SSM parameters of AWS's global infrastructure.
+        plan: The plan.
+        account: Reads the parameter.
+        setting: Key of the setting that requires the service.
     """
     parameter = facts()["services_of_a_region"]["parameter"].format(region=plan.region, service=service)
     if account.parameter(parameter) is None:

@@ -1,15 +1,15 @@
-"""Whether an existing placement group can hold the nodes."""
+"""Whether an existing placement group is a cluster placement group, and available."""
 
 from trainium_core.network.vpc import PlacementGroups
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
 _NEEDED = "a cluster placement group that is available"
-_ANOTHER = "set trn:placement_group to another, or leave it out for a new one"
+_ANOTHER = "set trn:placement_group to another, or remove it"
 
 
 def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
-    """None for a plan that does not name a placement group."""
+    """Check the placement group; None for a plan that does not name one."""
     name = plan.network.placement_group
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether `trn precompile` can launch its host: the zone offers its type, and its quota has room.
+"""Whether `trn precompile` can launch its host: the zone offers the host's type, and the quota has room.
 
 A cluster can be deployed without the host, so failures are warnings.
 """
@@ -17,7 +17,7 @@ _CAPACITY = "on-demand"
 
 
 def check_precompile(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without a precompile host."""
+    """Check zone and quota; None for a plan without a precompile host."""
     kind = plan.cache.precompile_instance_type
     if kind is None:
         return None

@@ -19,7 +19,7 @@ _BECOMING_USABLE = ("pending", "assessing", "payment-pending", "delayed")
 
 
 def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without a reservation."""
+    """Check the reservation; None for a plan without one."""
     if plan.reservation_id is None:
         return None
     with ThreadPoolExecutor() as threads:

@@ -1,4 +1,4 @@
-"""Whether Auto Scaling can launch instances with encrypted volumes."""
+"""Warns of an encryption key that Auto Scaling may not be allowed to use."""
 
 from trainium_core.plan import Plan
 from trainium_core.storage.storage import Volumes
@@ -20,7 +20,7 @@ def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
         f"{plan.region} encrypts new volumes with {key}, a customer managed key: whether {_ROLE} may use it is unknown"
     )
     fix = (
-        f"make sure that the key's policy lets {_ROLE} use it and create grants: EC2 Auto Scaling user guide, "
-        '"Required AWS KMS key policy for use with encrypted volumes"'
+        f"make sure that the key's policy allows {_ROLE} to use the key and to create grants: EC2 Auto Scaling "
+        'user guide, "Required AWS KMS key policy for use with encrypted volumes"'
     )
     return CheckResult(outcome="warn", found=found, fix=fix)
