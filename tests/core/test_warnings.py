@@ -23,6 +23,7 @@ def test_plan_with_end_and_email_has_no_warning() -> None:
     [
         ("ami", IN_HYDERABAD, "copy an image there"),
         ("ami", TRAINIUM2, "since 2.33 AWS supports native PyTorch (TorchNeuron, device neuron) on Trainium2"),
+        ("ami", {"ami": NATIVE}, "does not run on Trainium: choose an image with PyTorch/XLA"),
         ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "it is not documented"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),

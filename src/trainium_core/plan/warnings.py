@@ -51,6 +51,9 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
             "cannot fetch the parameter, copy an image there and give its ID"
         )
     supported = pytorch_for(kind)
+    if framework and not framework.runs_on(kind):
+        yield f"{framework.title} does not run on {kind.accelerator}: choose an image with {supported.title}"
+        return
     if framework and framework.is_pytorch and framework != supported:
         yield (
             f"{framework.title} ended with Neuron SDK {framework.last_release}; since {supported.first_release} AWS "

@@ -49,7 +49,8 @@ class SageMakerSettings:
         "sagemaker_capacity_retries",
         WholeNumber(0, 20),
         default=5,
-        meaning="how often the state machine retries a job that lacks capacity or quota, after 5, 10, 20 ... minutes",
+        meaning="how often the state machine retries a job that lacks capacity or quota, after 5, 10, 20 ... minutes, "
+        "at most an hour",
     )
     report_email: str | None = setting(
         "sagemaker_report_email",
