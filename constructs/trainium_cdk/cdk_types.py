@@ -17,6 +17,6 @@ Subnet = ec2.ISubnet | ec2.Subnet
 
 
 class RuleTarget(Protocol):
-    """A target of EventBridge: events.IRuleTarget without its parameter names."""
+    """A target of an EventBridge rule: events.IRuleTarget without its parameter names."""
 
     def bind(self, rule: events.IRule, id: str | None = None, /) -> events.RuleTargetConfig: ...

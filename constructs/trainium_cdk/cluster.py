@@ -25,11 +25,11 @@ class TrainiumCluster(Construct):
         """
         Args:
             plan: Describes the cluster.
-            sleep: The switch that `trn sleep` and `trn wake` set. Default: the cluster is always awake.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: none, so neither can be used.
 
         Raises:
             PropsError: The switch is in another stack, or another fleet in the account and region has the name.
-            PlanError: The plan is for another region.
+            PlanError: The plan is for another region than the stack.
         """
         super().__init__(scope, construct_id)
         check_sleep(self, sleep)

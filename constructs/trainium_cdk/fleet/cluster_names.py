@@ -1,4 +1,4 @@
-"""The name of a cluster: derived from a path, unique within an app, and a tag on every resource."""
+"""The name of a cluster: its default, checks that it is unique within an app, and the tag with it."""
 
 import re
 from collections.abc import Mapping

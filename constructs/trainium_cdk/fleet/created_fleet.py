@@ -95,7 +95,8 @@ class CreatedFleet(FleetBase):
             security_group: A group in the VPC of the nodes.
 
         Raises:
-            PropsError: The group is in another VPC, or an interface supports no more groups.
+            PropsError: The group is in another VPC or region, the nodes already have it, or an interface supports no
+                more groups.
         """
         check_groups(self, [*self._groups[1:], security_group], vpc=self._props.vpc)
         number = len(self._groups)
@@ -114,9 +115,10 @@ class CreatedFleet(FleetBase):
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes reported a failure, counted by a metric filter on the log of the node reconciler.
 
+        Without a failure there is no data. A failure may be counted twice.
+
         Args:
-            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a
-                failure there is no data. A failure may be counted twice.
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
         if self.node.try_find_child("FailedNodes") is None:
             logs.MetricFilter(
@@ -130,7 +132,7 @@ class CreatedFleet(FleetBase):
         return super().metric_failed_nodes(**options)
 
     def metric_reconciler_errors(self, **options: Any) -> cloudwatch.Metric:
-        """Errors of the function that replaces failed nodes. Lambda retries it twice.
+        """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each attempt counts.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
@@ -166,7 +168,7 @@ class CreatedFleet(FleetBase):
         return self._attach(target_group)
 
     def add_outputs(self) -> None:
-        """Add outputs to the stack, in the scope of the fleet: commands such as a shell on the first node.
+        """Add outputs to the stack: commands, such as one for a shell on the first node, and the names of resources.
 
         Raises:
             PropsError: It is called twice.

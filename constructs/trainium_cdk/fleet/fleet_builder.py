@@ -115,8 +115,9 @@ class Fleet(CreatedFleet):
         if not allow_sessions(role):
             Annotations.of(self).add_warning_v2(
                 "trn:role",
-                "the policies of the given role are not changed: it must have the permissions of nodes, which the role "
-                "of a fleet without `role` shows (docs/reference/constructs.md)",
+                "the CDK cannot change the policies of the given role: it must have the permissions of nodes; to see "
+                "them, synthesise a fleet without `role`, and read the policies of its role "
+                "(docs/reference/constructs.md)",
             )
         without_resources = "Session Manager has no resource-level permissions (Service Authorization Reference)"
         justify_wildcard(role, "*", without_resources)

@@ -45,7 +45,7 @@ class INeuronFleet(Protocol):
 
     @property
     def connections(self) -> ec2.Connections:
-        """The nodes' security groups, to open ports in."""
+        """The nodes' EFA security group, to open ports in."""
         ...
 
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
@@ -68,7 +68,7 @@ class INeuronFleet(Protocol):
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
     ) -> events.Rule:
-        """Send an event when a node fails.
+        """Create a rule that sends an event when a node fails.
 
         Args:
             construct_id: ID of the rule.
@@ -135,11 +135,10 @@ class FleetBase(Construct):
         )
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes reported a failure.
+        """How many nodes reported a failure. Without a failure there is no data. A failure may be counted twice.
 
         Args:
-            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a
-                failure there is no data. A failure may be counted twice.
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
@@ -148,7 +147,7 @@ class FleetBase(Construct):
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
     ) -> events.Rule:
-        """Send an event when a node fails. The instance's tag `trn:reason` says why.
+        """Create a rule that sends an event when a node fails. The instance's tag `trn:reason` says why.
 
         The event is `Tag Change on Resource`, for the tag that the node reconciler sets on the instance.
 

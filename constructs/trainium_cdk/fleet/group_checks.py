@@ -61,5 +61,6 @@ class GroupChecks:
         if tagged != self._cluster_name:
             yield (
                 f"{self._group.node.path}: got {tagged!r} as the tag {CLUSTER_TAG}; allowed: {self._cluster_name!r}, "
-                "the cluster_name of the fleet, by which its functions find the nodes; fix: give the fleet this name"
+                "the cluster_name of the fleet, by which its functions find the nodes; fix: do not set this tag; to "
+                "change the name, give the fleet another cluster_name"
             )

@@ -15,7 +15,7 @@ from trainium_core.plan.settings.jobs import JobAccess
 
 RUNNING = (("operate", "run, stop, cp"), ("look", "jobs, logs"))
 OPERATING = (*RUNNING, ("operate", "sleep, wake"), ("look", "nodes"), ("look", "list, status"))
-"""Commands of a role, by their names in permissions.toml."""
+"""What `grant_run_jobs` and `grant_operate` allow: roles and their entries in permissions.toml."""
 
 _FINDING = ("autoscaling", "cloudformation", "ec2", "pricing", "tag")
 _READ = ("s3:GetObject", "s3:ListBucket")
@@ -39,7 +39,7 @@ def finding_actions(entries: Sequence[tuple[str, str]]) -> Sequence[str]:
 
 
 def allow_sessions(role: iam.IRole) -> bool:
-    """Allow a role Session Manager sessions. False if the policies of the role cannot be changed."""
+    """Grant a role the permissions of Session Manager. False if the policies of the role cannot be changed."""
     sessions = iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"])
     return role.add_to_principal_policy(sessions).statement_added
 

@@ -28,7 +28,8 @@ _OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM
 
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Variables with their values in base64; CloudFormation encodes tokens. Raises PropsError."""
+    """Variables with their values in base64; CloudFormation encodes tokens. Raises PropsError for an invalid name or
+    value."""
     for name, value in cast(Mapping[object, object], environment).items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             allowed = "a variable name of letters, digits and underscores that does not begin with a digit"

@@ -58,7 +58,7 @@ class SetupScript:
             problem = error.strerror if isinstance(error, OSError) else error
             raise ValueError(
                 f"SetupScript.from_file: {Path(path).absolute()} cannot be read as text: {problem}; allowed: a bash "
-                "script in UTF-8; fix: name the file relative to the working directory"
+                "script in UTF-8; fix: give the path of such a file, absolute or relative to the working directory"
             ) from None
 
     @staticmethod

@@ -36,7 +36,7 @@ class HyperPod(Construct):
 
     CloudFormation chooses the name of the cluster, so that it can replace the cluster: the network and the EKS cluster
     of a HyperPod cluster cannot be changed. `cluster`, `network`, `security_group`, `cache`, `execution` and `pilot`
-    (None if the plan has no end or budget) are its parts.
+    (None if the plan has neither an end nor a budget) are its parts.
 
     Example:
 

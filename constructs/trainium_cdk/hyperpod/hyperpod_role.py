@@ -1,4 +1,4 @@
-"""The role that the instances of a HyperPod cluster run with."""
+"""The execution role of the instances of a HyperPod cluster."""
 
 from collections.abc import Sequence
 

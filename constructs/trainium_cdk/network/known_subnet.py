@@ -25,7 +25,10 @@ def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet
     available = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
     needed = nodes * node.addresses
     if needed > available:
-        allowed = f"nodes for which the {available} addresses of {subnet.node.path} are enough; these need {needed}"
+        allowed = (
+            f"up to {available // node.addresses}: {subnet.node.path} has {available} addresses for nodes, and each "
+            f"node needs {node.addresses}"
+        )
         fix = "choose a larger subnet, or fewer nodes"
         if node.addresses > 1:
             fix += ", or give secondary_interface_type='efa-only'"

@@ -45,13 +45,15 @@ class NeuronSubnet(Construct):
         Args:
             vpc: VPC of the subnets.
             instance_type: Instance type that the subnet's zone must offer.
-            vpc_subnets: The subnets to choose from. Default: the private subnets.
+            vpc_subnets: The subnets to choose from. Default: the private subnets with egress; without any, the isolated
+                subnets; without these, the public subnets.
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
-            PropsError: No subnet of the VPC is selected, the VPC is in another region or has no DNS support, the type
-                is unknown or not offered in the region, or the zone of a ClusterNetwork does not offer it. If all
-                selected subnets are public or isolated, the synthesis fails without a gateway endpoint for S3.
+            PropsError: No subnet of the VPC is selected, zones are selected by ID, the VPC is in another region or has
+                no DNS support, the type is unknown or not offered in the region, or the zone of a ClusterNetwork does
+                not offer it. If all selected subnets are public or isolated, the synthesis fails without a gateway
+                endpoint for S3.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

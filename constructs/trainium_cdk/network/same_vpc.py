@@ -38,7 +38,7 @@ def refuse_another_vpc(
     own, other = (known_vpc(Stack.of(construct), some_id) for some_id in (vpc.vpc_id, vpc_id))
     if own is None or other is None or own == other:
         return
-    allowed = f"a resource in {vpc.node.path}, the vpc"
+    allowed = f"a resource in the VPC {vpc.node.path}"
     raise refuse(construct, parameter, value.node.path, allowed=allowed, fix=fix)
 
 
