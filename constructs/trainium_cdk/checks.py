@@ -1,5 +1,6 @@
 """Checks of parameters that AWS would reject only during the deployment, and their errors."""
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from itertools import chain
@@ -11,6 +12,7 @@ from constructs import IConstruct, Node
 
 from trainium_core.plan.rules.forms import form_problems
 from trainium_core.problems import Problem
+from trainium_core.setting_schema.setting import BUCKET_NAME
 
 _LONGEST_VALUE = 120
 
@@ -68,7 +70,7 @@ def is_token(value: Any) -> bool:
         return False  # how every token in a string begins; asking the CDK is slower
     try:
         return Token.is_unresolved(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
-    except AttributeError:  # of jsii, for Python objects that are not of the CDK
+    except AttributeError:  # raised by jsii for Python objects that are not objects of the CDK
         return False
 
 
@@ -133,6 +135,13 @@ def check_removal_policy(construct: IConstruct, policy: RemovalPolicy | None) ->
     if policy == RemovalPolicy.SNAPSHOT:
         allowed = "DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE"
         raise refuse(construct, "removal_policy", policy, allowed=allowed, fix="choose one of these")
+
+
+def check_bucket_name(construct: IConstruct, parameter: str, name: str | None) -> None:
+    """Raise PropsError unless S3 accepts the name of a bucket. None and values that are not known yet are accepted."""
+    if name is not None and not is_token(name) and not is_pending(name) and not re.fullmatch(BUCKET_NAME, name):
+        allowed = "the name of an S3 bucket: 3 to 63 lower-case letters, digits, hyphens and periods"
+        raise refuse(construct, parameter, name, allowed=allowed, fix="give the name of the bucket, without s3://")
 
 
 def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:

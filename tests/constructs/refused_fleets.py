@@ -246,8 +246,23 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "machine_image",
         "an image for x86_64",
     ),
+    "image of Windows": (
+        lambda: image(ec2.MachineImage.latest_windows(ec2.WindowsVersion.WINDOWS_SERVER_2022_ENGLISH_FULL_BASE)),
+        "machine_image",
+        "got 'a Windows image'",
+    ),
+    "unknown source of the software": (lambda: {"neuron_software": "none"}, "neuron_software", "image, install"),
+    "unknown verification": (lambda: {"verification": "off"}, "verification", "enforce, observe"),
+    "unknown interface type": (
+        lambda: {"secondary_interface_type": "ena"},
+        "secondary_interface_type",
+        "efa, efa-only",
+    ),
+    "generation token": (lambda: {"node_generation": NUMBER}, "node_generation", "known at synthesis"),
+    "replacements token": (lambda: {"replacements": NUMBER}, "replacements", "known at synthesis"),
     "install on a Neuron DLAMI": (lambda: {"neuron_software": "install"}, "machine_image", "a bare Ubuntu"),
     "root volume below the image's": (lambda: {"root_volume_size": Size.gibibytes(4)}, "root_volume_size", "8 to"),
+    "throughput token": (lambda: {"root_volume_throughput": NUMBER}, "root_volume_throughput", "known at synthesis"),
     "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "see root_volume_size"),
     "volume without iops": (lambda: volume(100, volume_type=IO1), "block_devices", "give iops"),
     "volume of too much throughput": (
@@ -259,6 +274,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         lambda: volume(10, volume_type=GP3, iops=16000),
         "block_devices",
         "give at least 32 GiB",
+    ),
+    "throughput of a gp2 volume": (
+        lambda: volume(10, volume_type=ec2.EbsDeviceVolumeType.GP2, throughput=250),
+        "block_devices",
+        "leave it out, or choose another volume_type",
     ),
     "key of another region": (lambda: {"volume_key": key_in("us-east-1")}, "volume_key", "a key of us-west-2"),
     "asymmetric key": (
@@ -316,6 +336,13 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "end_time",
         "leave out one of them",
     ),
+    "unknown action at the end": (
+        lambda: {"max_lifetime": Duration.days(1), "ends_action": "stop"},
+        "ends_action",
+        "sleep, destroy",
+    ),
+    "unknown action of a budget": (lambda: {"budget_usd": 9, "budget_action": "end"}, "budget_action", "notify, stop"),
+    "budget token": (lambda: {"budget_usd": NUMBER}, "budget_usd", "known at synthesis"),
     "address without end": (
         lambda: {"notify_email": "a@example.com"},
         "notify_email",

@@ -107,6 +107,17 @@ def test_only_egress_vpc_endpoints_adds_session_endpoints(egress: Egress, servic
     assert set(endpoints(network(egress), "Interface")) == services
 
 
+def test_service_given_twice_or_added_already_gets_one_endpoint() -> None:
+    stack = new_stack()
+    ClusterNetwork(stack, "Network", zone_id="usw2-az4", endpoint_services=["pcs", "ssm", "pcs"])
+    services = [
+        as_text(endpoint["Properties"]["ServiceName"]).split(".")[-1]
+        for endpoint in synthesize(stack).resources("AWS::EC2::VPCEndpoint").values()
+        if endpoint["Properties"]["VpcEndpointType"] == "Interface"
+    ]
+    assert sorted(services) == ["pcs", "ssm", "ssmmessages"]
+
+
 def test_session_endpoints_accept_only_https_from_the_vpc() -> None:
     template = network("vpc-endpoints", "10.9.0.0/20")
     group = template.properties("AWS::EC2::SecurityGroup")

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from aws_cdk import Aws, Duration, Environment, NestedStack, RemovalPolicy, Size, Stack, Token
+from aws_cdk import Aws, Duration, Environment, Fn, NestedStack, RemovalPolicy, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_lambda as lambda_
@@ -39,6 +39,7 @@ from trainium_cdk import (
     NeuronFleet,
     NeuronSubnet,
     PropsError,
+    QuotaCheck,
     SageMakerTraining,
     SetupScript,
     SleepSwitch,
@@ -66,6 +67,12 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: create(CompileCache, removal_policy=RemovalPolicy.SNAPSHOT),
         "removal_policy",
         "got RemovalPolicy.SNAPSHOT; allowed: DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE",
+    ),
+    "cache with an invalid name": (lambda: create(CompileCache, bucket_name="My_Cache"), "bucket_name", "3 to 63"),
+    "imported cache with an invalid name": (
+        lambda: CompileCache.from_compile_cache_attributes(place().stack, unique("Cache"), bucket_name="s3://cache"),
+        "bucket_name",
+        "without s3://",
     ),
     "cache with a key of another region": (
         lambda: create(CompileCache, encryption_key=key_in("us-east-1")),
@@ -107,6 +114,26 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "125, 250, 500, 1000",
     ),
     "network of another region": (lambda: create(ClusterNetwork, zone_id="use1-az4"), "zone_id", "a zone of us-west-2"),
+    "network with a zone token": (
+        lambda: create(ClusterNetwork, zone_id=Fn.ref("Zone")),
+        "zone_id",
+        "got a CDK token; allowed: a value known at synthesis",
+    ),
+    "network with an unknown egress": (
+        lambda: create(ClusterNetwork, zone_id="usw2-az4", egress="nat"),
+        "egress",
+        "vpc-endpoints, nat-gateway, none",
+    ),
+    "network with the URL of a bucket": (
+        lambda: create(ClusterNetwork, zone_id="usw2-az4", s3_buckets=["s3://data/images"]),
+        "s3_buckets",
+        "without s3://",
+    ),
+    "quota check with an invalid name": (
+        lambda: create(QuotaCheck, instance_type=TRN1, cluster_name="Web Train"),
+        "cluster_name",
+        "1 to 32 lower-case",
+    ),
     "CIDR block of Docker": (
         lambda: create(ClusterNetwork, zone_id="usw2-az4", cidr="172.17.0.0/16"),
         "cidr",

@@ -94,7 +94,8 @@ class NeuronFleet(Fleet):
 
     `group`, `launch_template`, `role` and `security_group` are the CDK objects; `cache`, `version`, `records`,
     `reconciler`, `readiness` and `pilot` (for an end, a budget or a Capacity Block, else None) are constructs of this
-    package. Changes to `launch_template` after the first deployment apply when a new `node_generation` replaces nodes.
+    package. Changes to `launch_template` after the first deployment apply when all nodes are replaced, for example by
+    a new `node_generation`.
     """
 
     def __init__(
@@ -154,8 +155,8 @@ class NeuronFleet(Fleet):
                 the construct's path.
             capacity: The purchase option. Default: Capacity.on_demand().
             vpc_subnets: The subnet of the nodes, which must reach S3. If several are selected, the deployment chooses
-                one in a zone that offers the type, because EFA does not cross zones. Default: the private subnets of
-                the VPC.
+                one in a zone that offers the type, because EFA does not cross zones. Default: the private subnets with
+                egress; without any, the isolated subnets; without these, the public subnets.
             security_groups: Security groups in addition to the fleet's own EfaSecurityGroup. Default: none.
             dns_servers: IPv4 addresses of resolvers that nodes may reach, in addition to the Amazon DNS server.
                 Default: none.
@@ -167,7 +168,8 @@ class NeuronFleet(Fleet):
                 CDK can change the role's policies. Default: a new one.
             cache: The compile cache. Default: a new CompileCache that is deleted with the fleet.
             file_systems: File systems that the nodes mount, at most one of each kind. Default: none.
-            machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the first deployment.
+            machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the first deployment, and
+                again when a change replaces all nodes.
             neuron_software: `install` installs driver, runtime and tools on a bare image, `image` expects them on the
                 image. Default: image.
             root_device_name: Root device of the image. Default: /dev/sda1.
@@ -185,16 +187,17 @@ class NeuronFleet(Fleet):
                 every user of a node can read them. A change replaces the nodes. Default: none.
             logical_neuroncore_config: Physical NeuronCores per logical NeuronCore. Default: that of the instance type.
             internode_ssh: Whether nodes may log on to each other over SSH. Default: False.
-            timeout: How long the deployment waits for all nodes, up to 55 minutes. Default: 50 minutes.
+            timeout: How long the deployment waits for all nodes, in whole minutes, up to 55. Default: 50 minutes.
             replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 2.
             verification: With `observe`, only missing devices or cores and wrong results fail checks. Default: enforce.
             suppress_checks: Names of checks that never fail a node. Default: none.
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
-            max_lifetime: Time from the first deployment to the end of the pilot, in whole hours. Default: no end.
+            max_lifetime: Time from the first deployment to the end of the pilot, in whole hours, up to 366 days.
+                Default: no end.
             end_time: When the pilot ends, with a time zone. Default: no end.
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
-            warn_before: Whole hours from the warning to the end; at most half the pilot. Default: 24 hours.
+            warn_before: Whole hours from the warning to the end, up to 336; at most half the pilot. Default: 24 hours.
             notify_email: Address for notices of end and budget; its owner must confirm the subscription. Default: none.
             budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
             budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.
@@ -214,6 +217,14 @@ class NeuronFleet(Fleet):
         group = placement_group_name_of(self, placement_group)
         script = None if setup is None else setup.text
         check_known(self, "nodes", nodes, why="it is compared with quota, subnet and capacity")
+        for parameter, value in (
+            ("root_volume_throughput", root_volume_throughput),
+            ("root_volume_initialization_rate", root_volume_initialization_rate),
+            ("node_generation", node_generation),
+            ("replacements", replacements),
+            ("budget_usd", budget_usd),
+        ):
+            check_known(self, parameter, value, why="it is passed on as text, in which a numeric token is lost")
         check(
             self,
             form("nodes", nodes),
@@ -226,6 +237,8 @@ class NeuronFleet(Fleet):
             range_problems("node_timeout_minutes", minutes, "minutes", field="timeout"),
             form("node_replacements", max_replacements, field="replacements"),
             form("node_generation", node_generation),
+            form("neuron_software", neuron_software),
+            form("verification", verification),
             script_for_bash(script, field="setup"),
             software_for_devices(neuron_software, kind, field="neuron_software"),
         )

@@ -18,7 +18,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
     """The ID of an image, by default the newest Neuron DLAMI for the instance type.
 
     Raises:
-        PropsError: The image has no ID in the stack's region, has user data, or is for arm64.
+        PropsError: The image has no ID in the stack's region, is a Windows image, has user data, or is for arm64.
     """
     if image is None:
         return image_id_of(construct, default_image(kind))
@@ -28,6 +28,9 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         allowed = "an image of the stack's region"
         fix = f"give an image of that region; the CDK reports: {first_line(error)}"
         raise refuse(construct, "machine_image", image, allowed=allowed, fix=fix) from None
+    if config.os_type == ec2.OperatingSystemType.WINDOWS:
+        fix = "choose an image of Ubuntu or Amazon Linux, or leave out machine_image for the Neuron DLAMI"
+        raise refuse(construct, "machine_image", "a Windows image", allowed="a Linux image", fix=fix)
     if config.user_data.render() != ec2.UserData.for_linux().render():
         fix = "leave out its user_data: nodes run the script in `setup`"
         allowed = "an image without user_data"

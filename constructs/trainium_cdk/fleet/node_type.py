@@ -4,7 +4,7 @@ from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.checks import check, check_known, is_pending, refuse
+from trainium_cdk.checks import check, check_known, form, is_pending, refuse
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.node_settings import NodeSettings
@@ -18,8 +18,8 @@ option."""
 
 
 def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog: Catalog | None) -> InstanceType:
-    """The catalogue's entry for a type. Raises PropsError for an unknown type, and for one that the region does not
-    offer."""
+    """The catalogue's entry for a type. Raises PropsError for an unknown type, a CDK token, and a type that the region
+    does not offer."""
     name, known = instance_type.to_string(), catalog or builtin_catalog()
     if is_pending(name):
         return known.get(_WHILE_PENDING, next(iter(known.values())))
@@ -33,7 +33,8 @@ def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog:
 
 
 def check_secondary_interfaces(construct: Construct, interface_type: str | None, node: NodeSettings) -> None:
-    """Raise PropsError if `secondary_interface_type` is given and the instance type has only one network card."""
+    """Raise PropsError if `secondary_interface_type` is invalid, or given and the type has only one network card."""
+    check(construct, form("secondary_interface_type", interface_type))
     if interface_type is not None and len(node.network_interfaces) == 1:
         allowed = f"nothing on {node.type.name}, which has one network card"
         raise refuse(construct, "secondary_interface_type", interface_type, allowed=allowed, fix="leave it out")

@@ -159,7 +159,8 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
         if value is not None and (Token.is_unresolved(value) or least <= value <= most):
             continue
         allowed = f"{f'{least} to {most}' if most else 'no'} {unit} on a volume of type {kind}"
-        fix = "give iops" if value is None else "choose another value, or another volume_type"
+        fix = "choose another value, or another volume_type" if most else "leave it out, or choose another volume_type"
+        fix = "give iops" if value is None else fix
         got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
         raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)
     _check_ratios(construct, name, kind, ebs)

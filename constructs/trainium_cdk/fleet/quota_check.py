@@ -66,7 +66,7 @@ class QuotaCheck(Construct):
         kind = checked_type(self, instance_type, catalog)
         purchase_option = checked_capacity(self, capacity, kind, catalog)
         check_known(self, "nodes", nodes, why="it is compared with the quota")
-        check(self, form("nodes", nodes))
+        check(self, form("nodes", nodes), form("cluster_name", cluster_name))
         region = Stack.of(self).region
         need = instances_quota_need(kind, nodes, purchase_option.kind, region=region, cluster_name=cluster_name)
         if need is None:

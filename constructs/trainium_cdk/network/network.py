@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_cdk.checks import check, check_known, form, is_pending, refuse
+from trainium_cdk.checks import check, check_bucket_name, check_known, form, is_pending, refuse
 from trainium_cdk.justification import justify
 from trainium_cdk.network.security_group import HTTPS
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep
@@ -72,16 +72,20 @@ class ClusterNetwork(Construct):
             sleep: The switch that removes what is billed per hour while the cluster sleeps. Default: none.
 
         Raises:
-            PropsError: The zone is given by its name or is in another region, the CIDR block is invalid or a CDK token,
-                or the switch is in another stack.
+            PropsError: The zone is given by its name, is in another region or is a CDK token, the CIDR block is invalid
+                or a CDK token, the egress or the name of a bucket is invalid, or the switch is in another stack.
         """
         super().__init__(scope, construct_id)
         _check_zone(self, zone_id)
         check_known(self, "cidr", cidr, why="the subnets are derived from it")
-        check(self, form("vpc_cidr", cidr, field="cidr"))
+        check(self, form("vpc_cidr", cidr, field="cidr"), form("egress", egress))
         if overlaps_docker(cidr):
             allowed = SETTINGS["vpc_cidr"].form.allowed
-            raise refuse(self, "cidr", cidr, allowed=allowed, fix="choose another block: Docker's bridge uses it")
+            raise refuse(
+                self, "cidr", cidr, allowed=allowed, fix="choose another block: 172.17.0.0/16 is Docker's bridge"
+            )
+        for name in s3_buckets or ():
+            check_bucket_name(self, "s3_buckets", name)
         check_sleep(self, sleep)
         with_nat = egress == "nat-gateway"
         private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
@@ -142,7 +146,7 @@ class ClusterNetwork(Construct):
             self, "Endpoints", vpc=vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
         )
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
-        for service in services:
+        for service in dict.fromkeys(services):
             endpoint = vpc.add_interface_endpoint(
                 service.capitalize(),
                 service=ec2.InterfaceVpcEndpointAwsService(service),
@@ -202,6 +206,7 @@ def _anyone(
 def _check_zone(network: Construct, zone_id: str) -> None:
     if is_pending(zone_id):
         return
+    check_known(network, "zone_id", zone_id, why="it is compared with the zones that offer an instance type")
     check(network, form("availability_zone_id", zone_id, field="zone_id"))
     region = Stack.of(network).region
     zones = sorted({zone for known in builtin_catalog().values() for zone in known.zones.get(region, ())})

@@ -90,6 +90,8 @@ def checked_pilot(
         if budget_action and budget_usd is None
         else (),
         range_problems("warning_hours", hours, "hours", field="warn_before"),
+        form("ends_action", ends_action),
+        form("budget_action", budget_action),
         form("notify_email", notify_email),
         form("budget_usd", budget_usd),
         budget_in_region(budget_usd, region, cluster_name, field="budget_usd")

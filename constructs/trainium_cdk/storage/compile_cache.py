@@ -12,7 +12,15 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, check_removal_policy, check_same_account, is_pending, refuse, whole_duration
+from trainium_cdk.checks import (
+    check,
+    check_bucket_name,
+    check_removal_policy,
+    check_same_account,
+    is_pending,
+    refuse,
+    whole_duration,
+)
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, grant_objects
 from trainium_cdk.storage.encryption_key import check_granting_key
@@ -117,8 +125,8 @@ class CompileCache(Construct):
 
         Raises:
             PropsError: Parameters of a new bucket are given with an existing one, `read_only` is given without one, the
-                expiration is invalid, the removal policy is SNAPSHOT, or the key is in another region, disabled, not
-                SYMMETRIC_DEFAULT, or an imported alias, on which IAM cannot grant permissions.
+                name or the expiration is invalid, the removal policy is SNAPSHOT, or the key is in another region,
+                disabled, not SYMMETRIC_DEFAULT, or an imported alias, on which IAM cannot grant permissions.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -153,7 +161,8 @@ class CompileCache(Construct):
             read_only: Whether nodes may only read the cache. Default: False.
 
         Raises:
-            PropsError: The key is in another region, disabled, not SYMMETRIC_DEFAULT, or an imported alias.
+            PropsError: The name is invalid, or the key is in another region, disabled, not SYMMETRIC_DEFAULT, or an
+                imported alias.
         """
         return _ImportedCache(
             scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key, read_only=read_only
@@ -229,6 +238,7 @@ class CompileCache(Construct):
     ) -> s3.IBucket:
         check_granting_key(self, "encryption_key", encryption_key)
         check_removal_policy(self, removal_policy)
+        check_bucket_name(self, "bucket_name", bucket_name)
         if is_pending(bucket_name):
             bucket_name = None  # s3.Bucket would refuse the placeholder
         rules = [
@@ -279,6 +289,7 @@ class _ImportedCache(CompileCache):
     ) -> None:
         Construct.__init__(self, scope, construct_id)
         self._read_only = read_only
+        check_bucket_name(self, "bucket_name", bucket_name)
         check_granting_key(self, "encryption_key", encryption_key)
         key = cast(kms.IKey | None, encryption_key)
         self._bucket = s3.Bucket.from_bucket_attributes(self, "Bucket", bucket_name=bucket_name, encryption_key=key)
