@@ -62,7 +62,8 @@ class CreatedFleet(FleetBase):
         Anyone who can run jobs controls the nodes (docs/concepts/trust.md).
 
         Args:
-            grantee: A principal, such as the role of a pipeline.
+            grantee: A principal whose policies the app can change, such as the role of a pipeline. Others, such as an
+                account, get only the permissions on the cluster's bucket.
 
         Raises:
             PropsError: The CDK cannot grant permissions to the grantee.
@@ -73,7 +74,8 @@ class CreatedFleet(FleetBase):
         """Grant the permissions of `trn nodes`, `list`, `status`, `sleep` and `wake`, and those of `grant_run_jobs`.
 
         Args:
-            grantee: A principal, such as the role of a pipeline.
+            grantee: A principal whose policies the app can change, such as the role of a pipeline. Others, such as an
+                account, get only the permissions on the cluster's bucket.
 
         Raises:
             PropsError: The CDK cannot grant permissions to the grantee.
@@ -132,7 +134,7 @@ class CreatedFleet(FleetBase):
         return super().metric_failed_nodes(**options)
 
     def metric_reconciler_errors(self, **options: Any) -> cloudwatch.Metric:
-        """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each attempt counts.
+        """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each one counts.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
