@@ -193,8 +193,7 @@ class NeuronFleet(Fleet):
             suppress_checks: Names of checks that never fail a node. Default: none.
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
-            max_lifetime: Time from the first deployment to the end of the pilot, in whole hours, up to 366 days.
-                Default: no end.
+            max_lifetime: Whole hours from the first deployment to the pilot's end, up to 366 days. Default: no end.
             end_time: When the pilot ends, with a time zone. Default: no end.
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
             warn_before: Whole hours from the warning to the end, up to 336; at most half the pilot. Default: 24 hours.
@@ -217,14 +216,8 @@ class NeuronFleet(Fleet):
         group = placement_group_name_of(self, placement_group)
         script = None if setup is None else setup.text
         check_known(self, "nodes", nodes, why="it is compared with quota, subnet and capacity")
-        for parameter, value in (
-            ("root_volume_throughput", root_volume_throughput),
-            ("root_volume_initialization_rate", root_volume_initialization_rate),
-            ("node_generation", node_generation),
-            ("replacements", replacements),
-            ("budget_usd", budget_usd),
-        ):
-            check_known(self, parameter, value, why="it is passed on as text, in which a numeric token is lost")
+        check_known(self, "node_generation", node_generation, why="another number replaces the nodes")
+        check_known(self, "replacements", replacements, why="it is a variable of the node reconciler")
         check(
             self,
             form("nodes", nodes),

@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, form, refuse, whole_gibibytes
+from trainium_cdk.checks import check, check_known, form, refuse, whole_gibibytes
 from trainium_cdk.storage.encryption_key import check_key
 from trainium_core.facts import facts
 from trainium_core.plan.rules.forms import range_problems
@@ -80,6 +80,8 @@ def checked_root_volume(
     device_name: str | None,
 ) -> RootVolume:
     """The root volume for the parameters. Raises PropsError for values that EBS does not support."""
+    check_known(construct, "root_volume_throughput", throughput, why="another value replaces nodes")
+    check_known(construct, "root_volume_initialization_rate", initialization_rate, why="another value replaces nodes")
     default: int = SETTINGS["root_volume_gib"].default
     gib = default if size is None else whole_gibibytes(construct, "root_volume_size", size)
     check(

@@ -8,7 +8,7 @@ import jsii
 from aws_cdk import Duration, Stack, Token
 from constructs import Construct, IValidation
 
-from trainium_cdk.checks import check, form, refuse, whole_duration
+from trainium_cdk.checks import check, check_known, form, refuse, whole_duration
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.pilot import budget_in_region, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, Pilot
@@ -64,6 +64,7 @@ def checked_pilot(
     capacity_block_id: str | None,
 ) -> PilotProps:
     """The end, notices and budget of a pilot. Raises PropsError for invalid and for contradictory parameters."""
+    check_known(construct, "budget_usd", budget_usd, why="it is a variable of the pilot's clock")
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
     hours = (
         Pilot.warning_hours if warn_before is None else whole_duration(construct, "warn_before", warn_before, "hours")
