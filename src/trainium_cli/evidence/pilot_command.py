@@ -114,10 +114,13 @@ class PilotCommands:
         return StepEnd(exit_code=process.returncode, output=output or "")
 
     def _grace(self, side: str) -> tuple[str, ...]:
-        """The options that skip the notice to jobs if the job is over: it has nothing to save."""
-        followed = self._state.steps.get(f"{side} follow", {}).get("exit_code")
-        measured = self._state.steps.get("bench", {}).get("state") == DONE
-        return ("--grace", "0") if measured or followed in _OVER else ()
+        """The options that skip the notice to the nodes if all jobs are over, and have nothing to save."""
+        steps = self._state.steps
+        measured = steps.get("bench", {}).get("state") == DONE
+        is_over = measured or steps.get(f"{side} follow", {}).get("exit_code") in _OVER
+        if f"{side} observe" in steps:
+            is_over = is_over and steps.get(f"{side} observe-follow", {}).get("exit_code") in _OVER
+        return ("--grace", "0") if is_over else ()
 
     def save(self, state: PilotState, step: Step | None, output: str) -> None:
         """Replace each file as a whole: if the process is killed, or the step has no output, the earlier file stays."""

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,35 @@ def test_command_that_takes_too_long_is_interrupted(folder: Path, monkeypatch: p
     step = Step(name="follow", kind="billed", arguments=("logs",), writes="out")
     end = commands.run(step, "job-1", 2.0)
     assert end.late
+
+
+@pytest.mark.parametrize(
+    ("steps", "called"),
+    [
+        ({}, "destroy\n"),
+        ({"trainium follow": {"exit_code": 0}}, "destroy --grace 0\n"),
+        ({"trainium follow": {"exit_code": 130}}, "destroy\n"),
+        ({"bench": {"state": "done"}}, "destroy --grace 0\n"),
+        ({"trainium follow": {"exit_code": 0}, "trainium observe": {"exit_code": 0}}, "destroy\n"),
+        (
+            {
+                "trainium follow": {"exit_code": 0},
+                "trainium observe": {"exit_code": 0},
+                "trainium observe-follow": {"exit_code": 1},
+            },
+            "destroy --grace 0\n",
+        ),
+    ],
+    ids=["no job", "job over", "job running", "measured", "observed job running", "both jobs over"],
+)
+def test_notice_is_skipped_only_if_no_job_is_running(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, steps: dict[str, dict[str, Any]], called: str
+) -> None:
+    monkeypatch.setattr(pilot_command, "_CODE", "import sys; print(*sys.argv[1:])")
+    wanted = pilot_command.read_pilot_file(FILE, folder)
+    commands = pilot_command.PilotCommands(wanted, PilotState(digest="", steps=steps), folder, {}, yes=True)
+    step = Step(name="destroy", kind="end", side="trainium", arguments=("destroy", "{grace}"), writes="out")
+    assert commands.run(step, "", None).output == called
 
 
 def test_mistake_in_the_bench_file_is_found_before_a_deployment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
