@@ -220,9 +220,9 @@ def _followed(side: Side, job_id: str, loss: _NodeLoss | None = None) -> JobStat
     state = side.engine.state(job_id, every_node=True) or state
     if state.outcome is None or not state.outcome.is_success:
         show_explanation(side.engine, state)
-        reason = state.outcome.reason if state.outcome else ""
+        reason = f": {state.outcome.reason.rstrip('.?')}" if state.outcome and state.outcome.reason else ""
         without = "" if loss else " No record was written."
-        raise CliError(f"{job_id} did not succeed: {reason.rstrip('.?')}.{without}", ExitCode.NOT_READY)
+        raise CliError(f"{job_id} did not succeed{reason}.{without}", ExitCode.NOT_READY)
     return state
 
 
