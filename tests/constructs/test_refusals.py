@@ -302,6 +302,24 @@ def test_subnet_without_route_to_s3_is_refused(kind: ec2.SubnetType) -> None:
     assert subnet.node.validate() == []
 
 
+def test_isolated_subnet_with_a_default_route_is_accepted() -> None:
+    stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
+    kind = ec2.SubnetType.PRIVATE_ISOLATED
+    configuration = [ec2.SubnetConfiguration(name="Nodes", subnet_type=kind)]
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"], subnet_configuration=configuration)
+    selection = ec2.SubnetSelection(subnet_type=kind)
+    subnet = NeuronSubnet(stack, "Place", vpc=vpc, instance_type=TRN1, vpc_subnets=selection)
+    assert len(subnet.node.validate()) == 1
+    ec2.CfnRoute(
+        stack,
+        "Out",
+        route_table_id=vpc.isolated_subnets[0].route_table.route_table_id,
+        destination_cidr_block="0.0.0.0/0",
+        transit_gateway_id="tgw-0123456789abcdef0",
+    )
+    assert subnet.node.validate() == []
+
+
 def test_install_without_a_route_to_the_internet_is_refused() -> None:
     stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
     network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints")

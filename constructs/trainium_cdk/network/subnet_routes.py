@@ -12,9 +12,9 @@ from constructs import IConstruct, IValidation
 @jsii.implements(IValidation)
 class ReachesS3:
     """Rejects a selection of only public and isolated subnets if, at the end of the synthesis, their VPC has no
-    endpoint for S3.
+    endpoint for S3 and none of the isolated ones has a default route.
 
-    Nodes have no public address. Imported VPCs are not checked, because their routes are not known.
+    Nodes and training jobs have no public address. Imported VPCs are not checked, because their routes are not known.
     """
 
     def __init__(self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet]) -> None:
@@ -25,6 +25,8 @@ class ReachesS3:
         if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_egress(self._vpc, subnet) for subnet in self._subnets):
             return []
         if any(_is_for_s3(endpoint, self._vpc) for endpoint in _endpoints(self._vpc)):
+            return []
+        if _have_default_route(self._vpc, self._subnets):
             return []
         paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
@@ -49,7 +51,7 @@ class ReachesInternet:
         """One sentence for each problem."""
         if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_egress(self._vpc, subnet) for subnet in self._subnets):
             return []
-        if any(self._has_default_route(subnet) for subnet in self._subnets if not isinstance(subnet, ec2.PublicSubnet)):
+        if _have_default_route(self._vpc, self._subnets):
             return []
         paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
@@ -58,12 +60,20 @@ class ReachesInternet:
             "and leave neuron_software out"
         ]
 
-    def _has_default_route(self, subnet: ec2.ISubnet) -> bool:
-        stack = Stack.of(self._vpc)
-        table = stack.resolve(subnet.route_table.route_table_id)
-        routes = [child for child in stack.node.find_all() if isinstance(child, ec2.CfnRoute)]
-        defaults = [route for route in routes if route.destination_cidr_block == "0.0.0.0/0"]
-        return any(stack.resolve(route.route_table_id) == table for route in defaults)
+
+def _have_default_route(vpc: ec2.Vpc, subnets: Sequence[ec2.ISubnet]) -> bool:
+    """Whether the VPC's stack has a default route for one of the subnets that are not public."""
+    stack = Stack.of(vpc)
+    tables = [
+        stack.resolve(subnet.route_table.route_table_id)
+        for subnet in subnets
+        if not isinstance(subnet, ec2.PublicSubnet)
+    ]
+    if not tables:
+        return False
+    routes = [child for child in stack.node.find_all() if isinstance(child, ec2.CfnRoute)]
+    defaults = [route for route in routes if route.destination_cidr_block == "0.0.0.0/0"]
+    return any(stack.resolve(route.route_table_id) in tables for route in defaults)
 
 
 def _has_no_egress(vpc: ec2.Vpc, subnet: ec2.ISubnet) -> bool:
