@@ -92,7 +92,8 @@ def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
 
 
 def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, vpc: ec2.IVpc | None) -> None:
-    """Raise PropsError unless these are different groups of one VPC, at most as many as an interface supports.
+    """Raise PropsError for groups that are known to be in another region or VPC, for a repeated group, and for more
+    groups than an interface supports.
 
     Args:
         vpc: VPC of the nodes, whose fleet adds its own group. None: the groups may be in any one VPC, and no group is

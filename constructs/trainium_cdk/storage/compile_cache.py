@@ -1,5 +1,4 @@
-"""The compile cache: an S3 bucket with compiled graphs, so that a graph is compiled once and not on every node and
-start."""
+"""The compile cache: an S3 bucket with compiled graphs, so that a graph is not compiled on each node at each start."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce

@@ -58,7 +58,8 @@ def check_file_system_id(construct: Construct, value: str) -> None:
 
 
 def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
-    """Raise PropsError unless the file systems are in the nodes' VPC, at most one of each kind."""
+    """Raise PropsError for a file system that is known to be in another region or VPC than the nodes, and for two of
+    one kind."""
     for file_system in file_systems:
         group = file_system.security_group
         check_same_region(construct, "file_systems", group, what="a file system")

@@ -28,7 +28,7 @@ class CacheOptions:
 
     Attributes:
         invocation: The options of the plan and the cluster.
-        location: The cache of --bucket.
+        location: The cache of --bucket; None for the cache of the cluster.
         most_requests: Limit of requests to S3.
     """
 
