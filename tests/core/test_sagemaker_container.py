@@ -163,6 +163,14 @@ def test_arguments_precede_hyperparameters_and_both_reach_the_script(tmp_path: P
     assert "train.py --data a b --batch 8 --lr 0.1" in printed
 
 
+@pytest.mark.parametrize("name", ["hyperparameters", "inputdataconfig"])
+def test_invalid_configuration_file_is_the_reason(tmp_path: Path, name: str) -> None:
+    node = of_script(tmp_path, "")
+    (node.ml / "input" / "config" / f"{name}.json").write_text("{")
+    assert node.run()[0] == 1
+    assert f"{name}.json is not JSON" in node.failure
+
+
 def test_failed_installation_of_requirements_is_the_reason(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -32,6 +32,10 @@ def test_ec2_reservation_is_refused_for_a_job(capacity: str) -> None:
         ({"inputs": {"train": "s3://bucket/x"}}, "--input", "a / at its end"),
         ({"inputs": {"code": "s3://bucket/x/"}}, "--input", "another name"),
         ({"arguments": ("--note", "a\nb")}, "ARGUMENTS", "text of one line"),
+        ({"arguments": ("a" * 257,)}, "ARGUMENTS", "256 characters"),
+        ({"arguments": ("a",) * 101}, "ARGUMENTS", "100 arguments"),
+        ({"environment": {"TEXT": "a" * 513}}, "--env", "512 characters"),
+        ({"inputs": {f"input-{number}": "s3://bucket/x/" for number in range(20)}}, "--input", "19 inputs"),
     ],
 )
 def test_problem_is_reported_by_its_option(changes: dict[str, Any], key: str, says: str) -> None:

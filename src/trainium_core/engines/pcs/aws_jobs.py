@@ -114,7 +114,13 @@ class SlurmJobs(BucketJobs):
         return None if state is None else self._with_slurm(state)
 
     def stop(self, job_id: str) -> None:
-        """Ask the nodes to end the job. If it has not started, cancel it in Slurm and close it."""
+        """Ask the nodes to end the job. If it waits in its queue or for its nodes, cancel it in Slurm and close it.
+
+        Raises:
+            RequestRefusedError: AWS or Slurm refused a request.
+            UnavailableError: AWS or the login node did not answer. The nodes may already have been asked.
+            NoStackError: The stack is not deployed.
+        """
         super().stop(job_id)
         self._asked_at = None
         job = self._ask().get(job_id)

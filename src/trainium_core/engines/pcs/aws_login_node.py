@@ -1,4 +1,4 @@
-"""Commands on the login node of an AWS PCS cluster, by Run Command of Systems Manager."""
+"""Runs commands on the login node of an AWS PCS cluster with Systems Manager Run Command."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,16 +22,16 @@ class NoAnswerError(UnavailableError):
 
 
 class CommandFailedError(RequestRefusedError):
-    """A command ended with an exit code other than 0. The message is its error output, or its output."""
+    """A command ended with an exit code other than 0. The message is its standard error, or else its output."""
 
 
 class AwsLoginNode:
     """The login node of a cluster.
 
     Args:
-        account: The account.
-        tags: Tags of the instance.
-        pause: Function that waits for a number of seconds.
+        account: The account and region of the cluster.
+        tags: Tags that identify the login node's instance.
+        pause: Waits for a number of seconds. Default: time.sleep.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class AwsLoginNode:
         self._account, self._tags, self._pause = account, tags, pause
 
     def run(self, command: str) -> str:
-        """The standard output of a bash command, which runs as root.
+        """The standard output of a bash command, which runs as root for at most 60 seconds.
 
         Raises:
             CommandFailedError: The command failed.

@@ -28,7 +28,7 @@ def _login(account: AwsService, cluster: str) -> AwsLoginNode:
 
 
 def _running(account: AwsService, cluster: str, _state_machines: Sequence[str]) -> Iterator[Workload]:
-    """The jobs of all users; none without a login node, which lists them. Deleting the stack then ends the jobs."""
+    """The jobs of all users; none without a running login node to list them. Deleting the stack then ends the jobs."""
     login = _login(account, cluster)
     if login.running() is None:
         return

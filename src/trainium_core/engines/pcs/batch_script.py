@@ -11,7 +11,7 @@ OUTPUT_FOLDER = "/var/tmp"
 """The folder on the first node for the output of the batch script. The log of the job is in S3."""
 
 _NOTICE_SECONDS = 120
-"""How long before its time limit Slurm signals the batch script, as in trn_slurm.follower."""
+"""Slurm signals the batch script this long before the time limit. Equals NOTICE_SECONDS of trn_slurm.follower."""
 _RESULT_MINUTES = 20
 """Time for storing results after the job's time limit, which the first node enforces."""
 _WAIT_SECONDS = 60 * _RESULT_MINUTES
@@ -20,9 +20,10 @@ _WAIT_SECONDS = 60 * _RESULT_MINUTES
 def batch_script(plan: Plan, job: Job, *, queue: str) -> str:
     """The script that runs a job of the plan's cluster, on whole nodes.
 
-    While retries remain, Slurm requeues the script after the loss of a node. The script requeues itself after an
-    interruption, the loss of a node that Slurm has not detected yet, an exit code in `retry_on_exit_codes`, or, with
-    `retry_on_hang`, a hang. The programs on the nodes run the job from S3, as on a cluster without Slurm.
+    If the job has retries, Slurm requeues the script after the loss of a node. While retries remain, the script also
+    requeues itself after an interruption, the loss of a node that Slurm has not detected yet, an exit code in
+    `retry_on_exit_codes`, or, with `retry_on_hang`, a hang. The programs on the nodes run the job from S3, as on a
+    cluster without Slurm.
     """
     options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue))
     task = "\n".join(f"#     {line}" for line in _node_lines(job))

@@ -1,4 +1,4 @@
-"""The billed items of PcsStack. This package has no prices of AWS PCS itself."""
+"""The billed items of PcsStack. This package has no prices for AWS PCS itself."""
 
 from collections.abc import Iterator, Sequence
 
@@ -59,7 +59,7 @@ def cost_notes(plan: Plan) -> Iterator[str]:
     )
     yield "AWS PCS bills the controller, each managed node and accounting at prices that this package does not have"
     if plan.pcs.image is None:
-        yield "the image that EC2 Image Builder creates is billed as a snapshot, and its build as an instance-hour"
+        yield "the image of EC2 Image Builder is billed as an EBS snapshot, and its build instance while the build runs"
 
 
 def _nodes(plan: Plan) -> Iterator[tuple[int, Billed]]:

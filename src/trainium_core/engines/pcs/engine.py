@@ -1,4 +1,4 @@
-"""Slurm on AWS PCS: queues, priorities and retries, on nodes that start and end with jobs."""
+"""Slurm on AWS PCS: queues, priorities and retries, on nodes that start for jobs and end when idle."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Charge, Resource

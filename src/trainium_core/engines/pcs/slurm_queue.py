@@ -1,4 +1,4 @@
-"""Commands that submit, list and end jobs in Slurm, and the jobs that Slurm prints."""
+"""Commands that submit, list and end jobs in Slurm, and parsers of their output."""
 
 import base64
 import shlex
@@ -51,7 +51,7 @@ class SlurmJob:
 
     @property
     def stage(self) -> str:
-        """Why the job does not run yet, for display; empty if it is not waiting."""
+        """The stage of a job that waits for its turn or its nodes, for display; empty for other jobs."""
         return "queued" if self.is_waiting else "waiting for the nodes" if self.state == STARTING else ""
 
     @property
@@ -82,7 +82,7 @@ def parse_jobs(text: str) -> Mapping[str, SlurmJob]:
 
 
 def read_jobs(text: str) -> Iterator[tuple[str, SlurmJob]]:
-    """The names and jobs that squeue prints. The name may contain anything."""
+    """The names and jobs that squeue prints. Names may contain the separator."""
     for line in text.splitlines():
         name, *parts = line.strip().rsplit("|", 3)
         if len(parts) == 3 and parts[0].isdecimal():
@@ -136,7 +136,7 @@ def cancel_command(number: str) -> str:
 def list_all_command() -> str:
     """The command that prints the current jobs of all users.
 
-    Each array element that has started has its own number. The waiting ones share the number of the array.
+    Each array element that has started has a separate number. Waiting elements share the number of the array.
     """
     return _with_slurm(f"squeue --noheader --format={shlex.quote(_FORMAT.replace('%i', '%A'))}")
 

@@ -19,11 +19,15 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.file_systems.fsx_lustre is not None:
         yield "fsx_lustre", LUSTRE_CLIENT
     if plan.pilot.ends is None:
-        billed = "controller and login node are" if plan.pcs.login else "controller is"
+        billed = ["controller"]
+        if plan.pcs.login:
+            billed.append("login node")
+        if plan.pcs.min_nodes:
+            billed.append(f"static nodes ({plan.pcs.min_nodes})")
         yield (
             "ends",
-            f"nothing ends the AWS PCS cluster: its {billed} billed, even without jobs, until the stack is destroyed; "
-            "set trn:ends, such as 5d",
+            "nothing ends the AWS PCS cluster. Billed until the stack is destroyed, even without jobs: "
+            f"{', '.join(billed)}; set trn:ends, such as 5d",
         )
     elif plan.pilot.ends_action is None:
         yield (

@@ -200,7 +200,11 @@ class SageMakerJobs(AwsService):
         return Total(usd=price.usd * count, unknown=0)
 
     def put(self, folder_url: str, files: Mapping[str, bytes]) -> None:
-        """Upload files below an S3 URL, except files that exist with the same size."""
+        """Upload files below an S3 URL, except files that exist with the same size.
+
+        Raises:
+            RequestRefusedError: S3 refused an upload.
+        """
         place = urlsplit(folder_url)
         for name, content in files.items():
             key = f"{place.path.strip('/')}/{name}".lstrip("/")
@@ -231,7 +235,11 @@ class SageMakerJobs(AwsService):
             raise
 
     def log_streams(self, job_id: str) -> Sequence[str]:
-        """The names of the log streams, `<job>/<node>-<time>`. A region's first job creates the log group."""
+        """The names of the log streams, `<job>/<node>-<time>`; empty before the first job creates the log group.
+
+        Raises:
+            UnavailableError: AWS did not answer.
+        """
         with read_errors("logs:DescribeLogStreams", absent=("ResourceNotFoundException",)):
             pages = self.client("logs").get_paginator("describe_log_streams")
             return [
@@ -242,7 +250,11 @@ class SageMakerJobs(AwsService):
         return []
 
     def log_events(self, stream: str, token: str | None) -> tuple[list[Mapping[str, Any]], str]:
-        """A limited number of events after a token, and the next token, which is the same at the end of the stream."""
+        """A limited number of events after a token, and the next token, which is the same at the end of the stream.
+
+        Raises:
+            UnavailableError: AWS did not answer.
+        """
         events: list[Mapping[str, Any]] = []
         for _ in range(_PAGES_AT_ONCE):
             arguments: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
@@ -330,7 +342,7 @@ class PreparedTrainingJob:
             ("image", job.image),
             ("output", job.output_url),
             ("checkpoints", job.checkpoint_url or "none"),
-            ("network", ", ".join([*job.subnet_ids, *job.security_group_ids]) or "SageMaker's own"),
+            ("network", ", ".join([*job.subnet_ids, *job.security_group_ids]) or "managed by SageMaker"),
             ("time", time),
             ("cost", self._cost(spot=spot)),
         ]
@@ -359,7 +371,7 @@ def _group() -> str:
 
 
 def _may_have_started(cause: BaseException | None) -> bool:
-    """Whether the job may have started. If its name is in use, an earlier attempt of boto3 may have started it."""
+    """Whether the job may have started. If its name is in use, an earlier try by boto3 may have started it."""
     if isinstance(cause, ClientError):
         status = cast(Any, cause).response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or error_code(cause) == "ResourceInUse"

@@ -12,7 +12,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
 _EXECUTION, _JOB, _WARM_POOL = "execution", "training job", "warm pool"
-"""Kinds of workloads. An execution is that of a state machine. A warm pool has the name of the job that it ran."""
+"""Kinds of workloads. Executions are those of state machines. A warm pool has the name of the job that it ran."""
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"

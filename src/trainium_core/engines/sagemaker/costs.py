@@ -21,4 +21,5 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
 
 
 def cost_notes(_: Plan) -> Iterator[str]:
-    yield f"{CONSTRUCT_IDS['sagemaker']}: jobs are billed while they run; `trn run` shows the maximum cost of a job"
+    billed = "jobs and warm pools are billed while they run"
+    yield f"{CONSTRUCT_IDS['sagemaker']}: {billed}; `trn run` shows the maximum cost of a job"

@@ -1,8 +1,8 @@
 """Entry point of a SageMaker training container: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
 
 Determines the node's rank and the number of nodes, unpacks the source archive next to this file, installs its
-requirements.txt, counts the NeuronCores, and starts torchrun with one process for each. Uses only the standard library
-(Python 3.9 and later), no SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
+requirements.txt, counts the NeuronCores, and starts torchrun with one process for each core. Uses only the standard
+library (Python 3.9 and later), no SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
 """
 
 import json
@@ -40,12 +40,12 @@ def main(script: str, arguments: "list[str]") -> int:
         folder = unpack()
         install_requirements(folder)
         processes = process_count()
+        command = torchrun(script, arguments + hyperparameters(), nodes=nodes, rank=rank, processes=processes)
+        variables = environment(nodes, rank)
         wait_for_names(nodes)
     except EntryError as error:
         return fail(str(error), 1)
-    command = torchrun(script, arguments + hyperparameters(), nodes=nodes, rank=rank, processes=processes)
     print(f"trn: node {rank + 1} of {len(nodes)}, {processes} processes: {' '.join(command)}", flush=True)
-    variables = environment(nodes, rank)
     cached = compile_cache(variables.get("NEURON_COMPILE_CACHE_URL"), processes=processes * len(nodes))
     code, lines = run(command, folder, {**variables, **cached})
     return fail(reason(lines, code), code) if code else 0

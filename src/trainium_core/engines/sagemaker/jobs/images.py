@@ -1,4 +1,4 @@
-"""AWS's container images for training on Trainium, by region, from data/sagemaker_images.toml."""
+"""AWS Deep Learning Containers for training on Trainium, by region, from data/sagemaker_images.toml."""
 
 import re
 import tomllib
@@ -29,7 +29,7 @@ class ContainerImage:
 
 
 def parsed_image(uri: str) -> ContainerImage | None:
-    """The parts of an ECR image URI; None for any other text."""
+    """The parts of the URI of an ECR image with a tag or a digest; None for any other text."""
     match = _ECR_IMAGE.fullmatch(uri)
     if match is None:
         return None

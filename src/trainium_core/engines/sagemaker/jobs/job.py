@@ -24,7 +24,7 @@ class TrainingJob:
 
     Attributes:
         name: Name of the job.
-        script: Path of the script in its source directory.
+        script: Path of the script in the packed source.
         image: URI of the container image.
         role_arn: Role of the job.
         source_url: S3 URL of the folder with the packed source.
@@ -34,14 +34,14 @@ class TrainingJob:
         arguments: Arguments of the script.
         environment: Environment variables.
         inputs: S3 URLs by the name of their channel, the folder below /opt/ml/input/data.
-        input_mode: File or FastFile.
-        max_minutes: Maximum run time in minutes.
+        input_mode: File or FastFile. Default: File.
+        max_minutes: Maximum run time in minutes. Default: the default of trn:sagemaker_budget_hours.
         spot_wait_minutes: Additional minutes to wait for spot capacity. Default: the maximum run time.
-        warm_pool_minutes: Minutes that the instances are kept, and billed, after the job.
+        warm_pool_minutes: Minutes that the instances are kept, and billed, after the job. Default: 0.
         training_plan_arn: Training plan to run in, if any.
         subnet_ids: Subnets of the instances; empty for SageMaker's network.
         security_group_ids: Security groups of the instances.
-        kms_key: Key that encrypts outputs, and volumes of instances without local disks.
+        kms_key: Key that encrypts outputs, and volumes of instances without local disks. Default: AWS managed keys.
     """
 
     name: str
@@ -122,12 +122,18 @@ def on_spot(plan: Plan, training_plan_arn: str | None = None) -> bool:
     return plan.capacity == "spot" and training_plan_arn is None
 
 
-def job_name(plan: Plan, script: str, now: datetime) -> str:
-    """The name of a job, such as `trn-pilot--train-20261121-133000`: the cluster, the script and the time."""
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
+def job_name(plan: Plan, called: str, now: datetime) -> str:
+    """The name of a job, such as `trn-pilot--train-20261121-133000`.
+
+    Args:
+        plan: The plan, which names the cluster.
+        called: The name in the request, or the path of the script, of which the stem is used.
+        now: The time of the submission.
+    """
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(called).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
-    begin = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
-    return f"{begin}-{time}"
+    start = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
+    return f"{start}-{time}"
 
 
 def sagemaker_type(instance_type: str) -> str:

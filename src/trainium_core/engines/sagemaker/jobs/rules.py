@@ -13,6 +13,14 @@ SOURCE_CHANNEL = "code"
 """Channel of the packed source and the container entry. Its folder is below /opt/ml/input/data."""
 
 
+_MAX_ARGUMENTS, _LONGEST_ARGUMENT = 100, 256
+_LONGEST_VALUE = 512
+_MAX_CHANNELS = 20
+"""Limits of CreateTrainingJob, in characters (botocore: TrainingContainerArguments, TrainingContainerArgument,
+TrainingEnvironmentValue, InputDataConfig)."""
+_SHOWN_CHARACTERS = 40
+
+
 def check_job(plan: Plan, job: TrainingJob) -> None:
     """Check all rules.
 
@@ -40,7 +48,9 @@ def _training_plan_fits(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
         return
     form = f"arn:aws:sagemaker:{plan.region}:ACCOUNT:training-plan/NAME"
     if not re.fullmatch(rf"arn:aws[a-z-]*:sagemaker:{plan.region}:[0-9]{{12}}:training-plan/.+", arn):
-        yield JobProblem(key="--training-plan", got=arn, allowed=form, fix="give the ARN of a plan in the job's region")
+        yield JobProblem(
+            key="--training-plan", got=arn, allowed=form, fix="give the ARN of a training plan in the job's region"
+        )
     if plan.instance_type not in reserved:
         yield JobProblem(
             key="--training-plan",
@@ -75,6 +85,37 @@ def _arguments_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
             yield JobProblem(key="ARGUMENTS", got=text, allowed="text of one line", fix=fix)
 
 
+def _arguments_are_short(_: Plan, job: TrainingJob) -> Iterator[Problem]:
+    fix = "SageMaker does not accept more: put the arguments into a file of the source folder"
+    if len(job.arguments) > _MAX_ARGUMENTS:
+        got = f"{len(job.arguments)} arguments"
+        yield JobProblem(key="ARGUMENTS", got=got, allowed=f"up to {_MAX_ARGUMENTS} arguments", fix=fix)
+    for text in job.arguments:
+        if len(text) > _LONGEST_ARGUMENT:
+            got = f"{text[:_SHOWN_CHARACTERS]}... ({len(text)} characters)"
+            allowed = f"up to {_LONGEST_ARGUMENT} characters for each argument"
+            yield JobProblem(key="ARGUMENTS", got=got, allowed=allowed, fix=fix)
+
+
+def _variables_are_short(_: Plan, job: TrainingJob) -> Iterator[Problem]:
+    for name, value in job.environment.items():
+        if len(value) > _LONGEST_VALUE:
+            yield JobProblem(
+                key="--env",
+                got=f"{name} with {len(value)} characters",
+                allowed=f"values of up to {_LONGEST_VALUE} characters",
+                fix="SageMaker does not accept more: put the value into a file of the source folder",
+            )
+
+
+def _inputs_are_few(_: Plan, job: TrainingJob) -> Iterator[Problem]:
+    most = _MAX_CHANNELS - 1
+    if len(job.inputs) > most:
+        allowed = f"up to {most} inputs: the packed source is in another channel"
+        fix = "put several inputs below one folder in S3"
+        yield JobProblem(key="--input", got=f"{len(job.inputs)} inputs", allowed=allowed, fix=fix)
+
+
 def _inputs_are_folders(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     for name, place in job.inputs.items():
         if not place.startswith("s3://") or not place.endswith("/"):
@@ -92,5 +133,8 @@ _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
     _wait_is_for_spot,
     _warm_pool_is_allowed,
     _arguments_are_lines,
+    _arguments_are_short,
+    _variables_are_short,
+    _inputs_are_few,
     _inputs_are_folders,
 )
