@@ -17,4 +17,4 @@ def check_cache(plan: Plan, account: Buckets) -> CheckResult | None:
     if region not in (plan.region, ""):
         found = f"{bucket} is in {region}; nodes reach only buckets in {plan.region} through their S3 endpoint"
         return CheckResult(outcome="fail", found=found, fix=f"set trn:cache_bucket to a bucket in {plan.region}")
-    return CheckResult(outcome="pass", found=f"{bucket} exists")
+    return CheckResult(outcome="pass", found=f"{bucket} exists" + ("" if region else "; S3 did not return its region"))

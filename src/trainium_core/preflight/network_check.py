@@ -178,7 +178,7 @@ def _addresses(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
     if network.held_addresses:
         found += f", and {network.held_addresses} more are in use by the cluster's nodes"
-    needed = f"{need} addresses"
+    needed = f"{need} address{'' if need == 1 else 'es'}"
     if need <= free:
         return CheckResult(outcome="pass", found=found, needed=needed)
     fix = "set trn:subnet_id to a larger subnet, or reduce trn:nodes"

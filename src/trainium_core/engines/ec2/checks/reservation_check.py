@@ -103,18 +103,19 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
 
 
 def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> CheckResult:
-    needed = max(0, plan.nodes - own_nodes)
+    missing = max(0, plan.nodes - own_nodes)
+    needed = f"{missing} instance{'' if missing == 1 else 's'}"
     if not reservation.total and reservation.state == "scheduled":
         found = "its number of instances is known only after it starts"
-        return CheckResult(outcome="unknown", found=found, needed=f"{needed} instances")
+        return CheckResult(outcome="unknown", found=found, needed=needed)
     found = f"{reservation.launchable} of {reservation.total} instances are left"
     if own_nodes:
         found += f", and {own_nodes} are nodes of the cluster"
-    if needed <= reservation.launchable:
-        return CheckResult(outcome="pass", found=found, needed=f"{needed} instances")
+    if missing <= reservation.launchable:
+        return CheckResult(outcome="pass", found=found, needed=needed)
     launchable = reservation.launchable + own_nodes
     fix = f"set trn:nodes to {launchable}, or use another reservation" if launchable else "use another reservation"
-    return CheckResult(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 def _time(moment: datetime) -> str:
