@@ -138,6 +138,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "a region that offers trn2.48xlarge",
     ),
     "nodes token": (lambda: {"nodes": NUMBER}, "nodes", "got a CDK token; allowed: a value known at synthesis"),
+    "nodes as text": (
+        lambda: {"nodes": "2"},
+        "nodes",
+        "got '2'; allowed: a whole number, 1 or more; fix: give 2, of type",
+    ),
     "nodes without EFA": (lambda: {"instance_type": SMALL, "nodes": 2}, "nodes", "choose 1, or a type with EFA"),
     "more nodes than addresses": (
         lambda: {

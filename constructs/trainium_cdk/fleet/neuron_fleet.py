@@ -18,7 +18,7 @@ from trainium_cdk.fleet.fleet_builder import Fleet
 from trainium_cdk.fleet.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.node_image import image_name, node_image_id, placement_group_name_of
-from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
+from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type, node_count_problems
 from trainium_cdk.fleet.node_volumes import checked_root_volume
 from trainium_cdk.fleet.setup_script import SetupScript
 from trainium_cdk.network.known_subnet import check_addresses, check_mount_targets
@@ -30,15 +30,13 @@ from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_slee
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, check_cache
 from trainium_cdk.storage.encryption_key import check_granting_key, check_key
 from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_systems
-from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.catalog import Catalog
 from trainium_core.catalog.neuron_software import default_image, framework_of_parameter
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.replacing_settings import replacing_values
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.instance_type import core_config
 from trainium_core.plan.rules.nodes import (
-    nodes_of_block,
-    nodes_with_efa,
     placement_of_block,
     script_for_bash,
     software_for_devices,
@@ -215,14 +213,11 @@ class NeuronFleet(Fleet):
         max_replacements = Node.replacements if replacements is None else replacements
         group = placement_group_name_of(self, placement_group)
         script = None if setup is None else setup.text
-        check_known(self, "nodes", nodes, why="it is compared with quota, subnet and capacity")
         check_known(self, "node_generation", node_generation, why="another number replaces the nodes")
         check_known(self, "replacements", replacements, why="it is a variable of the node reconciler")
         check(
             self,
-            form("nodes", nodes),
-            nodes_with_efa(nodes, kind, catalog or builtin_catalog(), field="nodes"),
-            nodes_of_block(nodes, purchase_option.kind, field="nodes"),
+            node_count_problems(self, nodes, kind, purchase_option, catalog),
             placement_of_block(group, purchase_option.kind, field="placement_group"),
             core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
             form("dns_servers", tuple(dns_servers)),

@@ -1,14 +1,19 @@
-"""The instance type in a construct's parameters."""
+"""The instance type and the number of nodes in a construct's parameters."""
+
+from collections.abc import Sequence
 
 from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.checks import check, check_known, form, is_pending, refuse
+from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.rules.instance_type import known_type, region_in_catalog, region_with_type
+from trainium_core.plan.rules.nodes import nodes_of_block, nodes_with_efa
+from trainium_core.problems import Problem
 
 _REGION = "the region of the stack"
 
@@ -30,6 +35,17 @@ def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog:
         check(construct, region_in_catalog(region, known, field=_REGION))
         check(construct, region_with_type(kind, region, known, field=_REGION))
     return kind
+
+
+def node_count_problems(
+    construct: Construct, nodes: int, kind: InstanceType, capacity: Capacity, catalog: Catalog | None
+) -> Sequence[Problem]:
+    """The problems of the number of nodes. Raises PropsError for a CDK token."""
+    check_known(construct, "nodes", nodes, why="it is compared with quota, subnet and capacity")
+    return [*form("nodes", nodes)] or [
+        *nodes_with_efa(nodes, kind, catalog or builtin_catalog(), field="nodes"),
+        *nodes_of_block(nodes, capacity.kind, field="nodes"),
+    ]
 
 
 def check_secondary_interfaces(construct: Construct, interface_type: str | None, node: NodeSettings) -> None:
