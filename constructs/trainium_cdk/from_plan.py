@@ -136,7 +136,7 @@ def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec
 
 
 def plan_pilot(plan: Plan) -> PilotProps:
-    """The end, budget and idle limit of the plan's pilot."""
+    """The end, notices, budget and idle limit of the plan's pilot."""
     pilot = plan.pilot
     return PilotProps(
         end=None if pilot.ends is None else read_pilot_end(pilot.ends),

@@ -20,6 +20,7 @@ class NodeScript(Asset):
     def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings, precompiles: bool = False) -> None:
         """
         Args:
+            node: The settings of the node.
             precompiles: Whether the script is for the host of `trn precompile` instead of a node. Default: False.
         """
         self._settings, self._text = node, node_script(node, precompiles=precompiles)
