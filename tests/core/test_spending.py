@@ -114,6 +114,15 @@ def test_node_of_a_deleted_stack_ran_until_the_deletion() -> None:
     assert cents(costs.estimated_total.usd) == cents(6 * HOURLY)
 
 
+def test_nodes_in_a_reservation_cost_their_run_times() -> None:
+    costs = spent(
+        account(activities=[launched(FIRST, 3)], lister=running(FIRST)),
+        capacity="reservation",
+        reservation_id="cr-0123456789abcdef0",
+    )
+    assert cents(costs.estimated_total.usd) == cents(3 * HOURLY)
+
+
 def test_capacity_block_is_listed_as_prepaid() -> None:
     costs = spent(account(), capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
     line = Line(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="prepaid, not included")

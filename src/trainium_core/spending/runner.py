@@ -69,7 +69,7 @@ def spending(
         stack_names: The names of the cluster's stacks.
         now: The current time.
         ask_cost_explorer: Whether to ask Cost Explorer, which AWS bills per request.
-        on_progress: Called with each step.
+        on_progress: Called after each call of the audit, except listings of kinds that users keep.
 
     Raises:
         UnavailableError: The caller's identity cannot be read, or every call of the audit failed.
@@ -138,7 +138,9 @@ def _ended_line(stack: str) -> Line:
 
 
 def _per_node(estimated: Estimate) -> list[CostLine]:
-    return [line for line in estimated.lines if line.resource_type in _OF_NODES and line.billed == "running"]
+    """The hourly items of the nodes. Instances in a reservation are billed always, and here for their run times."""
+    billed = ("running", "always")
+    return [line for line in estimated.lines if line.resource_type in _OF_NODES and line.billed in billed]
 
 
 def _per_host(plan: Plan, estimated: Estimate) -> list[CostLine]:
