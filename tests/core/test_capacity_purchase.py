@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import EndpointConnectionError, NoCredentialsError, ReadTimeoutError
 from botocore.stub import Stubber
 
 from trainium_core.capacity.aws_purchase import ONCE, AwsCapacityPurchase, PurchasedBlock, SaleUnknownError
@@ -57,6 +57,18 @@ def test_refusal_is_reported(client: Any, ec2: Stubber, code: str, message: str)
 def test_server_error_leaves_purchase_unknown(client: Any, ec2: Stubber) -> None:
     ec2.add_client_error("purchase_capacity_block", "InternalError", "oops", http_status_code=500)
     with pytest.raises(SaleUnknownError):
+        buy(client)
+
+
+@pytest.mark.parametrize("error", [NoCredentialsError(), EndpointConnectionError(endpoint_url="https://ec2.invalid")])
+def test_request_that_was_not_sent_bought_nothing(
+    client: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(client, "_make_api_call", fail)
+    with pytest.raises(RequestRefusedError):
         buy(client)
 
 

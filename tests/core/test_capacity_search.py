@@ -79,12 +79,18 @@ def test_fee_in_another_currency_is_not_counted_as_dollars() -> None:
     [
         ((), {}, "no block for 1 node and 24 h is for sale"),
         (None, {}, "AWS does not sell this type here"),
-        ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances"),
+        ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances; 65 are needed"),
     ],
 )
 def test_missing_block_is_an_option_with_a_reason(blocks: Any, settings: Mapping[str, Any], note: str) -> None:
     option = the_option(FakeAccount(blocks=blocks), "capacity-block", **settings)
     assert (option.prospect, option.note) == ("no", note)
+
+
+def test_missing_block_names_the_latest_start() -> None:
+    found = search_capacity(request(start_by=TOMORROW), [REGION], lambda _: FakeAccount(blocks=())).options
+    (note,) = [option.note for option in found if option.capacity == "capacity-block"]
+    assert note == f"no block for 1 node and 24 h that starts by {TOMORROW:%Y-%m-%d} is for sale"
 
 
 def test_reservation_with_room_is_paid_and_could_start_now() -> None:

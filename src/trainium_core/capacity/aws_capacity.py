@@ -27,9 +27,9 @@ _MESSAGES = {
     "(ask AWS Support)",
     "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer": "AWS sells this type "
     "in UltraServers, and this account may not search for them: ask AWS Support",
-    "PendingVerification": "AWS is still verifying this account, and does not sell Capacity Blocks to it yet",
+    "PendingVerification": "AWS is still verifying this account, and does not sell it capacity yet",
     "MaxConfigLimitExceeded": "this account has requested spot placement scores for too many types, numbers of "
-    "instances or regions within 24 hours",
+    "instances or regions within 24 hours: try again later",
 }
 """Messages for AWS's errors, by a part of their code or message."""
 
@@ -111,7 +111,7 @@ class AwsCapacity(AwsService):
 
 @contextmanager
 def _translated_errors() -> Generator[None]:
-    """Raises UnavailableError with a clear message for known errors."""
+    """Raises UnavailableError with a message of _MESSAGES for the errors listed there."""
     try:
         yield
     except ClientError as error:

@@ -8,7 +8,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM
-from trainium_runtime.aws_errors import write_errors
+from trainium_runtime.aws_errors import UNREACHED, WITHOUT_CREDENTIALS, write_errors
 from trainium_runtime.errors import RequestRefusedError
 
 ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
@@ -16,7 +16,7 @@ ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts":
 
 
 class SaleUnknownError(Exception):
-    """AWS did not answer, or answered with a server error. The block may have been bought."""
+    """AWS did not answer the request, or answered with a server error. The block may have been bought."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class AwsCapacityPurchase:
             The purchased block.
 
         Raises:
-            RequestRefusedError: AWS refused the purchase.
+            RequestRefusedError: AWS refused the purchase, or was not reached.
             SaleUnknownError: The block may have been bought.
         """
         try:
@@ -66,6 +66,8 @@ class AwsCapacityPurchase:
 
 
 def _may_have_been_sold(cause: BaseException | None) -> bool:
+    if isinstance(cause, (*WITHOUT_CREDENTIALS, *UNREACHED)):  # no request was sent
+        return False
     if not isinstance(cause, ClientError):
         return True
     return cast(Any, cause).response["ResponseMetadata"]["HTTPStatusCode"] >= 500

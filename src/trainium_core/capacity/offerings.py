@@ -80,21 +80,21 @@ class Capacity(Protocol):
         Args:
             instance_type: The instance type.
             instances: Number of instances in a block.
-            hours: Duration of a block.
-            latest_end: Only blocks that end by this time.
+            hours: Duration of a block, one of block_durations().
+            latest_end: Only blocks that end by this time. Default: any.
         """
         ...
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
-        """The scores that EC2 returns for zones of the region, by zone ID."""
+        """The scores, from 1 to 10, by zone ID. EC2 may omit zones of the region."""
         ...
 
     def reservations(self, instance_type: str) -> Sequence[Reservation]:
-        """Active and scheduled reservations."""
+        """Active and scheduled reservations of the type, including purchased Capacity Blocks."""
         ...
 
     def reservation(self, reservation_id: str) -> Reservation | None:
-        """None if the reservation does not exist."""
+        """The reservation with this ID, in any state; None if it does not exist."""
         ...
 
     def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:

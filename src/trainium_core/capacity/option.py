@@ -33,9 +33,9 @@ class CapacityOption:
         hourly: US dollars per instance and hour; None if unknown.
         total: US dollars for all nodes over `hours`; None if unknown.
         paid_for: Whether the instances are reserved already, so that nodes cost nothing in addition.
-        score: AWS's spot placement score.
-        buys_from: ID of the offering to buy before the deployment.
-        reservation_id: The reservation to launch into.
+        score: AWS's spot placement score, from 1 to 10; None for other purchase options, or without a score.
+        buys_from: ID of the Capacity Block offering to buy before the deployment, if any.
+        reservation_id: The reservation to launch into, if any.
         note: Details, such as the reason why it is unavailable.
     """
 
@@ -76,7 +76,7 @@ def ranked(options: Iterable[CapacityOption], *, start_by: datetime | None = Non
 
 
 def outlook(options: Iterable[CapacityOption]) -> Literal["something", "nothing", "unknown"]:
-    """Whether the nodes could run, now or later. `nothing` only if every request was answered."""
+    """Whether the nodes could run, now or later. `nothing` if every option is unlikely or unavailable."""
     prospects = {option.prospect for option in options}
     if prospects & {"now", "later"}:
         return "something"
@@ -84,7 +84,7 @@ def outlook(options: Iterable[CapacityOption]) -> Literal["something", "nothing"
 
 
 def _in_time(option: CapacityOption, start_by: datetime | None) -> CapacityOption:
-    if start_by is None or option.start is None or option.start <= start_by or option.prospect != "later":
+    if start_by is None or option.start is None or option.start <= start_by or option.prospect == "no":
         return option
     return replace(option, prospect="no", note=f"starts after {start_by:%Y-%m-%d}")
 

@@ -33,14 +33,14 @@ class CapacityRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionAnswers:
-    """The responses of one region. Each is an error if the request failed.
+    """The responses of one region. Zones, reservations, blocks and scores are an error if the request failed.
 
     Attributes:
         zones: IDs of the zones that offer the type.
         reservations: The active and scheduled reservations of the type.
         blocks: The blocks for sale; empty if there are none, or if they were not requested.
         sells_blocks: Whether AWS sells blocks of the type.
-        scores: Spot placement scores by zone ID.
+        scores: Spot placement scores by zone ID; empty if the type is not sold as spot.
         prices: The prices that could be found.
     """
 
@@ -165,13 +165,14 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
         )
     if not answers.blocks:
         nodes, largest = request.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
-        reason = f"no block for {nodes} node{'s' if nodes > 1 else ''} and {request.hours} h is for sale"
+        by = f" that starts by {request.start_by:%Y-%m-%d}" if request.start_by else ""
+        reason = f"no block for {nodes} node{'s' if nodes > 1 else ''} and {request.hours} h{by} is for sale"
         if not answers.sells_blocks:
             reason = "AWS does not sell this type here"
             if request.plan.type.instances_per_ultraserver > 1:
                 reason += ", except as whole UltraServers to accounts that AWS Support has enabled"
         elif nodes > largest:
-            reason = f"a block holds up to {largest} instances"
+            reason = f"a block holds up to {largest} instances; {nodes} are needed"
         yield CapacityOption(capacity=CAPACITY_BLOCK, region=answers.region, prospect="no", note=reason)
 
 

@@ -27,14 +27,14 @@ def block_durations() -> tuple[int, ...]:
 
 
 def allowed_durations() -> str:
-    """The durations of Capacity Blocks, as text."""
+    """The durations of Capacity Blocks in hours, as text."""
     rule = facts()["capacity_blocks"]
     by_day, by_week = (rule[key] * HOURS_PER_DAY for key in ("longest_in_days_by_day", "longest_in_days_by_week"))
     return f"whole days ({HOURS_PER_DAY}, {2 * HOURS_PER_DAY}, ... {by_day}), then whole weeks up to {by_week}"
 
 
 def nearest_duration(hours: int) -> int:
-    """The shortest block duration of at least `hours`; the longest if none is."""
+    """The shortest block duration of at least `hours`; the longest duration if all are shorter."""
     durations = block_durations()
     return next((duration for duration in durations if duration >= hours), durations[-1])
 
@@ -46,7 +46,9 @@ _Item = TypeVar("_Item", bound=Hashable)
 class Seller(Capacity, Prices, Protocol):
     """An account in one region: its capacity and prices."""
 
-    def zones_offering(self, instance_type: str) -> Collection[str]: ...
+    def zones_offering(self, instance_type: str) -> Collection[str]:
+        """The IDs of the region's Availability Zones that offer the type."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +95,7 @@ def search_capacity(
 
 
 def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
-    """The responses of one region, and the hourly prices there."""
+    """The responses of one region, and its on-demand and spot prices."""
     name, nodes, sold = request.plan.instance_type, request.plan.nodes, request.plan.type.usage_classes
     wants_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
     with ThreadPoolExecutor() as threads:
