@@ -165,6 +165,13 @@ def test_only_scratch_ssd_lustre_has_a_price(lustre: dict[str, Any], priced: boo
     assert (bool(resource.charge.items), bool(resource.charge.unpriced)) == (priced, not priced)
 
 
+def test_intelligent_tiering_lustre_without_capacity_is_listed() -> None:
+    file_system = {**LUSTRE, "StorageType": "INTELLIGENT_TIERING"}
+    del file_system["StorageCapacity"]
+    (resource,) = listed("FSx file system", {"FileSystems": [file_system]})
+    assert (resource.detail, bool(resource.charge.unpriced)) == ("LUSTRE", True)
+
+
 def test_efs_in_cheaper_storage_class_has_unknown_price() -> None:
     size = {"Value": 3 * 2**30, "ValueInIA": 2**30}
     file_system = {"OwnerId": "1", "CreationToken": "t", "FileSystemId": "fs-1", "CreationTime": "2026-11-21T00:00:00Z"}

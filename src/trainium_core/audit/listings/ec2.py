@@ -1,4 +1,4 @@
-"""Builds a Resource from an entry of EC2."""
+"""Builds a Resource from an entry of an EC2 response."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def ec2_resource(
     created: Any = None,
     charge: Charge = FREE,
 ) -> Resource:
-    """A resource whose ARN follows from its ID."""
+    """A resource whose ARN follows from its ID. Its default detail is its tag Name."""
     tags = tags_of(entry)
     return Resource(
         name=resource_id,

@@ -1,4 +1,4 @@
-"""Instances, launch templates, and reserved capacity."""
+"""Instances, capacity reservations, placement groups, launch templates, and key pairs."""
 
 from decimal import Decimal
 
@@ -21,7 +21,7 @@ _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pend
 )
 def _instances(entry: Entry, _location: Location) -> Resource | None:
     state = entry["State"]["Name"]
-    if state == "terminated":  # EC2 lists it for another hour, but does not bill it
+    if state == "terminated":  # EC2 lists it for about an hour, but does not bill it
         return None
     return ec2_resource(
         entry,

@@ -1,4 +1,4 @@
-"""VPCs and their resources.
+"""VPCs and their resources, and Elastic IP addresses.
 
 Default VPCs are not listed. Neither are the resources that AWS creates and deletes with a VPC: its main route table,
 default security group and default network ACL.

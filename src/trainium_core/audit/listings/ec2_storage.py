@@ -51,7 +51,7 @@ def _snapshots(entry: Entry, _location: Location) -> Resource:
         state=entry.get("State", ""),
         detail=f"of a volume of {entry['VolumeSize']} GiB",
         created=entry.get("StartTime"),
-        charge=Charge(unpriced="snapshot storage, billed by the blocks that only this snapshot holds"),
+        charge=Charge(unpriced="snapshot storage, billed for the changed blocks"),
     )
 
 

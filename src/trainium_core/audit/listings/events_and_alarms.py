@@ -1,4 +1,4 @@
-"""Rules, schedules, topics, alarms and budgets."""
+"""EventBridge rules and schedules, SNS topics, CloudWatch alarms, and budgets."""
 
 from decimal import Decimal
 
@@ -6,7 +6,7 @@ from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import BY_USE, Charge, ChargedItem, Resource
 
 BUDGETS_REGION = "us-east-1"
-"""Budgets have one endpoint for all regions."""
+"""AWS Budgets has one endpoint for all regions."""
 
 _STANDARD_RESOLUTION_SECONDS = 60
 """An alarm with a shorter period has high resolution, and another price (CloudWatch pricing)."""
@@ -63,7 +63,7 @@ def _alarms(entry: Entry, _location: Location) -> Resource:
 def _alarm_charge(entry: Entry) -> Charge:
     if "MetricName" in entry and entry.get("Period", 0) >= _STANDARD_RESOLUTION_SECONDS:
         return Charge(items=(ChargedItem(product="alarm", quantity=Decimal(1)),))
-    return Charge(unpriced="an alarm with several metrics or high resolution")
+    return Charge(unpriced="an alarm on an expression or query, or with high resolution")
 
 
 @Listing(

@@ -10,21 +10,22 @@ _BYTES_PER_GB = 2**30
 
 @Listing("FSx file system", "AWS::FSx::FileSystem", arn_type="fsx:file-system", permission="fsx:DescribeFileSystems")
 def _fsx_file_systems(entry: Entry, _location: Location) -> Resource:
-    file_system_id = entry["FileSystemId"]
+    # Intelligent-Tiering storage has no capacity.
+    file_system_id, size = entry["FileSystemId"], entry.get("StorageCapacity")
     return Resource(
         name=file_system_id,
         arn=entry.get("ResourceARN", ""),
         ids=frozenset([file_system_id]),
         tags=tags_of(entry),
         state=entry.get("Lifecycle", ""),
-        detail=f"{entry['StorageCapacity']} GiB, {entry['FileSystemType']}",
+        detail=f"{size} GiB, {entry['FileSystemType']}" if size else entry["FileSystemType"],
         created=entry.get("CreationTime"),
         charge=_charge_of_fsx(entry),
     )
 
 
 def _charge_of_fsx(entry: Entry) -> Charge:
-    """This package has a price only for scratch storage of Lustre on SSD."""
+    """This package has a price only for SSD storage of scratch FSx for Lustre file systems."""
     deployment = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
     if not deployment.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
         return Charge(unpriced=f"{entry['FileSystemType']} storage{f' ({deployment})' if deployment else ''}")
@@ -41,7 +42,7 @@ def _backups(entry: Entry, _location: Location) -> Resource:
         tags=tags_of(entry),
         parents=frozenset([file_system_id] if file_system_id else []),
         state=entry.get("Lifecycle", ""),
-        detail=f"{entry.get('Type', '')} of {file_system_id or 'a file system'}",
+        detail=f"{entry.get('Type', '')} backup of {file_system_id or 'a file system'}".strip(),
         created=entry.get("CreationTime"),
         charge=Charge(unpriced="backup storage"),
     )
