@@ -170,7 +170,7 @@ def test_spot_price_without_zone_is_the_highest() -> None:
     stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, parameters)
     price = prices.price(PricedItem(product="spot", region=REGION, instance_type="trn1.32xlarge"))
     assert price.usd == Decimal("21.5")
-    assert price.confidence == "in us-west-2b; changes hourly"
+    assert price.confidence == "in us-west-2b; may change"
 
 
 @pytest.mark.parametrize(

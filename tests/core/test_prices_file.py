@@ -81,19 +81,23 @@ def test_zone_without_price_does_not_use_another_zone() -> None:
     ("text", "says"),
     [
         ("", "the header lacks product, region, usd, date, source"),
+        (HEADER.replace("date", "day"), "the header lacks date and has unknown columns: day; it must name"),
         (HEADER + NEGOTIATED.replace("on-demand", "on-demnd"), "unknown product 'on-demnd'; nearest: on-demand"),
         (HEADER + NEGOTIATED.replace("us-west-2", ""), "line 2: has no region"),
         (HEADER + NEGOTIATED.replace("our agreement", ""), "has no source"),
         (HEADER + NEGOTIATED.replace("trn1.32xlarge", ""), "on-demand needs an instance_type"),
         (HEADER + NEGOTIATED.replace("on-demand", "nat-gateway"), "nat-gateway takes no instance_type"),
-        (HEADER + NEGOTIATED.replace("18.50", "0"), "usd is '0', must be"),
+        (
+            HEADER + NEGOTIATED.replace("18.50", "0"),
+            "usd is '0', must be dollars for one unit, above 0 and below 1,000,000",
+        ),
         (HEADER + NEGOTIATED.replace("18.50", "nan"), "usd is 'nan', must be"),
-        (HEADER + NEGOTIATED.replace("18.50", ""), "omit an unknown price"),
+        (HEADER + NEGOTIATED.replace("18.50", ""), "omit the row if the price is unknown"),
         (HEADER + NEGOTIATED.replace("2026-11-01", "last week"), "date is 'last week', must be a day"),
         (HEADER + NEGOTIATED + NEGOTIATED, "line 3: a second price for the same item"),
         (
             HEADER.replace("source", "source,zone_id") + NEGOTIATED.replace("agreement", "agreement,usw2-az1"),
-            "only a spot price has a zone_id",
+            "zone_id is 'usw2-az1', but only spot has prices per zone",
         ),
     ],
 )

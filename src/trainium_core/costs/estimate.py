@@ -114,7 +114,7 @@ def stack_cost_items(plan: Plan) -> tuple[CostItem, ...]:
 
 
 def stack_cost_notes(plan: Plan) -> Iterator[str]:
-    """Notes on the estimate of the stacks, in the order of the engines."""
+    """Notes on the estimate of the stacks."""
     for engine in engines_of(plan):
         yield from engine.cost_notes(plan)
 
@@ -126,13 +126,13 @@ def estimate(
     aws: Prices | None,
     items: Callable[[Plan], Sequence[CostItem]] = cluster_cost_items,
 ) -> Estimate:
-    """Estimate the cost of a plan. Its own prices take precedence over AWS's, and AWS's over the snapshot's.
+    """Estimate the cost of a plan. The prices of trn:prices take precedence over AWS's, and AWS's over the snapshot's.
 
     Args:
         plan: The plan.
         hours: The length of the pilot.
         aws: AWS's prices; None to use only the plan's and the snapshot's.
-        items: Returns the billed items of the plan.
+        items: Returns the billed items of the plan. Default: those of the cluster's stack.
     """
     cost_items = items(plan)
     quoted = quotes((item.item for item in cost_items), own=plan.prices, aws=aws)
@@ -144,13 +144,13 @@ def cost_lines(items: Iterable[CostItem], quoted: Quotes) -> tuple[CostLine, ...
 
 
 def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:
-    """The line of the instance on which `trn precompile` runs; None if the estimate has none."""
+    """The line of the instance that compiles for `trn precompile`; None if the estimate has none."""
     host = (ON_DEMAND, plan.cache.precompile_instance_type)
     return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == host), None)
 
 
 def precompile_host_hour(plan: Plan, estimated: Estimate) -> Total:
-    """The hourly cost of the instance on which `trn precompile` runs."""
+    """The hourly cost of the instance that compiles for `trn precompile`."""
     line = precompile_host_line(plan, estimated)
     return _total([None if line is None else line.unit_usd])
 
@@ -171,7 +171,7 @@ def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
 
 
 def dollars(usd: Decimal) -> str:
-    """An amount, rounded to the cent; "< $0.01" for less than one cent."""
+    """An amount, rounded to the cent; "< $0.01" between zero and one cent."""
     return "< $0.01" if 0 < usd < _CENT else f"${usd.quantize(_CENT, ROUND_HALF_UP):,}"
 
 

@@ -60,16 +60,19 @@ def volume_items(plan: Plan, nodes: int, resource_type: str) -> Iterator[CostIte
     """The root volumes of running nodes."""
     volume = f"{nodes} x {plan.root_volume_gib} GiB gp3 volume"
     yield cost_item(plan, volume, "gp3-storage", resource_type, "running", nodes * plan.root_volume_gib)
-    faster = plan.root_volume_throughput - facts()["gp3_throughput"]["included"]
+    included = facts()["gp3_throughput"]["included"]
+    faster = plan.root_volume_throughput - included
     if faster:
         billed_rate = Decimal(nodes * faster) / 1024
-        yield cost_item(plan, f"{nodes} x {faster} MiB/s more", "gp3-throughput", resource_type, "running", billed_rate)
+        yield cost_item(
+            plan, f"{nodes} x {faster} MiB/s above {included}", "gp3-throughput", resource_type, "running", billed_rate
+        )
     if plan.root_volume_initialization:
-        yield cost_item(plan, "Image to new volumes", "volume-initialization", resource_type, "by use")
+        yield cost_item(plan, "Volume initialization", "volume-initialization", resource_type, "by use")
 
 
 def file_system_items(plan: Plan) -> Iterator[CostItem]:
-    """The new file systems of the nodes."""
+    """The file systems that the cluster's stack creates for the nodes."""
     if isinstance(plan.file_systems.fsx_lustre, int):
         size = plan.file_systems.fsx_lustre
         lustre = "AWS::FSx::FileSystem"

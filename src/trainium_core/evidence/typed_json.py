@@ -29,11 +29,13 @@ def from_json(raw: Mapping[str, Any], expected: type[Value], *, schema: str) -> 
 
     Args:
         raw: The object.
-        expected: The dataclass. The object must have all of its fields and no others.
+        expected: The dataclass. The object must have all of its fields and no others. Fields can be str, int, float,
+            bool, dataclasses, `tuple[X, ...]`, `Mapping[str, X]` and `X | None`.
         schema: The name of the format, for messages.
 
     Raises:
-        JsonValueError: A field is missing, is not part of the dataclass, or has another type.
+        JsonValueError: A field is missing, is not part of the dataclass, has another type, or has a number that is too
+            large for a float.
     """
     return _read_dataclass(raw, expected, "", schema)
 
@@ -74,7 +76,7 @@ def _checked(raw: Any, kind: type[Any], place: str) -> Any:
         try:
             return float(raw)
         except OverflowError as error:
-            raise JsonValueError(f"{place} is too large") from error
+            raise JsonValueError(f"{place} is {shown(raw)}, which is too large for a number") from error
     return raw
 
 

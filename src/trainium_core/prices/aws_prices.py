@@ -53,7 +53,7 @@ def _first_tier(product: Any) -> list[ListPrice]:
 
 
 PRICE_LIST_REGION = "us-east-1"
-"""The Price List API has endpoints in few regions, each for all regions."""
+"""The Price List API has endpoints in a few regions, each for all regions."""
 
 
 class AwsPrices(AwsService):
@@ -105,7 +105,7 @@ class AwsPrices(AwsService):
         latest = {entry["AvailabilityZone"]: entry for entry in sorted(history, key=lambda entry: entry["Timestamp"])}
         highest = max(latest.values(), key=lambda entry: Decimal(entry["SpotPrice"]))
         where = highest.get("AvailabilityZoneId", highest["AvailabilityZone"])
-        return _price(Decimal(highest["SpotPrice"]), "EC2 spot price history", f"in {where}; changes hourly")
+        return _price(Decimal(highest["SpotPrice"]), "EC2 spot price history", f"in {where}; may change")
 
 
 def _of_aws(client: Any) -> Any:

@@ -17,9 +17,11 @@ OPTIONAL = ("instance_type", "zone_id", "confidence")
 NOT_LISTED = "none"
 """Replaces the amount if the source states that AWS does not list the price."""
 
+_LIMIT = 1_000_000
+
 
 class PricesError(ValueError):
-    """A price file is invalid. The message names the file, the line and the value."""
+    """A price file is invalid. The message names the file and, for a row, its line."""
 
 
 @cache
@@ -64,9 +66,10 @@ def _check_columns(columns: tuple[str, ...], where: str) -> None:
     missing = [column for column in REQUIRED if column not in columns]
     unknown = [column for column in columns if column not in (*REQUIRED, *OPTIONAL)]
     if missing or unknown:
-        faults = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        lacks = [f"lacks {', '.join(missing)}"] if missing else []
+        adds = [f"has unknown columns: {', '.join(unknown)}"] if unknown else []
         raise PricesError(
-            f"{where}: the header {' and '.join(faults)}; "
+            f"{where}: the header {' and '.join([*lacks, *adds])}; "
             f"it must name {', '.join(REQUIRED)} and may name {', '.join(OPTIONAL)}"
         )
 
@@ -84,7 +87,7 @@ def _item(row: Mapping[str, str], line: str) -> PricedItem:
         need = "needs an" if known[product].of_instance_type else "takes no"
         raise PricesError(f"{line}: {product} {need} instance_type")
     if zone_id and product != SPOT:
-        raise PricesError(f"{line}: only a {SPOT} price has a zone_id")
+        raise PricesError(f"{line}: zone_id is {zone_id!r}, but only {SPOT} has prices per zone; leave it empty")
     return PricedItem(product=product, region=row["region"], instance_type=instance_type, zone_id=zone_id)
 
 
@@ -104,9 +107,9 @@ def _amount(text: str, line: str) -> Decimal:
         usd = Decimal(text)
     except InvalidOperation:
         usd = Decimal("NaN")
-    if not usd.is_finite() or not 0 < usd < 1_000_000:
+    if not usd.is_finite() or not 0 < usd < _LIMIT:
         raise PricesError(
-            f"{line}: usd is {text!r}, must be dollars for one unit, such as 21.50, or {NOT_LISTED}; "
-            "omit an unknown price"
+            f"{line}: usd is {text!r}, must be dollars for one unit, above 0 and below {_LIMIT:,}, such as 21.50, "
+            f"or {NOT_LISTED}; omit the row if the price is unknown"
         )
     return usd

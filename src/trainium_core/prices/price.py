@@ -17,6 +17,7 @@ class Product:
     `service`, `usage_type` and `filters` form the Price List query, with {region} and {instance_type} as placeholders.
 
     Attributes:
+        name: The product in words.
         unit: Such as hour, GB or GB-month.
         of_instance_type: Whether each instance type has its own price.
         service: The service code; None if the Price List has no price, or if the query is unknown.
@@ -77,10 +78,11 @@ class Prices(Protocol):
     """AWS's current prices."""
 
     def price(self, item: PricedItem) -> Price:
-        """The current price of an item.
+        """The current price of an item. Its `usd` is None if AWS lists no price.
 
         Raises:
-            UnavailableError: AWS did not answer, or the answer is not one price.
+            UnavailableError: AWS did not answer, the answer is not one price, or this package has no query for the
+                product.
         """
         ...
 
@@ -90,7 +92,7 @@ PriceTable = Mapping[PricedItem, Price]
 
 
 def best_price(prices: PriceTable, item: PricedItem) -> Price | None:
-    """The price of the item, else its price for all zones. For an item without a zone: the highest of all zones."""
+    """The price of the item, else its price for all zones, or for an item without a zone the highest of its zones."""
     if item in prices:
         return prices[item]
     if item.zone_id:

@@ -15,8 +15,8 @@ class Quotes:
     """The prices of items.
 
     Attributes:
-        prices: The known prices.
-        unavailable: Reasons why AWS's prices are unavailable.
+        prices: The prices that a source states, including that AWS lists none.
+        unavailable: Reasons why prices of AWS are unavailable.
     """
 
     prices: Mapping[PricedItem, Price]

@@ -6,7 +6,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 
 _NOT_ENABLED = "is a linked account"
-"""AWS's message if the account's payer has not enabled budgets (org-formation-cli, pull request 198)."""
+"""Part of AWS's message if the account's payer has not enabled budgets (org-formation-cli, pull request 198)."""
 
 
 class AwsBudgets(AwsService):

@@ -59,7 +59,7 @@ def lines_before_history(since: datetime | None, now: datetime) -> Iterator[Line
 
 
 def history_start(now: datetime) -> datetime:
-    """The start of Auto Scaling's history."""
+    """The start of Auto Scaling's history, six weeks ago."""
     return now - timedelta(weeks=_weeks())
 
 
@@ -71,7 +71,7 @@ def _weeks() -> int:
 def resource_lines(audit: Audit, nodes: Collection[str], hosts: Collection[str]) -> Iterator[Line]:
     """Estimate what existing resources have cost since their creation.
 
-    If that is unknown, the creation of the oldest existing stack is used.
+    A resource without a known creation time counts from the creation of the oldest existing stack.
 
     Args:
         audit: The audit of the cluster.
@@ -95,7 +95,7 @@ def resource_lines(audit: Audit, nodes: Collection[str], hosts: Collection[str])
 
 
 def prepaid_lines(plan: Plan) -> Iterator[Line]:
-    """The Capacity Block, which was paid when it was bought. No request returns the amount later."""
+    """The Capacity Block, which was paid for when it was bought. EC2 does not return the amount later."""
     if plan.capacity == CAPACITY_BLOCK:
         yield Line(what=f"Capacity Block {plan.reservation_id}", usd=Decimal(0), how=_PREPAID)
 

@@ -31,7 +31,7 @@ class NodeRun:
     """The time that a node ran.
 
     Attributes:
-        ended: When it was terminated; None while it runs, or if that is unknown.
+        ended: When its termination began; None while it runs, or if that is unknown.
         has_known_duration: Whether it still runs, or `ended` is known.
     """
 
@@ -52,12 +52,14 @@ def node_runs(
     deleted: datetime | None,
     history_start: datetime,
 ) -> Iterator[NodeRun]:
-    """The runs of all nodes in the history of a group, the oldest first.
+    """The runs of the nodes in the history of a group, the oldest first.
+
+    A node that was launched before the history and has no recorded termination is omitted.
 
     Args:
         activities: The history of the group.
         running: IDs of the running instances.
-        deleted: When the group was deleted, which is the end of its remaining nodes.
+        deleted: When the group's stack was deleted, which is the end of its remaining nodes; None if the stack exists.
         history_start: Start of the history. The runs of nodes that were launched earlier begin at this time.
     """
     entries = list(activities)

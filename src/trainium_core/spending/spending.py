@@ -45,10 +45,10 @@ class Spending:
     Attributes:
         audit: The existing resources.
         since: Creation of the first known stack.
-        billed: Billed US dollars by service; None if they are unknown.
-        not_billed: Why `billed` is None.
+        billed: Billed US dollars by service; None if they are unknown or were not requested.
+        not_billed: Why `billed` is None; otherwise empty.
         estimated: Estimated costs until now.
-        now: Costs per hour.
+        now: Current costs per hour.
         forecast: None if the plan has no end, or no stack exists.
     """
 
@@ -83,7 +83,7 @@ def total_of(lines: tuple[Line, ...], *, also_unknown: int) -> Total:
 
     Args:
         lines: The lines.
-        also_unknown: The number of listings that failed, whose resources may cost something.
+        also_unknown: The number of failed calls; the resources that they would have returned may cost something.
     """
     known = [line.usd for line in lines if line.usd is not None]
     return Total(usd=sum(known, Decimal(0)), unknown=len(lines) - len(known) + also_unknown)
