@@ -144,13 +144,39 @@ def test_run_that_measured_nothing_is_excluded_with_reason(
 
 def test_run_without_seconds_or_tokens_has_a_reason(spec: BenchFile) -> None:
     record = record_of(spec, [run_of(spec, 0.5, tokens="x=1")] * 3)
-    assert record.metrics["tokens_per_second"].why_null == "the script prints no tokens= in its progress lines"
+    assert record.metrics["tokens_per_second"].why_null == "a counted progress line has no tokens= with a number"
     assert record.metrics["usd_per_million_tokens_paid"].value is None
     assert record.metrics["steps_per_second"].value == 2
     lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} tokens=8") for step in (1, 2, 3)]
     without = measured_run(ended(), steps_of(lines), spec, 1)
     record = record_of(spec, [without] * 3)
-    assert record.metrics["step_seconds_p50"].why_null == "the script prints no seconds= in its progress lines"
+    assert record.metrics["step_seconds_p50"].why_null == "a counted progress line has no seconds= with a number"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "metric", "why"),
+    [
+        ("tokens=8 seconds=0", "steps_per_second", "step 2 has seconds=0: it must be above 0"),
+        ("tokens=8 seconds=-1.5", "tokens_per_second", "step 2 has seconds=-1.5: it must be above 0"),
+        ("tokens=8 seconds=nan", "steps_per_second", "a counted progress line has no seconds= with a number"),
+        ("tokens=0 seconds=1", "tokens_per_second", "the counted steps have 0 tokens: the sum must be above 0"),
+        ("tokens=-4 seconds=1", "tokens_per_second", "the counted steps have -8 tokens: the sum must be above 0"),
+    ],
+)
+def test_unusable_number_in_progress_lines_is_the_reason(spec: BenchFile, pairs: str, metric: str, why: str) -> None:
+    lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} {pairs}") for step in (1, 2, 3)]
+    record = record_of(spec, [measured_run(ended(), steps_of(lines), spec, 1)] * 3)
+    assert record.metrics[metric].why_null == why
+    assert record.metrics["usd_per_million_tokens_paid"].why_null == why
+
+
+def test_unknown_step_seconds_have_their_own_reason(spec: BenchFile) -> None:
+    lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} seconds=1") for step in (2, 4, 6)]
+    record = record_of(spec, [measured_run(ended(), steps_of(lines), spec, 1)] * 3)
+    assert record.metrics["tokens_per_second"].why_null == "a counted progress line has no tokens= with a number"
+    assert record.metrics["step_seconds_p50"].why_null == "the progress lines report several steps each"
+    record = record_of(spec, [measured_run(ended("failed"), (), spec, 1)] * 3)
+    assert record.metrics["step_seconds_p50"].why_null == "0 of 3 runs count: at least 3 are needed"
 
 
 def test_unknown_price_makes_costs_null(spec: BenchFile) -> None:
@@ -274,7 +300,12 @@ def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, 
         (("seeds = [1, 2, 3]", "seeds = 3"), "seeds is 3; it must be a list of at least 3"),
         (("steps = 2", ""), "steps is missing; it must be a whole number of 1 or more"),
         (('name = "lm"', 'name = "L M"'), "name is 'L M'"),
-        (('"job.toml"', '"none.toml"'), "sides.trainium.job: file none.toml does not exist"),
+        (
+            ('name = "lm"', 'name = "-lm"'),
+            "name is '-lm'; use up to 40 lowercase letters, digits and hyphens, beginning",
+        ),
+        (('"job.toml"', '"."'), "sides.trainium.job is '.'; it must be a file that exists"),
+        (('"job.toml"', '"none.toml"'), "sides.trainium.job is 'none.toml'; it must be a file that exists"),
         (('job = "job.toml"\ntuned = true\n\n[sides.gpu]', "[sides.gpu]"), "sides.trainium.job is missing"),
         (('tokens_per_second = ">= 10"', "tokens_per_second = 10"), "gates.tokens_per_second is 10; use a limit"),
         (("seq = 128", 'seq = "128"'), "workload.seq is '128'; it must be a whole number"),
@@ -342,6 +373,10 @@ def test_logits_that_cannot_be_compared_are_refused(tmp_path: Path, content: byt
     (tmp_path / "bad.npy").write_bytes(content)
     with pytest.raises(FidelityError, match=message):
         logits_fidelity(tmp_path / "bad.npy", fp32, fp32, 1)
+    fortran = npy(tmp_path / "c", [1, 2, 3])
+    fortran.write_bytes(fortran.read_bytes().replace(b"False", b"True "))
+    with pytest.raises(FidelityError, match="Fortran order"):
+        logits_fidelity(fortran, fp32, fp32, 1)
     with pytest.raises(FidelityError, match="has 2 numbers, and the reference 3 and 3"):
         logits_fidelity(npy(tmp_path / "c", [1, 2]), fp32, fp32, 1)
     with pytest.raises(FidelityError, match="are equal"):

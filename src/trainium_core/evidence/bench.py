@@ -1,6 +1,6 @@
 """The record of a side, from the measurements of its runs, and the ratios between two sides."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
@@ -45,7 +45,7 @@ class MeasuredRun:
         samples: Seconds of each counted step; empty if they are unknown or a progress line reports several steps.
         rates: Work per second by metric, including metrics of other tools.
         imported: The results of other tools.
-        why_no_rates: Why rates are missing; empty if none are missing.
+        why_no_rates: Why a run that counts lacks rates; empty if it has all of them.
     """
 
     run: Run
@@ -107,11 +107,12 @@ def measured_run(
         why = f"it has no {file.steps} steps in a row after the warm-up" if steps else "it prints no progress lines"
         return MeasuredRun(run=_run(state, (), seed, why), imported=imported)
     run = _run(state, counted_steps, seed, None, losses=steps)
-    if any(step.seconds is None or step.seconds <= 0 for step in counted_steps):
-        return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates=NO_SECONDS)
+    no_seconds = next(_problems_with_seconds(counted_steps), None)
+    if no_seconds is not None:
+        return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates=no_seconds)
     seconds = [step.seconds or 0.0 for step in counted_steps]
     rates[STEPS_PER_SECOND] = sum(step.steps for step in counted_steps) / sum(seconds)
-    if run.tokens:
+    if run.tokens is not None and run.tokens > 0:
         rates[TOKENS_PER_SECOND] = run.tokens / sum(seconds)
     is_each = all(step.steps == 1 for step in counted_steps)
     return MeasuredRun(
@@ -119,8 +120,20 @@ def measured_run(
         samples=tuple(seconds) if is_each else (),
         rates=rates,
         imported=imported,
-        why_no_rates="" if run.tokens else NO_TOKENS,
+        why_no_rates="" if TOKENS_PER_SECOND in rates else _why_no_tokens(run),
     )
+
+
+def _problems_with_seconds(steps: Sequence[Step]) -> Iterator[str]:
+    for step in steps:
+        if step.seconds is None:
+            yield NO_SECONDS
+        elif step.seconds <= 0:
+            yield f"step {step.number} has seconds={step.seconds:g}: it must be above 0"
+
+
+def _why_no_tokens(run: Run) -> str:
+    return NO_TOKENS if run.tokens is None else f"the counted steps have {run.tokens} tokens: the sum must be above 0"
 
 
 def _run(state: JobState, steps: Sequence[Step], seed: int, excluded: str | None, losses: Sequence[Step] = ()) -> Run:
@@ -228,21 +241,28 @@ def side_record(
 def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[str, Metric]]:
     used = [measured for measured in runs if measured.run.excluded is None]
     few = f"{len(used)} of {len(runs)} runs count: at least {FEWEST_RUNS} are needed"
-    why = next((run.why_no_rates for run in used if run.why_no_rates), few)
     has_steps = any(measured.run.steps for measured in used) or not any(run.imported for run in used)
     if has_steps:
         for name, unit in ((TOKENS_PER_SECOND, "tokens/s"), (STEPS_PER_SECOND, "steps/s")):
             values = [run.rates[name] for run in used if name in run.rates]
-            yield name, mean_of_runs(values, unit) if len(values) == len(used) and used else unknown(unit, why)
+            is_known = len(values) == len(used) and used
+            yield name, mean_of_runs(values, unit) if is_known else unknown(unit, _why_unknown(name, used, few))
         samples = [sample for run in used for sample in run.samples]
+        no_samples = _why_unknown(
+            STEPS_PER_SECOND, used, "the progress lines report several steps each" if used else few
+        )
         for quantile in PERCENTILES:
             name = f"step_seconds_p{100 * quantile:g}"
-            no_samples = why if why != few else "the progress lines report several steps each"
             yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)
-        yield from _costs(TOKENS_PER_SECOND, used, prices, why)
+        yield from _costs(TOKENS_PER_SECOND, used, prices, _why_unknown(TOKENS_PER_SECOND, used, few))
     yield from _imported(used)
     for rate in sorted({name for run in used for name in run.rates if name.endswith(_OUTPUT_TOKENS)}):
         yield from _costs(rate, used, prices, "not all runs have it")
+
+
+def _why_unknown(rate: str, runs: Iterable[MeasuredRun], default: str) -> str:
+    """The reason of the first run that lacks the rate; the default if no run has a reason."""
+    return next((run.why_no_rates for run in runs if rate not in run.rates and run.why_no_rates), default)
 
 
 def _cost_names(rate: str) -> tuple[str, str]:

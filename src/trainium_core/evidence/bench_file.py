@@ -1,4 +1,4 @@
-"""The file of `trn bench`: the workload, the sides, and the gates, which are written before the first run."""
+"""The file of `trn bench`: workload, sides, gates and comparison with a reference, all written before the first run."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ _WORKLOAD_KEYS = tuple(
 )
 _LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_NAME_RULE = "up to 40 lowercase letters, digits and hyphens, beginning with a letter or digit"
 _DEFAULT_LOSS_LIMIT = 0.01
 _DEFAULT_LOGITS_LIMIT = 1.2
 _NOT_TIMED = ("observe", "profile", "profile_device")
@@ -59,10 +60,10 @@ class FidelityFile:
 
     Attributes:
         reference: The side whose loss curves are the reference. None: losses are not compared.
-        loss_limit: The largest relative difference of a loss.
+        loss_limit: The largest allowed relative difference of a loss.
         logits: File in the outputs of each job, in NumPy's format .npy.
         fp32, bf16: The same logits of the reference in both precisions.
-        logits_limit: The largest error, in units of the error of bf16 on the reference.
+        logits_limit: The largest allowed error, in units of the error of bf16 on the reference.
     """
 
     reference: str | None = None
@@ -78,7 +79,7 @@ class BenchFile:
     """The content of the file.
 
     Attributes:
-        steps: How many steps of each run are counted.
+        steps: The minimum number of counted steps of each run.
         warmup_steps: The minimum number of warm-up steps.
         seeds: One seed for each run of a side.
         gates: Limits by metric.
@@ -135,7 +136,7 @@ class _Reading(TomlReader):
         self.only(document, _KEYS, "")
         name = self.text(document, "name", "", required=True) or ""
         if name and not _NAME.fullmatch(name):
-            self.problems.append(f"name is {name!r}; use up to 40 lowercase letters, digits and hyphens")
+            self.problems.append(f"name is {name!r}; use {_NAME_RULE}")
         seeds = self.value(
             {"seeds": list(range(1, FEWEST_RUNS + 1)), **document},
             "seeds",
@@ -176,9 +177,7 @@ class _Reading(TomlReader):
         place = f"sides.{name}."
         self.only(table, _SIDE_KEYS, place)
         if not _NAME.fullmatch(name):
-            self.problems.append(
-                f"sides.{name}: use up to 40 lowercase letters, digits and hyphens for the name of a side"
-            )
+            self.problems.append(f"sides.{name}: use {_NAME_RULE} for the name of a side")
         results = self.value(
             table, "results", place, lambda value: _is_list_of(str, value), "a list of paths in the job's outputs"
         )
@@ -233,7 +232,7 @@ class _Reading(TomlReader):
         if text is None:
             return None
         if not (self._folder / text).is_file():
-            self.problems.append(f"{place}{key}: file {text} does not exist")
+            self.problems.append(f"{place}{key} is {text!r}; it must be a file that exists")
         return self._folder / text
 
 

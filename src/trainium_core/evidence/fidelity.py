@@ -46,7 +46,7 @@ def logits_fidelity(logits: Path, fp32: Path, bf16: Path, limit: float) -> Fidel
     """The norm of the error against fp32, divided by the norm of the error of bf16 on the reference.
 
     Raises:
-        FidelityError: A file is not a .npy file of float32 or float64, or the files cannot be compared.
+        FidelityError: A file is not a .npy file of float32 or float64 in C order, or the files cannot be compared.
         OSError: A file cannot be read.
     """
     numbers, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))
@@ -80,6 +80,8 @@ def _numbers(path: Path) -> tuple[float, ...]:
         numbers: tuple[float, ...] = struct.unpack(f"<{len(data) // size}{code}", data)
     except (ValueError, KeyError, TypeError, SyntaxError, struct.error) as error:
         raise FidelityError(f"{path.name} is not a .npy file of float32 or float64: {error}") from error
+    if header.get("fortran_order"):
+        raise FidelityError(f"{path.name} is in Fortran order: save it with numpy.ascontiguousarray")
     if not all(map(math.isfinite, numbers)):
         raise FidelityError(f"{path.name} has numbers that are not finite")
     return numbers

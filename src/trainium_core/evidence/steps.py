@@ -8,8 +8,8 @@ from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, pairs_o
 
 _GRAPH_EVENTS = (*CACHED, *COMPILED)
 
-NO_SECONDS = "the script prints no seconds= in its progress lines"
-NO_TOKENS = "the script prints no tokens= in its progress lines"
+NO_SECONDS = "a counted progress line has no seconds= with a number"
+NO_TOKENS = "a counted progress line has no tokens= with a number"
 
 
 @dataclass(frozen=True, kw_only=True)
