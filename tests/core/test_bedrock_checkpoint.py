@@ -92,6 +92,12 @@ def test_truncated_weights_are_found(end: int, checkpoint: Path) -> None:
     assert ("tensors", "fail") in not_passed(checkpoint)
 
 
+def test_infinite_offset_is_found(checkpoint: Path) -> None:
+    header = b'{"w": {"dtype": "BF16", "data_offsets": [0, 1e999]}}'
+    (checkpoint / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    assert ("tensors", "fail") in not_passed(checkpoint)
+
+
 @pytest.mark.parametrize("dtype", ["F64", "F8_E4M3", "I8"])
 def test_type_without_a_source_is_unclear(dtype: str, checkpoint: Path) -> None:
     (checkpoint / "model.safetensors").write_bytes(safetensors(dtype))

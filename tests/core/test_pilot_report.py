@@ -287,6 +287,12 @@ def test_counters_of_an_observed_job_have_its_side(of_side: str, word: str) -> N
     assert not any("no job was observed" in line for line in arrange(pilot).not_measured)
 
 
+def test_infinite_numbers_and_deep_nesting_are_not_read() -> None:
+    infinite = assessed().replace(b'"files": ', b'"files": 1e999, "unused": ', 1)
+    assert "assess.json" in evidence(GOOD, assess_json=infinite).not_read
+    assert "contract.toml" in evidence(GOOD, contract_toml=b"a = " + b"[" * 100_000).not_read
+
+
 def test_observed_job_without_a_side_is_not_read() -> None:
     pilot = evidence(GOOD, assess_json=assessed(observed={"job": "lm-1"}))
     assert "assess.json" in pilot.not_read

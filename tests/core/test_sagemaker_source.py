@@ -139,7 +139,7 @@ def _make_unreadable(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unpackable_script_is_refused(source: Path) -> None:
     (source / "venv").mkdir()
     (source / "venv" / "train.py").write_text("")
-    with pytest.raises(JobError, match="a folder that is never packed"):
+    with pytest.raises(JobError, match="in this folder are never packed"):
         pack_source(source / "venv" / "train.py", source)
 
 

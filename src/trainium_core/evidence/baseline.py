@@ -50,7 +50,7 @@ class Baseline:
         why: The reason for its instance type.
         skipped: Preferred types that were not chosen, each with the reason.
         left_out: Omitted settings of the Trainium plan, each with the reason.
-        notes: What to check before the deployment.
+        notes: Settings that differ, and what to check before the deployment.
     """
 
     plan: Plan
@@ -129,7 +129,7 @@ def _given_type(plan: Plan, name: str) -> tuple[str, str, Mapping[str, str]]:
         close = nearest(name, gpus)
         raise BaselineError(f"{name} is not a GPU type of the catalogue{f'; did you mean {close}?' if close else ''}")
     if plan.region not in plan.catalog[name].zones:
-        regions = ", ".join(plan.catalog[name].zones)
+        regions = ", ".join(plan.catalog[name].zones) or "none"
         raise BaselineError(f"{plan.region} does not offer {name}; regions that do: {regions}")
     return name, "given with --type", {}
 

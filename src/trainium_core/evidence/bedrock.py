@@ -59,7 +59,11 @@ class Checkpoint(Protocol):
 
 
 class CheckpointFolder:
-    """A checkpoint in a folder. Implements Checkpoint."""
+    """A checkpoint in a folder. Implements Checkpoint.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -266,7 +270,7 @@ def _dtypes(checkpoint: Checkpoint, name: str, size: int) -> set[str] | None:
         rows = [row for name, row in tensors.items() if name != "__metadata__"]
         end = max((int(row["data_offsets"][1]) for row in rows), default=0)
         dtypes = {str(row["dtype"]) for row in rows}
-    except (ValueError, RecursionError, AttributeError, KeyError, TypeError, IndexError):
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError, IndexError, OverflowError):
         return None
     return dtypes if size == _HEADER_LENGTH + length + end else None
 

@@ -68,9 +68,9 @@ class Step:
 def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
-    GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, every
-    file could be read, and no files contradict each other. If several Trainium records have the same gate or tolerance,
-    the newest record decides. Numbers of the lab and of other sides never decide.
+    GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, all
+    records, assessments and answers could be read, and no files contradict each other. If several Trainium records have
+    the same gate or tolerance, the newest record decides. Numbers of the lab and of other sides never decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]
@@ -155,7 +155,7 @@ def steps(evidence: Evidence, decision: Decision) -> Sequence[Step]:
     on_gpu = [record for record in measured if record.side == GPU]
     fidelity = [judgement.state for judgement in decision.judgements if judgement.is_fidelity and not judgement.aside]
     return (
-        _step("Choose a workload", [record.workload.name for record in measured], "no record names a workload"),
+        _step("Choose a workload", [record.workload.name for record in measured], "no record has a measurement"),
         _step("Measure the GPU", map(_run_of, on_gpu), "no record of a GPU"),
         _ported(evidence, on_trainium),
         Step(

@@ -170,7 +170,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
         return read_record(content)
     try:
         return _assessed(path, document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RecordError(f"not a complete document of {ASSESS_SCHEMA}: {error!r}") from error
 
 
@@ -227,13 +227,13 @@ def _answers(content: bytes) -> Mapping[str, Answer]:
     """The answers in contract.toml. Raises RecordError."""
     try:
         tables = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"not TOML: {error}") from error
     answers = dict[str, Answer]()
     for key, table in tables.items():
         row = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
         if not row.get("answer") or not set(row) <= set(_ANSWER_KEYS):
-            raise RecordError(f"{key} must be a table with {', '.join(_ANSWER_KEYS)}")
+            raise RecordError(f"{key} must be a table with answer, and may have {', '.join(_ANSWER_KEYS[1:])}")
         answers[key] = Answer(**{name: str(row.get(name, "")) for name in _ANSWER_KEYS})
     return answers
 

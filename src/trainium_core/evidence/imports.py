@@ -53,7 +53,7 @@ def read_results(text: str) -> Imported:
     """Read the results in the text of a file.
 
     Raises:
-        ImportFileError: No known tool writes such a file, or it lacks parts that the tool writes.
+        ImportFileError: No known tool writes such a file, or it cannot be read, or it has no results.
     """
     parsed: Any = {_NCCL_TABLE: text} if _NCCL_HEADER.search(text) else None
     if parsed is None:

@@ -20,7 +20,7 @@ class SourcePackage:
         names: Paths of the packed files, sorted.
         archive: The packed files.
         unpacked_bytes: Size of the packed files.
-        left_out: Files that are not packed although training may need them, each with the reason.
+        left_out: Files and directories that are not packed although training may need them, each with the reason.
     """
 
     script: str
@@ -36,13 +36,13 @@ class SourcePackage:
 
 
 def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
-    """Pack a source directory. Default: only the script.
+    """Pack a source directory, or only the script.
 
     Times, owners, the order of files, and folders that training never needs do not affect the archive.
 
     Args:
         script: Path of the script, relative to the source directory as in SageMaker's SDK, or to the working directory.
-        source: The source directory.
+        source: The source directory; None: only the script is packed.
 
     Raises:
         JobError: The script or the directory does not exist, the script is not packed, or the files cannot be read or
@@ -93,7 +93,8 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
         raise JobError([source_problem(folder, f"a directory that contains {script}", fix)]) from None
     source = source_files(folder)
     if name not in source.files:
-        fix = f"move it: {name} is not packed ({source.left_out.get(name, 'in a folder that is never packed')})"
+        why = source.left_out.get(name, "files of this kind or in this folder are never packed")
+        fix = f"move it: {name} is not packed ({why})"
         raise JobError([JobProblem(key="script", got=str(script), allowed="a file that is packed", fix=fix)])
     return name, source
 
