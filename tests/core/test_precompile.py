@@ -53,6 +53,13 @@ def test_host_compiles_for_the_world_size_of_the_job(request_: JobRequest) -> No
     assert place(compiled) == place(job)
 
 
+def test_host_uses_the_stack_of_the_request(request_: JobRequest) -> None:
+    plan = replace(PLAN, ami="ami-0123456789abcdef0")
+    assert plan.framework is None
+    stacks = {ahead(replace(request_, stack=stack), plan).stack for stack in ("jax", "xla")}
+    assert stacks == {"jax", "xla"}
+
+
 def test_precompile_job_has_a_separate_id_and_a_time_limit(request_: JobRequest) -> None:
     compiled = ahead(replace(request_, name="a" * 40))
     assert len(compiled.id) <= 63

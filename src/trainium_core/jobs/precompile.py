@@ -43,7 +43,8 @@ def precompile_job(
     """The job of the precompile host that compiles what a job of this request would compile on the plan's cluster.
 
     The parts of all nodes run on the one host, so that the graphs have the same number of processes. The command runs
-    unchanged, and must compile without a device. Scripts are refused.
+    unchanged, and must compile without a device. Scripts are refused. The time limit is that of the request, or a
+    default, up to the maximum for a host.
 
     Args:
         plan, request, script, now, source_sha256: As in `new_job`.
@@ -52,7 +53,7 @@ def precompile_job(
         JobError: The job cannot be precompiled, or the plan has no precompile host.
     """
     job = new_job(plan, request, script=script, now=now, source_sha256=source_sha256)
-    problems = [*_gpu_problems(plan)] or [*_script_problems(plan, request), *_host_problems(plan)]
+    problems = [*_gpu_problems(plan)] or [*_script_problems(request, _stack(plan, job)), *_host_problems(plan)]
     if problems:
         raise JobError(problems)
     precompile = facts()["precompile"]
@@ -66,7 +67,7 @@ def precompile_job(
         name=name,
         nodes=1,
         processes_per_node=job.nodes * job.processes_per_node,
-        stack=_stack(plan),
+        stack=_stack(plan, job),
         command=_command(job),
         environment={precompile["target"]: generation[0], **job.environment},
         checkpoints=None,
@@ -120,11 +121,9 @@ def _time_of(job_id: str) -> tuple[str, ...]:
     return tuple(job_id.rsplit("-", 2)[1:])
 
 
-def _stack(plan: Plan) -> str:
-    """The software stack of the plan's image; if the image names none, the stack that the nodes select."""
-    if plan.framework:
-        return plan.framework.stack
-    return next(framework.stack for framework in frameworks().values() if framework.runs_on(plan.type))
+def _stack(plan: Plan, job: Job) -> str:
+    """The software stack of the job; if it names none, the stack that the nodes select."""
+    return job.stack or next(framework.stack for framework in frameworks().values() if framework.runs_on(plan.type))
 
 
 def _gpu_problems(plan: Plan) -> list[JobProblem]:
@@ -134,10 +133,10 @@ def _gpu_problems(plan: Plan) -> list[JobProblem]:
     return [JobProblem(key="trn:instance_type", got=plan.instance_type, allowed=allowed, fix="run the job: trn run")]
 
 
-def _script_problems(plan: Plan, request: JobRequest) -> list[JobProblem]:
+def _script_problems(request: JobRequest, stack: str) -> list[JobProblem]:
     if request.command is not None:
         return []
-    reason = facts()["precompile"]["not_ahead"][_stack(plan)]
+    reason = facts()["precompile"]["not_ahead"][stack]
     fix = "use `trn run`, which stores what it compiles, or a job file whose `command` compiles"
     allowed = f"a command that compiles without a device: {reason}"
     return [JobProblem(key="script", got=str(request.script), allowed=allowed, fix=fix)]
@@ -152,7 +151,7 @@ def _host_problems(plan: Plan) -> list[JobProblem]:
 
 
 def _command(job: Job) -> str:
-    """The command of the host, one bash line. For several nodes, the parts of all nodes run in parallel."""
+    """The command of the host. For several nodes, the parts of all nodes run in parallel."""
     text = job.command
     if job.nodes > 1:
         ranks = " ".join(map(str, range(job.nodes)))
