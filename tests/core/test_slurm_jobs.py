@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket, create_stack
 from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob
-from tests.core.plans import from_settings
+from tests.core.plans import RESERVATION, from_settings
+from trainium_core.costs.estimate import Total
 from trainium_core.engines.pcs.aws_jobs import PreparedSlurmJob, SlurmJobs
 from trainium_core.engines.pcs.aws_login_node import CommandFailedError, NoAnswerError
 from trainium_core.engines.pcs.slurm_queue import end_of, parse_jobs, submit_command
@@ -142,6 +144,21 @@ def test_job_with_refused_priority_stays_in_the_queue(jobs: SlurmJobs, login: Lo
     assert "without its priority: slurm_update error: Access/permission denied" in note
     assert '`scontrol update JobId="7" Nice=-5`' in note
     assert not jobs.bucket_jobs.has_ended(job.job_id)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "from their start until 10 idle minutes after the job"),
+        ({"capacity": "reservation", "reservation_id": RESERVATION}, "billed whether jobs use them or not"),
+    ],
+)
+def test_cost_says_when_nodes_are_billed(
+    jobs: SlurmJobs, prepare: Prepare, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], says: str
+) -> None:
+    monkeypatch.setattr(jobs, "plan", from_settings(nodes=2, stacks=("pcs",), **settings))
+    monkeypatch.setattr(jobs, "hourly", lambda _state: Total(usd=Decimal(10), unknown=0))
+    assert says in dict(prepare().rows())["cost"]
 
 
 def test_unknown_queue_is_refused_with_those_of_the_plan(prepare: Prepare) -> None:

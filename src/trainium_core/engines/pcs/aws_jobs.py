@@ -33,6 +33,7 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.prices.price import ON_DEMAND, SPOT
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_service import AwsService, Clients
@@ -197,10 +198,15 @@ class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
 
     def rows(self) -> Sequence[tuple[str, str]]:
         hour = self.jobs.hourly(JobState(job=self.job, attempts=(), outcome=None))
-        idle = f"{self.jobs.plan.pcs.idle_minutes} idle minutes"
+        plan = self.jobs.plan
+        billed = (
+            f"from their start until {plan.pcs.idle_minutes} idle minutes after the job"
+            if plan.capacity in (ON_DEMAND, SPOT)
+            else "which are billed whether jobs use them or not"
+        )
         return self.rows_with(
             ("queue", f"{self.queue}, priority {self.priority}" if self.priority else self.queue),
-            ("cost", f"{hour} per hour of its nodes, from their start until {idle} after the job"),
+            ("cost", f"{hour} per hour of its nodes, {billed}"),
         )
 
     def submit(self) -> Sequence[str]:
