@@ -116,7 +116,7 @@ class PreparedBucketJob(Generic[Jobs]):
     def find_checkpoint(self) -> Sequence[str]:
         """Find the checkpoint that the job resumes from.
 
-        If the resumed job saved no checkpoint, this is a checkpoint of the job that the resumed job continued from.
+        If the resumed job saved no checkpoint, the job that it resumed is searched, and so on.
 
         Returns:
             Notes for the user.
@@ -146,7 +146,7 @@ class PreparedBucketJob(Generic[Jobs]):
                 yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
 
     def rows_with(self, *more: tuple[str, str]) -> Sequence[tuple[str, str]]:
-        """A summary of the job, with `more` rows of its engine. Rows without a text are omitted."""
+        """A summary of the job, with `more` rows of its engine. Rows without text are omitted."""
         job = self.job
         processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
         rows = [
@@ -176,11 +176,12 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
     difference = jobs.checkpoint_difference(owner, checkpoints[-1], job)
     if difference:
         of = f"{job.world_size} processes" if job.world_size and "processes" in difference else f"{job.nodes} nodes"
+        saved = difference.partition(",")[0]
         problem = JobProblem(
             key="--resume",
-            got=f"{owner}, whose checkpoint {checkpoints[-1]} {difference.partition(',')[0]}",
+            got=f"{owner}, whose checkpoint {checkpoints[-1]} {saved}",
             allowed=f"a checkpoint of {of}, as many as this job has",
-            fix=f"run the job with as many {of.partition(' ')[2]}, or convert the checkpoint",
+            fix=f"run the job with {' '.join(saved.split()[-2:])}, or convert the checkpoint",
         )
         raise JobError([problem])
     return owner, checkpoints[-1]
@@ -191,5 +192,5 @@ def _retries_text(job: Job) -> str:
     if job.retry_on_hang and job.hang_seconds:
         causes.append("a hang")
     if job.retry_on_exit_codes:
-        causes.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
+        causes.append(f"exit code {' or '.join(map(str, job.retry_on_exit_codes))}")
     return f"up to {job.retries}, after {' or '.join(causes)}" if job.retries else "none"

@@ -68,8 +68,8 @@ class AwsJobs(AwsService):
     Args:
         region: The region of the bucket.
         bucket: The name of the bucket.
-        clients: The clients of boto3.
-        current_key: Key of the object with the current job. Default: the key for the nodes' job.
+        clients: The clients of boto3. Default: new ones.
+        current_key: Key of the object with the current job. Default: the key for the job of the cluster's nodes.
     """
 
     shortest_poll, log_delay = 0.0, 0.0
@@ -79,7 +79,7 @@ class AwsJobs(AwsService):
     ) -> None:
         super().__init__(region, clients=clients)
         self.bucket, self._current_key = bucket, current_key
-        # Caches of objects that no longer change, and the keys of the files of checkpoints.
+        # Caches of objects that no longer change, and the keys of checkpoint files, by path.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
@@ -158,7 +158,12 @@ class AwsJobs(AwsService):
         return [name for name in names if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
-        """The job as it was submitted; None if it does not exist."""
+        """The job as it was submitted; None if it does not exist.
+
+        Raises:
+            UnreadableJobError: The record of the job is invalid.
+            UnavailableError: S3 did not answer, or the record of the current job is invalid.
+        """
         if job_id not in self._submitted:
             stored = self._get(job_keys(job_id).job)
             if stored is None:
@@ -256,7 +261,8 @@ class AwsJobs(AwsService):
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted.
+        If `folder` is `checkpoints` or below it, files have the script's paths. Incomplete checkpoints, and checkpoints
+        in a folder outside this bucket, are then omitted.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")
@@ -294,7 +300,7 @@ class AwsJobs(AwsService):
         return import_module("boto3.s3.inject")
 
     def download(self, job_id: str, name: str, path: str) -> None:
-        """Download a file of a job, by its path in `files`."""
+        """Download a file of a job, by its path in `files`. For files of checkpoints, call `files` first."""
         top, _, rest = name.partition("/")
         usual = f"{job_keys(job_id).inputs}/{rest}" if top == INPUTS else f"{job_keys(job_id).folder}/{name}"
         key = self._saved.get((job_id, name), usual)

@@ -11,7 +11,7 @@ class CacheHits:
     """Cache hits of several jobs.
 
     Attributes:
-        jobs: Number of jobs that reported hits.
+        jobs: Number of jobs whose hits are known.
         hits: Number of hits.
         misses: Number of misses.
     """

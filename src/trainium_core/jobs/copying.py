@@ -20,7 +20,7 @@ class Remote:
     """A remote path.
 
     Attributes:
-        where: `all` for all nodes, a rank, an instance ID, or a job ID.
+        where: `all` for all nodes, the rank or instance ID of a node, or a job ID.
         path: The path there.
     """
 

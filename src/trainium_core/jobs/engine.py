@@ -1,4 +1,4 @@
-"""The protocol that an engine implements for `trn run`, `jobs`, `logs`, `stop` and `cp`."""
+"""The protocol that an engine implements for commands about jobs, such as `trn run`, `trn logs` and `trn stop`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -135,7 +135,13 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def stop(self, job_id: str) -> None:
-        """Request the end of a job."""
+        """Request the end of a job.
+
+        Raises:
+            RequestRefusedError: AWS refused a request.
+            UnavailableError: AWS did not answer. The end may have been requested.
+            NoStackError: The stack is not deployed.
+        """
         ...
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""Explains a failed job by a known error in its outcome or its log."""
+"""Explains a failed job with a known error in its outcome or its log."""
 
 from trainium_core.explanations.known_errors import CAUSE, WARNING, Explanation, explain_log
 from trainium_core.jobs.engine import JobEngine

@@ -117,8 +117,8 @@ class JobFollower:
             to_the_end: Whether to continue until the job ends. If false, stop at the current end of the log.
 
         Raises:
-            UnavailableError: AWS did not answer UNANSWERED times in a row, or the job does not exist; if to_the_end is
-                false, also if the log cannot be read.
+            UnavailableError: UNANSWERED consecutive polls failed, or the job does not exist; if to_the_end is false,
+                also if the log cannot be read.
         """
         for state in self._states():
             if state.is_over and self._shown is not None and self._jobs.log_delay:

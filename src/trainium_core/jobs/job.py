@@ -34,7 +34,7 @@ def new_job(
         source_sha256: SHA-256 of the packed source.
 
     Raises:
-        JobError: The cluster lacks or forbids what the job needs.
+        JobError: The cluster cannot run the job as requested.
     """
     nodes = plan.nodes if request.nodes is None else request.nodes
     problems = list(access_problems(plan.jobs, request))
@@ -94,7 +94,7 @@ def new_job(
 
 def _profile_problems(plan: Plan, request: JobRequest, nodes: int) -> Iterator[JobProblem]:
     if request.profile and plan.type.is_gpu:
-        fix = "leave it out, and start the script with NVIDIA's own profiler"
+        fix = "leave it out, and start the script with NVIDIA Nsight Systems"
         allowed = "no value on GPUs: it is a profile of the Neuron runtime"
         yield JobProblem(key="profile", got=list(request.profile), allowed=allowed, fix=fix)
         return
@@ -120,7 +120,7 @@ def access_problems(access: JobAccess, request: JobRequest) -> Iterator[JobProbl
             yield JobProblem(
                 key="secrets",
                 got=f"{name} = {arn}",
-                allowed=f"an ARN in trn:job_secrets: {', '.join(access.secrets) or 'it has none'}",
+                allowed=f"an ARN in trn:job_secrets: {', '.join(access.secrets) or 'the plan has none'}",
                 fix=f"add it to trn:job_secrets {_DEPLOY}",
             )
     folders = [access.checkpoints] if access.checkpoints else []
@@ -138,16 +138,16 @@ def _is_below(url: str, folders: Sequence[str]) -> bool:
 
 
 def _folders(key: str, folders: Sequence[str]) -> str:
-    return f"a folder of {key}, or a folder below one: {', '.join(folders) or 'it has none'}"
+    return f"a folder of {key}, or a folder below one: {', '.join(folders) or 'the plan has none'}"
 
 
 def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
     """The command of each node: torchrun with one process per logical NeuronCore or GPU, or the user's command.
 
-    The command is one bash line, the same on every node. Each node sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE first.
+    The command is the same on every node. Each node sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE first.
 
     Ranks are static and follow the membership (see trainium_core.nodes.next_steps). If a process dies, the attempt ends
-    on all nodes, so torchrun itself restarts nothing. With `--tee`, torchrun prints the rank before each line.
+    on all nodes, so torchrun must not restart processes. With `--tee`, torchrun prints the rank before each line.
     """
     if request.command is not None:
         return request.command

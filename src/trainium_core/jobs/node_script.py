@@ -42,7 +42,7 @@ def _comments(job: Job) -> Iterator[str]:
     for name, url in job.inputs.items():
         yield f"# $TRN_INPUT_DIR/{name} is {url if '://' in url else f'{url} of the job'}."
     if job.checkpoints:
-        yield f"# Checkpoints are stored in {job.checkpoints}/{job.id}."
+        yield f"# Checkpoints are stored in {job.checkpoints}/{job.id}/checkpoints."
 
 
 def _set_on_the_node(job: Job) -> Mapping[str, str]:
@@ -55,7 +55,7 @@ def _set_on_the_node(job: Job) -> Mapping[str, str]:
         "HEAD_NODE": "the address of node 0",
         **{variable: f"the folder of the attempt's {name}" for name, variable in _FOLDERS.items()},
         "TRN_RESUME_FROM": "the folder of the checkpoint to continue from, if any",
-        "PET_LOG_DIR": "the folder of torchrun's own logs",
+        "PET_LOG_DIR": "the folder of torchrun's logs",
     }
 
 

@@ -10,7 +10,7 @@ class JobProblem(Problem):
     """A reason why a job cannot start. Problems of the plan's settings are of the class Problem.
 
     Attributes:
-        key: The option or the key of the job file, as the user wrote it.
+        key: The option, the key of the job file, or the setting with its prefix, as messages show it.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""The state of a job, from the records of its nodes."""
+"""The state of a job, from the records of its nodes or from the service that runs it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ class JobState:
         attempts: Its attempts so far.
         outcome: None until the job has ended.
         stopping: Whether its end was requested.
-        stage: State in the words of the service that runs it; empty if the nodes report it.
-        detail: The service's message about that stage.
+        stage: What the job does or waits for, according to its service; empty if the nodes report it.
+        detail: The service's message about that stage, or why the service did not answer.
         is_billed: Whether the job is billed, not its machines.
         billed_seconds: Billed time; None until it is known.
         places: S3 URLs of its results, by name, and the state of its warm pool.

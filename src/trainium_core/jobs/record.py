@@ -1,6 +1,6 @@
 """The record of a job: duration and cost of each phase, attempt and restart, one JSON object per line.
 
-It is computed from what the command line and the nodes wrote to S3, so the job need not be followed.
+It is computed from the records in S3, or from SageMaker's description of the job, so the job need not be followed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _HOUR = 3600
 
 @dataclass(frozen=True, kw_only=True)
 class Restart:
-    """The cost of restarting after a failed attempt. Durations are in seconds; None if unknown.
+    """The time that a restart after a failed attempt costs. Durations are in seconds; None if unknown.
 
     Attributes:
         attempt: Number of the attempt after the restart.
@@ -142,7 +142,7 @@ def graphs_of(node: NodeProgress) -> Mapping[str, float]:
 
 
 def restarts_of(state: JobState) -> Iterator[Restart]:
-    """The cost of each attempt after the first."""
+    """The restarts: one for each attempt after the first."""
     for before, attempt in zip(state.attempts, state.attempts[1:], strict=False):
         ended = before.outcome.at if before.outcome else None
         compute = _preparation(before)

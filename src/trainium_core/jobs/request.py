@@ -53,7 +53,7 @@ class JobRequest:
     source: str | None = setting(
         "source",
         Text("the path of a directory"),
-        meaning="Directory that is packed and unpacked on every node.",
+        meaning="Directory that is packed, and that every node unpacks.",
         default=None,
         default_text="only the script",
     )
@@ -96,7 +96,8 @@ class JobRequest:
     environment: Mapping[str, str] = setting(
         "environment",
         Variables(),
-        meaning="Environment variables of the job. No secrets: they are readable in the bucket.",
+        meaning="Environment variables of the job. Not for secrets: everyone with access to the job's record can read "
+        "the values.",
         default_factory=dict[str, str],
         default_text="none",
     )
@@ -143,7 +144,8 @@ class JobRequest:
     hang_minutes: int | None = setting(
         "hang_minutes",
         WholeNumber(1, _MAX_MINUTES),
-        meaning="Minutes without output of the first node after which the job counts as hung, unless a compiler runs.",
+        meaning="Minutes without output from the first node after which the job counts as hung, unless a compiler "
+        "runs.",
         default=None,
         default_text="never",
     )
@@ -152,7 +154,7 @@ class JobRequest:
         WholeNumber(1, _MAX_MINUTES),
         meaning="Time limit of the job in minutes from its first start, including restarts and waits for nodes.",
         default=None,
-        default_text="no limit",
+        default_text="no limit; on SageMaker trn:sagemaker_budget_hours",
     )
     checkpoint_seconds: int = setting(
         "checkpoint_seconds",
@@ -187,7 +189,7 @@ class JobRequest:
     profile: tuple[int, ...] = setting(
         "profile",
         ListOf(WholeNumber(0), "a list of ranks, such as [0, 32]"),
-        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, numbers of nodes. "
+        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, ranks of nodes. "
         "Not for timing.",
         default=(),
         default_text="none",
@@ -290,7 +292,7 @@ def job_request(raw: Mapping[str, Any], *, shown: Mapping[str, str] | None = Non
         shown: Names of keys in messages, such as --nodes. Default: the keys.
 
     Raises:
-        JobError: All problems of the request.
+        JobError: All problems of the request. Contradictions between keys are reported only if every value is valid.
     """
     known = {declared.key: declared for declared in job_settings()}
     names = {key: key for key in known} | dict(shown or {})
@@ -361,7 +363,9 @@ def _unknown(key: str, value: object, known: Mapping[str, Setting]) -> JobProble
 
 def _without_values(secrets: object) -> str:
     """The names of secrets, whose values must not appear in a message: they may be the secrets themselves."""
-    return ", ".join(map(str, cast("Mapping[object, object]", secrets))) if isinstance(secrets, Mapping) else "no table"
+    if not isinstance(secrets, Mapping):
+        return "a value that is not a table"
+    return ", ".join(map(str, cast("Mapping[object, object]", secrets)))
 
 
 def _unreadable(key: str, raw: object, form: Form, fix: str) -> JobProblem:

@@ -60,7 +60,7 @@ class SecretArns:
 
     allowed = (
         'a table such as { HF_TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/hf-token" }: ARNs of SecureString '
-        "parameters or of secrets of Secrets Manager"
+        "parameters or Secrets Manager secrets"
     )
     choices = ()
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, NoReturn
 from trainium_core.jobs.problems import JobError, JobProblem
 
 LARGEST_SOURCE_MIB = 256
-"""The archive is built in memory, and copied to every instance at every start. Data belongs in the job's inputs."""
+"""Maximum size of a source directory. The archive is built in memory, and copied to every instance at every start."""
 
 IGNORED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", "cdk.out"})
 IGNORED_FOLDERS_LIKE = (".venv-", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".ipynb_checkpoints")

@@ -40,7 +40,7 @@ def _volume(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {facts['volume']}")
     elif size > quota.limit:
         found = f"the quota {quota.code}, {facts['volume']}, allows {quota.limit:g} GB"
-        fix = f"set trn:root_volume_gib to {quota.limit:g} or less"
+        fix = f"set trn:root_volume_gib to {quota.limit:g} or less, or request an increase of {quota.code}"
         # No source says whether the quota applies to types with local disks, which get no volume.
         outcome = "warn" if plan.type.nvme_disks else "fail"
         yield CheckResult(outcome=outcome, found=found, needed=f"{size} GB", fix=fix)
