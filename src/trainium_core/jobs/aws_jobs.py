@@ -158,12 +158,7 @@ class AwsJobs(AwsService):
         return [name for name in names if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
-        """The job as it was submitted; None if it does not exist.
-
-        Raises:
-            UnreadableJobError: The record of the job is invalid.
-            UnavailableError: S3 did not answer, or the record of the current job is invalid.
-        """
+        """The job as submitted; None if it does not exist. Raises UnreadableJobError if its record is invalid."""
         if job_id not in self._submitted:
             stored = self._get(job_keys(job_id).job)
             if stored is None:
