@@ -20,6 +20,7 @@ from trainium_core.engines.pcs.aws_login_node import CommandFailedError, NoAnswe
 from trainium_core.engines.pcs.slurm_queue import end_of, parse_jobs, submit_command
 from trainium_core.jobs.engine import NoStackError, StartUnknownError
 from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_source
 from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
@@ -157,7 +158,11 @@ def test_cost_says_when_nodes_are_billed(
     jobs: SlurmJobs, prepare: Prepare, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], says: str
 ) -> None:
     monkeypatch.setattr(jobs, "plan", from_settings(nodes=2, stacks=("pcs",), **settings))
-    monkeypatch.setattr(jobs, "hourly", lambda _state: Total(usd=Decimal(10), unknown=0))
+
+    def hourly(_state: JobState) -> Total:
+        return Total(usd=Decimal(10), unknown=0)
+
+    monkeypatch.setattr(jobs, "hourly", hourly)
     assert says in dict(prepare().rows())["cost"]
 
 
