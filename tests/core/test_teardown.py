@@ -1,6 +1,7 @@
 """The destruction of a cluster: the order of its steps, what it leaves alone, and that it can be rerun at any point."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -25,9 +26,11 @@ from tests.core.fake_teardown import (
 )
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
+from trainium_core.plan import Plan
 from trainium_core.stacks.description import StackResource
 from trainium_core.teardown.account import Leftover, Workload
-from trainium_core.teardown.run import Outcome, take_down, verdict
+from trainium_core.teardown.inventory import inventory
+from trainium_core.teardown.run import Outcome, others_sentence, take_down, verdict
 from trainium_core.teardown.scope import find_scope
 from trainium_core.teardown.steps import Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -316,6 +319,24 @@ def test_shared_stack_loses_nodes_and_unattached_interfaces() -> None:
         f"empty_group {GROUP}",
         "delete_leftover eni-1",
     ]
+
+
+def test_sentence_about_other_resources_counts_types_that_it_does_not_name() -> None:
+    others = tuple(StackResource(kind=f"AWS::EC2::Kind{number}", resource_id="", other=True) for number in range(5))
+    sentence = others_sentence(cluster_stack(resources=others))
+    assert "1 AWS::EC2::Kind3 and resources of 1 other type, which" in sentence
+
+
+def test_bucket_of_an_earlier_stack_is_announced_only_if_no_stack_stays() -> None:
+    bucket = StackResource(kind="AWS::S3::Bucket", resource_id=RECORDS)
+    earlier = replace(training_stack(), status="DELETE_COMPLETE", resources=(bucket,))
+    shared = replace(WITH_A_WEBSITE, resources=WITH_A_WEBSITE.resources[-2:])
+    account = FakeTeardown(stacks=[shared], deleted=[earlier], work=[])
+    plan = Plan(instance_type="trn1.32xlarge", region="us-west-2")
+    for whole_stacks in (False, True):
+        scope = find_scope(account, OWN_CLUSTER, whole_stacks=whole_stacks)
+        found = inventory(account, scope, plan, prices=None)
+        assert (RECORDS in [item.name for item in found.to_delete]) is whole_stacks
 
 
 def test_shared_stack_is_deleted_with_whole_stacks() -> None:

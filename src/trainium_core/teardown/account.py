@@ -15,7 +15,7 @@ class Workload:
     Attributes:
         kind: The engine's name of the kind of workload, in the singular.
         work_id: The ID with which the engine stops the workload.
-        stopping: Whether the workload was stopped, and has not ended yet.
+        stopping: Whether the workload is being stopped.
     """
 
     kind: str
@@ -28,7 +28,7 @@ LeftoverKind = Literal["log group", "SSM parameter", "snapshot", "network interf
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """A resource outside every stack that may belong to the cluster, with its tags."""
+    """A resource, usually outside every stack, that may belong to the cluster, with its tags."""
 
     kind: LeftoverKind
     resource_id: str
@@ -67,7 +67,7 @@ class TeardownAccount(Stacks, NoticeAccount, Protocol):
         """Delete as many versions and delete markers, or else unfinished uploads, as one request lists.
 
         Returns:
-            The number of deleted entries; 0 if the bucket is empty.
+            The number of deleted entries; 0 if the bucket is empty or does not exist.
         """
         ...
 

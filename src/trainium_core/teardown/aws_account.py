@@ -19,7 +19,7 @@ from trainium_runtime.tags import tag_values
 _Tagged = tuple[str, Mapping[str, str]]
 """ID and tags of a resource."""
 
-_PAGES = 50  # With 50,000 objects, which takes a few seconds.
+_PAGES = 50  # With 50,000 versions and delete markers, which takes a few seconds.
 _GIB = 1024**3
 _NO_BUCKET = ("NoSuchBucket",)
 
@@ -115,7 +115,7 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
                 return StoredBytes(count=0)
 
     def _in_bucket(self, name: str) -> StoredBytes | None:
-        with read_errors("s3:ListBucketVersions", absent=("NoSuchBucket",)):
+        with read_errors("s3:ListBucketVersions", absent=_NO_BUCKET):
             pages = self.client("s3").get_paginator("list_object_versions").paginate(Bucket=name)
             count, more = 0, False
             for page in islice(pages, _PAGES):

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from trainium_core.plan import Plan
+from trainium_core.plurals import count
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import StackDescription, StackResource
 from trainium_core.teardown.account import StoredBytes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
-from trainium_core.teardown.steps import LEFTOVER_KINDS, count, own_leftovers
+from trainium_core.teardown.steps import LEFTOVER_KINDS, own_leftovers
 from trainium_runtime.errors import UnavailableError
 
 _GIB = 1024**3
@@ -47,8 +48,8 @@ class RetainedResource:
     Attributes:
         kind: CloudFormation's type of the resource.
         resource_id: Physical ID or ARN.
-        stored: The amount of stored data; None if unknown, or for resources without data.
-        month_usd: Monthly cost of the stored data in US dollars; None if unknown.
+        stored: The amount of stored data, of an FSx file system its capacity; None if unknown, or for other kinds.
+        month_usd: Monthly cost of `stored` in US dollars; None if unknown.
     """
 
     kind: str
@@ -137,9 +138,10 @@ class _Survey:
         yield from self._nodes()
         for stack in self._scope.stacks_to_delete:
             yield from _in_stack(stack)
+        if self._scope.shared:
+            return  # Buckets of earlier stacks, and resources outside every stack, are deleted only if no stack stays.
         yield from self._left_buckets()
-        # Resources outside every stack are deleted last, and only if no stack stays.
-        for kind in () if self._scope.shared else LEFTOVER_KINDS:
+        for kind in LEFTOVER_KINDS:
             with self._noting(f"{kind}s"):
                 for leftover in own_leftovers(self._account, self._scope, kind):
                     yield DeletedItem(what=kind, name=leftover.resource_id, detail="outside every stack")
@@ -162,7 +164,8 @@ class _Survey:
                     yield DeletedItem(what="nodes", name=group.name, detail=detail)
 
     def _left_buckets(self) -> Iterator[DeletedItem]:
-        for name in set(self._scope.buckets) - set(self._scope.buckets_in_stacks):
+        in_stacks = self._scope.buckets_in_stacks
+        for name in dict.fromkeys(name for name in self._scope.buckets if name not in in_stacks):
             with self._noting(f"bucket {name}"):
                 if self._scope.may_empty(self._account.bucket_tags(name)):
                     yield DeletedItem(what="bucket", name=name, detail="left by an earlier stack")
@@ -186,7 +189,7 @@ def _in_stack(stack: StackDescription) -> Iterator[DeletedItem]:
     yield DeletedItem(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
     if stack.others:
         lost = f"{count(len(stack.others), 'resource')} outside the cluster"
-        yield DeletedItem(what="of stack", name=stack.name, detail=lost)
+        yield DeletedItem(what="in stack", name=stack.name, detail=lost)
     for kind, what in _DATA.items():
         for name in stack.ids(kind):
             yield DeletedItem(what=what, name=name, detail="with everything in it")

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.nodes.groups import NoticeAccount
-from trainium_core.teardown.steps import Progress, count
+from trainium_core.plurals import count
+from trainium_core.teardown.steps import Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice
 
@@ -24,7 +25,7 @@ def utc_now() -> datetime:
 class NotifyNodes:
     """A step that notifies the nodes of a stack of their termination, and waits until its time.
 
-    A notice of an earlier attempt is used, if its time is not later than requested.
+    A notice of an earlier attempt is used if its time is not later than requested, and at most an hour ago.
 
     Attributes:
         account: The account.
@@ -35,7 +36,7 @@ class NotifyNodes:
         grace: Time between notice and termination; 0 to send no notice.
         now: Returns the current time.
         name: Name of the step.
-        ends: Time of the termination, once the nodes are notified.
+        ends: Time of the termination; None until the nodes are notified.
     """
 
     account: NoticeAccount
@@ -58,7 +59,7 @@ class NotifyNodes:
             return Progress(state="done", message="no node is running")
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
-            return Progress(state="done", message="not sent: there is no membership yet, from which nodes read notices")
+            return Progress(state="done", message="not sent: the membership, which nodes read, does not exist yet")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
             return Progress(state="done", message=f"sent: {count(running, 'node')} notified, and the time has passed")
@@ -66,7 +67,7 @@ class NotifyNodes:
         return Progress(state="waiting", message=f"{message}; jobs save their state")
 
     def withdraw(self) -> bool:
-        """Withdraw the notice. Returns false if AWS does not answer, or refuses this."""
+        """Withdraw the notice. Returns False if AWS does not answer, or refuses this."""
         if self.stack is not None and self.ends is not None:
             try:
                 self.account.withdraw(self.stack, self.kind)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainium_core.plurals import count
 from trainium_core.polling import SHORTEST_PAUSE, Polling
 from trainium_core.stacks.description import StackDescription
 from trainium_core.teardown.account import TeardownAccount
@@ -42,9 +43,10 @@ class Outcome:
 
     Attributes:
         step: Name of the step.
-        state: `unknown` if AWS did not answer, `not tried` if a stack is left.
+        state: `unknown` if AWS did not answer, `not tried` if a stack may be left.
         message: Details for people.
-        counts: Whether the result affects the verdict; false if the result of a later step includes it.
+        counts: Whether the result affects the verdict; False for the notice to the nodes, and for preparations whose
+            result the deletion of the stacks includes.
     """
 
     step: str
@@ -72,9 +74,9 @@ def take_down(
         scope: The stacks of the cluster.
         on_progress: Called with the name of the step and its progress, after every poll.
         pause: Waits for a number of seconds.
-        grace: Time between the notice to running nodes and their termination.
+        grace: Time between the notice to running nodes and their termination; 0 to send no notice.
         now: Returns the current time.
-        when_interrupted: Returns a context for withdrawing the notice after Ctrl-C.
+        when_interrupted: Returns the context in which the notice is withdrawn after Ctrl-C.
 
     Returns:
         The results of the steps.
@@ -126,7 +128,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
 
 
 def run_step(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
-    """Repeat a step until it is done or stuck, or AWS has not answered several times in a row."""
+    """Repeat a step until it is done or stuck, AWS refuses a change, or AWS has not answered several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
         progress = Progress(state="waiting", message="no answer")
@@ -162,13 +164,13 @@ def _shared_stack(stack: StackDescription) -> Outcome:
 
 
 def others_sentence(stack: StackDescription) -> str:
-    """The other resources in a stack."""
+    """A clause that names the resources in a stack that do not belong to the cluster."""
     kinds = Counter(resource.kind for resource in stack.others)
     shown = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common(_SHOWN))
     more = len(kinds) - _SHOWN
-    others = f" and resources of {more} other types" if more > 0 else ""
+    others = f" and resources of {count(more, 'other type')}" if more > 0 else ""
     return f"it also has {shown}{others}, which do not belong to the cluster"
 
 
 def _not_tried(step: Step) -> Outcome:
-    return Outcome(step=step.name, state="not tried", message="stacks are left")
+    return Outcome(step=step.name, state="not tried", message="stacks are left, or AWS did not answer")

@@ -20,7 +20,7 @@ _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
 
 def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
-    """Whether a resource belongs to the cluster: it has the cluster's tag, and no stack of others created it.
+    """Whether a resource belongs to the cluster: it has the cluster's tag, and no other stack created it.
 
     Args:
         tags: The tags of the resource.
@@ -57,16 +57,16 @@ class Scope:
 
     @property
     def stacks_to_delete(self) -> tuple[StackDescription, ...]:
-        """Stacks to delete."""
+        """Existing stacks, except those that stay."""
         return tuple(stack for stack in self.existing if stack not in self.shared)
 
     @property
     def stack_names(self) -> tuple[str, ...]:
-        """Actual and usual names of the cluster's stacks."""
+        """The usual names of the cluster's stacks, and the names of its existing stacks."""
         return tuple(dict.fromkeys([*stack_names(self.cluster).values(), *(stack.name for stack in self.existing)]))
 
     def may_empty(self, tags: Mapping[str, str]) -> bool:
-        """Whether a bucket belongs to the cluster and is not retained."""
+        """Whether a bucket, by its tags, belongs to the cluster and is not retained."""
         return self._belongs_to_cluster(tags) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
 
     def _belongs_to_cluster(self, tags: Mapping[str, str]) -> bool:
@@ -112,7 +112,7 @@ class Scope:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """The names of the stacks with termination protection."""
+        """The names of the stacks to delete that have termination protection."""
         return tuple(stack.name for stack in self.stacks_to_delete if stack.protected)
 
     @property

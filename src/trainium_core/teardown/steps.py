@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
 from trainium_core.nodes.groups import NoticeAccount
+from trainium_core.plurals import count
 from trainium_core.stacks.description import StackDescription, StackProgress, Stacks
 from trainium_core.teardown.account import Leftover, LeftoverKind, TeardownAccount, Workload
 from trainium_core.teardown.scope import Scope
@@ -43,18 +44,13 @@ class Step(Protocol):
         ...
 
 
-def count(number: int, what: str) -> str:
-    """A number of things, such as `1 node` and `2 nodes`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 _IDLE_LIMIT = 60
-"""The number of polls, in about ten minutes, after which a group that terminates no instances is stuck."""
+"""The number of polls, in about ten minutes, after which the step is stuck if no group terminates instances."""
 
 
 @dataclass
 class StopWorkloads:
-    """Stops jobs, warm pools, and state machines that would restart jobs, and waits until they have ended."""
+    """Stops jobs, warm pools, and executions of state machines, which start jobs, and waits until they have ended."""
 
     account: TeardownAccount
     scope: Scope
@@ -82,16 +78,16 @@ class StopWorkloads:
 
 @dataclass
 class EmptyGroups:
-    """Sets the desired size of the groups to 0 and waits until EC2 has terminated every instance.
+    """Sets the desired and minimum size of the groups to 0 and waits until EC2 has terminated every instance.
 
     A placement group with instances cannot be deleted.
 
     Attributes:
         account: The account.
         groups: Names of the groups.
-        for_good: Whether to set the maximum size of a group to 0 too, if its desired size is raised meanwhile.
+        for_good: Whether to set the maximum size of a group to 0 too, if its desired size is raised again.
         name: Name of the step.
-        idle: Number of consecutive polls in which no group terminated instances.
+        idle: Number of consecutive polls in which the desired sizes were 0 and no instance was shutting down.
         seen_at_0: Groups whose desired size has been 0.
     """
 
@@ -122,7 +118,7 @@ class EmptyGroups:
         self.idle = 0 if ends else self.idle + 1
         if self.idle == _IDLE_LIMIT:
             why = "they may be protected from scale-in or in standby"
-            return Progress(state="stuck", message=f"{message}, although the desired size of the group is 0: {why}")
+            return Progress(state="stuck", message=f"{message}, although the desired size of their groups is 0: {why}")
         return Progress(state="waiting", message=f"{message}; Trainium nodes may take over 15 minutes to shut down")
 
 
@@ -177,7 +173,7 @@ class EmptyBuckets:
         number = self.account.delete_some(bucket)
         if number:
             self.deleted += number
-            return f"{count(self.deleted, 'object')} deleted; at {bucket}"
+            return f"{count(self.deleted, 'object')} deleted; emptying {bucket}"
         if self.also_delete:
             self.account.delete_bucket(bucket)
             return f"{bucket} is deleted"
@@ -258,7 +254,7 @@ LEFTOVER_KINDS: Sequence[LeftoverKind] = get_args(LeftoverKind)
 
 @dataclass
 class DeleteLeftovers:
-    """Deletes the cluster's resources of a kind outside of stacks. A refusal for one does not affect the others."""
+    """Deletes the cluster's resources of a kind outside the stacks. A refusal for one does not affect the others."""
 
     account: TeardownAccount
     scope: Scope
