@@ -14,7 +14,7 @@ from botocore.stub import Stubber
 
 from trainium_core.audit import listings
 from trainium_core.audit.aws_account import AwsAuditedAccount
-from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location
+from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location, gib
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import Resource, ResourceLister
 from trainium_core.audit.stack_record import StackRecord
@@ -145,8 +145,16 @@ def test_bucket_too_large_to_count_has_unknown_price(monkeypatch: pytest.MonkeyP
         stub.add_response("list_multipart_uploads", {})
         measured = lister.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
     assert measured is not None
-    assert measured.detail == "more than 1 object versions (0 old), 1 GiB"
+    assert measured.detail == "more than 1 object version (0 noncurrent), 1 GiB"
     assert measured.charge.unpriced == "more versions than were counted"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(1, "1 byte"), (2**20 - 1, "1048575 bytes"), (3 * 2**29, "1.5 GiB"), (1200 * 2**30, "1,200 GiB")],
+)
+def test_size_has_no_exponent(size: int, text: str) -> None:
+    assert gib(size) == text
 
 
 LUSTRE: dict[str, Any] = {"FileSystemId": "fs-0123456789abcdef0", "FileSystemType": "LUSTRE", "StorageCapacity": 1200}

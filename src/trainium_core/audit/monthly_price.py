@@ -1,4 +1,4 @@
-"""The monthly cost of existing resources. A missing price is unknown, not 0."""
+"""The monthly cost of existing resources. A resource without a price has an unknown cost, not 0."""
 
 from collections.abc import Iterable
 from decimal import Decimal

@@ -23,7 +23,7 @@ class Audited(Found):
 
     Attributes:
         group: Its group.
-        usd_per_month: None if a price is unknown.
+        usd_per_month: US dollars, before tax and discounts; None if a price is unknown.
     """
 
     group: Group
@@ -32,7 +32,7 @@ class Audited(Found):
 
 @dataclass(frozen=True, kw_only=True)
 class NotRead:
-    """A call that failed, and why. The reason names the permission if one is missing."""
+    """What could not be read, and why. The reason names the permission if one is missing."""
 
     what: str
     reason: str
@@ -44,7 +44,7 @@ class Audit:
 
     Attributes:
         stacks: The stacks of the cluster, including deleted ones.
-        not_read: The calls that failed.
+        not_read: What could not be read.
         kinds: The kinds whose listing was called.
         calls: Number of requests by operation.
         prices_unavailable: Reasons why AWS's prices are unavailable.
@@ -66,7 +66,7 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """Any remaining resource decides. Without one, the result is unknown unless everything was read."""
+        """`something left` if any resource is left; otherwise `unknown` if a call failed."""
         if self.of("left"):
             return "something left"
         return "unknown" if self.not_read else "nothing left"

@@ -22,7 +22,7 @@ class Evidence:
     Attributes:
         cluster: The name of the cluster.
         tagged: The cluster tag of each resource that the Resource Groups Tagging API returns, by arn_key.
-        stacks: The stacks of the account.
+        stacks: The stacks of the cluster, and the names and IDs of others.
         stack_names: Names that count even if CloudFormation no longer lists a stack of that name.
     """
 
@@ -46,11 +46,12 @@ class Evidence:
         return tuple(way for way in ways if way)
 
     def name_prefix(self, name: str) -> str:
-        """`STACK-...` if a part of the name begins with the name of a cluster's stack and a hyphen; otherwise empty.
+        """`STACK-...` if a part of the name begins with the name of a stack of the cluster and a hyphen; else empty.
 
-        Parts are separated by `/`. If several stacks match, including others', the one with the longest name counts.
+        Parts are separated by `/`. Case is ignored. If several stacks match, including others', the longest name
+        counts.
         """
-        # A resource named after a shared stack may be another cluster's.
+        # A resource named after a shared stack may not belong to the cluster.
         shared = {stack.name for stack in self.stacks.own if stack.shared}
         own = {stack.name for stack in self.stacks.own} | (set(self.stack_names) - self.stacks.other_names)
         own -= shared
@@ -72,7 +73,7 @@ class Evidence:
 
 
 def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Found]]:
-    """The resources of the cluster, their parts, and the parts of those."""
+    """The resources of the cluster and, recursively, their parts."""
     rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
     while True:
         candidates, rest, new = rest, list[Seen](), list[tuple[Seen, Found]]()

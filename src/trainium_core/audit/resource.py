@@ -11,7 +11,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 @dataclass(frozen=True, kw_only=True)
 class ChargedItem:
-    """A quantity of a product of price_products.
+    """A quantity of a product in price_products.toml.
 
     Attributes:
         product: The name of the product.
@@ -29,7 +29,7 @@ class Charge:
     """The cost of an existing resource.
 
     Attributes:
-        items: The parts with a product in price_products.
+        items: The parts with a product in price_products.toml.
         unpriced: The part without a known price, if any.
         note: Costs that are not included: by use, or paid in advance.
     """
@@ -50,12 +50,12 @@ class Resource:
     Attributes:
         name: Its name, or its ID.
         arn: Its ARN. The lister composes it if the service does not return one.
-        ids: Every identifier that CloudFormation may use for it.
+        ids: Every physical ID that CloudFormation may use for it.
         tags: None if its listing does not contain them.
         parents: IDs of the resources that it is part of, such as its VPC.
         state: The service's state, or empty.
         detail: Its size, type or similar, as text.
-        created: Time of creation, of an SSM parameter of its last change; None if its listing does not contain it.
+        created: Time of creation, or of the last change of an SSM parameter; None if its listing does not contain it.
         charge: Its cost.
     """
 
@@ -128,7 +128,7 @@ def arn_key(arn: str) -> str:
 
 
 def arn_name(arn: str) -> str:
-    """The resource's name or ID, without its type."""
+    """The part of an ARN after the type: usually the resource's name or ID."""
     _, tail = _service_and_tail(arn)
     prefix = arn_type(arn).partition(":")[2]
     return (tail.removeprefix(prefix)[1:] if prefix else tail).removesuffix(":*")

@@ -96,7 +96,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of completed calls, and the number of all calls."""
 
 THREADS = 16
-"""Concurrent requests. EC2 would throttle many more."""
+"""Maximum number of concurrent calls. EC2 would throttle many more."""
 
 _TAGS = "the tag index"
 _STACKS = "the stacks and the resources they created"
@@ -140,7 +140,7 @@ def audit(
         stack_names: Names of the cluster's stacks. Other stacks with the cluster's tag count too.
         now: The time of the report.
         on_progress: Called after each call, except listings of kinds that users keep.
-        only_estimated: Whether to skip kinds that are not part of estimates.
+        only_estimated: Whether to skip kinds that cost almost nothing while unused.
 
     Raises:
         UnavailableError: The caller's identity cannot be read, or every call failed.

@@ -7,7 +7,7 @@ from datetime import datetime
 from trainium_core.audit.resource import arn_name
 
 KEPT = "DELETE_SKIPPED"
-"""Status of a retained resource."""
+"""Last status of a resource that CloudFormation retained when it deleted the stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,11 +15,13 @@ class StackRecord:
     """A stack's history.
 
     Attributes:
-        cluster: The cluster in its tag; for a deleted stack, or one with a searched name, else that in the tags of its
-            resources. None without such a tag.
+        cluster: The cluster in its tag. Without one, the cluster in the tags of its resources, which are read only for
+            deleted stacks and stacks with a searched name. None without such a tag.
         deleted: Time of deletion; None if the stack still exists, even partly.
-        made: Last status of every resource that it ever created, by CloudFormation type and physical ID.
-        shared: Whether it contains or contained resources of others. `made` omits them unless the stack retained them.
+        made: Last status of every resource that it ever created, by CloudFormation type and physical ID; empty for a
+            stack with neither a cluster nor a searched name.
+        shared: Whether its template has resources that do not belong to the cluster. `made` omits them unless the stack
+            retained them.
     """
 
     name: str
@@ -38,7 +40,7 @@ class StackRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Stacks:
-    """The stacks of one cluster, and the names and IDs of all others in the account."""
+    """The stacks of one cluster, and the names and IDs of the other stacks that were read."""
 
     own: tuple[StackRecord, ...]
     other_names: frozenset[str]

@@ -1,10 +1,11 @@
-"""Functions, state machines, log groups, parameters, and Auto Scaling groups."""
+"""Lambda functions, state machines, log groups, parameters, and Auto Scaling groups."""
 
 from datetime import UTC, datetime
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location, gib, tags_of
 from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
 from trainium_core.engines.registry import SERVICE_LOGS
+from trainium_core.plurals import count
 
 
 @Listing(
@@ -49,14 +50,15 @@ def _functions(entry: Entry, _location: Location) -> Resource:
 )
 def _log_groups(entry: Entry, location: Location) -> Resource:
     name = entry["logGroupName"]
-    retention = entry.get("retentionInDays")
+    days = entry.get("retentionInDays")
+    retention = f"kept {count(days, 'day')}" if days else "never expires"
     of_a_service = name.startswith(tuple(logs.prefix for logs in SERVICE_LOGS))
     return Resource(
         name=name,
         arn=entry.get("arn") or location.arn("logs", f"log-group:{name}"),
         ids=frozenset([name]),
         parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
-        detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {retention} days' if retention else 'never expires'}",
+        detail=f"{gib(entry.get('storedBytes', 0))}, {retention}",
         created=datetime.fromtimestamp(entry["creationTime"] / 1000, UTC) if "creationTime" in entry else None,
         charge=Charge(unpriced="log storage; CloudWatch reports its size with a delay"),
     )
@@ -77,7 +79,7 @@ def _parameters(entry: Entry, location: Location) -> Resource:
         ids=frozenset([name]),
         detail=tier,
         created=entry.get("LastModifiedDate"),
-        charge=FREE if tier == "Standard" else Charge(unpriced=f"a parameter of the tier {tier}"),
+        charge=FREE if tier == "Standard" else Charge(unpriced=f"{tier} parameter"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Roles, instance profiles, policies, and KMS keys."""
+"""IAM roles, instance profiles, IAM policies, and KMS keys."""
 
 from dataclasses import replace
 

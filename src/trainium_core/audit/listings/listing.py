@@ -8,6 +8,7 @@ from typing import Any
 import jmespath
 
 from trainium_core.audit.resource import Resource
+from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.tags import tag_values
@@ -52,10 +53,10 @@ class Listing:
         entries: JMESPath of the list in the response. Default: named after the action, such as Volumes[].
         service: boto3's name of the service. Default: the prefix of the action.
         operation: boto3's method. Default: named after the action.
-        arguments: Arguments of the call. In text, `{account}` is replaced by the account ID.
+        arguments: Arguments of the call. In strings, `{account}` is replaced by the account ID.
         more_arguments: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
-        measure: Function that adds data that needs more requests.
+        measure: Function that adds data that needs more requests; returns None for a resource that is being deleted.
         handed_over: Whether users keep such resources when they destroy the cluster, so that they count as kept. The
             kind is listed only if the tag index contains one of the cluster: most accounts have none, and a caller may
             lack the permission.
@@ -137,4 +138,7 @@ def tags_of(entry: Entry) -> dict[str, str]:
 
 def gib(size_in_bytes: int) -> str:
     """A size in GiB; in bytes below 1 MiB."""
-    return f"{size_in_bytes / 2**30:.3g} GiB" if size_in_bytes >= 2**20 else f"{size_in_bytes} bytes"
+    if size_in_bytes < 2**20:
+        return count(size_in_bytes, "byte")
+    size = size_in_bytes / 2**30
+    return f"{size:.3g} GiB" if size < 100 else f"{size:,.0f} GiB"

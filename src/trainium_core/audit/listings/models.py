@@ -1,10 +1,11 @@
-"""Resources that users create for models: in SageMaker, models imported into Bedrock, and ECR repositories."""
+"""Resources for models: SageMaker endpoints and models, models imported into Bedrock, and ECR repositories."""
 
 from dataclasses import replace
 from typing import Any
 
 from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, gib
 from trainium_core.audit.resource import FREE, Charge, Resource
+from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 
 IMPORTED_MODEL = "bedrock:imported-model"
@@ -58,7 +59,7 @@ def _measure_repository(client_of: ClientFactory, repository: Resource) -> Resou
         pages = client_of("ecr").get_paginator("describe_images").paginate(repositoryName=repository.name)
         sizes = [image.get("imageSizeInBytes", 0) for page in pages for image in page["imageDetails"]]
     charge = Charge(unpriced="image storage") if sizes else FREE
-    return replace(repository, detail=f"{len(sizes)} images, {gib(sum(sizes))}", charge=charge)
+    return replace(repository, detail=f"{count(len(sizes), 'image')}, {gib(sum(sizes))}", charge=charge)
 
 
 @Listing(

@@ -1,4 +1,4 @@
-"""All kinds of an audit: the listings of this folder, and those of the engines."""
+"""All kinds of resources that an audit lists: the listings of this folder, and those of the engines."""
 
 from trainium_core.audit.listings.ec2_compute import COMPUTE
 from trainium_core.audit.listings.ec2_network import NETWORK

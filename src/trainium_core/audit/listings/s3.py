@@ -1,4 +1,4 @@
-"""Buckets with their content, including old versions and unfinished uploads, which are billed too."""
+"""Buckets with their content, including noncurrent versions and unfinished uploads, which are billed too."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -7,10 +7,11 @@ from itertools import islice
 
 from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, gib
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
+from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 
 PAGES = 50
-"""Maximum number of pages, of 1,000 versions, that are counted. The price of a larger bucket is unknown."""
+"""Maximum number of counted pages of 1,000 versions and delete markers. The price of a larger bucket is unknown."""
 
 _BYTES_PER_GB = 2**30
 
@@ -22,7 +23,7 @@ class _Content:
     Attributes:
         sizes: Bytes by storage class.
         versions: Number of object versions.
-        old: Number of object versions that are not the latest.
+        old: Number of noncurrent object versions.
         markers: Number of delete markers.
         uploads: Number of unfinished multipart uploads on the first page.
         is_complete: Whether all versions were counted.
@@ -82,11 +83,11 @@ def _content(client_of: ClientFactory, bucket: str) -> _Content:
 
 
 def _in_words(content: _Content) -> str:
-    counted = f"{content.versions} object versions ({content.old} old), {gib(content.size)}"
+    counted = f"{count(content.versions, 'object version')} ({content.old} noncurrent), {gib(content.size)}"
     parts = [
         counted if content.is_complete else f"more than {counted}",
-        f"{content.markers} delete markers" if content.markers else "",
-        f"{content.uploads} unfinished uploads" if content.uploads else "",
+        count(content.markers, "delete marker") if content.markers else "",
+        count(content.uploads, "unfinished upload") if content.uploads else "",
     ]
     return ", ".join(part for part in parts if part)
 
