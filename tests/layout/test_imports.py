@@ -151,7 +151,7 @@ def test_core_calls_aws_only_in_modules_named_for_it() -> None:
 
 def test_core_has_top_level_modules_only_for_shared_code() -> None:
     flat = {file.stem for file in LAYER_FILES if file.parent == CORE}
-    assert flat == {"__init__", "facts", "html_page", "naming", "polling", "problems"}
+    assert flat == {"__init__", "facts", "html_page", "naming", "plurals", "polling", "problems"}
 
 
 def test_aws_call_in_another_module_is_found() -> None:
