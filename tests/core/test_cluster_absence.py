@@ -87,7 +87,19 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
         (
             FakeAccount(deployed=IN_A_BLOCK, block=replace(BLOCK, state="expired", start=NOW, end=NOW)),
             {},
-            "cr-1 is over (expired)",
+            "the state of cr-1 is expired",
+            "`trn capacity`",
+        ),
+        (
+            FakeAccount(deployed=IN_A_BLOCK, block=replace(BLOCK, state="payment-failed")),
+            {},
+            "the state of cr-1 is payment-failed",
+            "`trn capacity`",
+        ),
+        (
+            FakeAccount(deployed=IN_A_BLOCK, block=replace(BLOCK, state="active", start=NOW, end=NOW)),
+            {},
+            "cr-1 ended at 2026-11-23T12:00Z",
             "`trn capacity`",
         ),
         (

@@ -22,6 +22,8 @@ _SECONDS = re.compile(r"(?<=T\d\d:\d\d):[\d.]+Z$")
 _WAKE = "`trn wake` restores them"
 _EXTEND = "`trn extend 8h` sets a later end"
 _LONGEST_REASON = 300
+_UNUSABLE = ("expired", "cancelled", "failed", "payment-failed", "unsupported")
+"""Final states of a reservation without capacity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,18 +42,20 @@ class NodeGroup:
 class AbsenceAccount(Protocol):
     """Methods raise UnavailableError if AWS does not answer."""
 
-    def fleet(self, stack: ClusterStack) -> DeployedFleet | None: ...
+    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
+        """The cluster's nodes in a stack, according to its template; None if it defines none."""
+        ...
 
     def stop_reason(self, cluster: str) -> str | None:
         """The recorded reason why the pilot's clock stopped the nodes; None if it did not."""
         ...
 
     def group(self, name: str) -> NodeGroup | None:
-        """None if the group does not exist."""
+        """The Auto Scaling group with this name; None if it does not exist."""
         ...
 
     def reservation(self, reservation_id: str) -> Reservation | None:
-        """None if the reservation does not exist."""
+        """The reservation with this ID; None if it does not exist."""
         ...
 
 
@@ -104,17 +108,19 @@ def _clock_reason(recorded: str | None) -> Absence | None:
 
 
 def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, now: datetime) -> Absence | None:
-    """The reason if the Capacity Block or reservation has not started, has ended, or does not exist."""
+    """The reason if the Capacity Block or reservation has not started, is unusable, has ended, or does not exist."""
     if fleet is None or fleet.reservation_id is None:
         return None
     block, name = account.reservation(fleet.reservation_id), fleet.reservation_id
     another = "`trn capacity` finds another: set trn:reservation_id, and run `trn deploy`"
     if block is None:
         return Absence(why=f"EC2 has no reservation {name}", remedy=another)
+    if block.state in _UNUSABLE:
+        return Absence(why=f"the state of {name} is {block.state}", remedy=another)
     if block.start and now < block.start and block.state != "active":
         return Absence(why=f"{name} begins at {utc_text(block.start)}", remedy="the nodes launch then, automatically")
-    if block.state in ("expired", "cancelled", "failed", "unsupported") or (block.end and block.end <= now):
-        return Absence(why=f"{name} is over ({block.state})", remedy=another)
+    if block.end and block.end <= now:
+        return Absence(why=f"{name} ended at {utc_text(block.end)}", remedy=another)
     return None
 
 

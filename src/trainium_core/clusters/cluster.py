@@ -119,8 +119,8 @@ class Cluster:
 
     Attributes:
         nodes: Its nodes, its precompile host and its login node.
-        per_hour: Price of its nodes per hour in US dollars, without prepaid Capacity Blocks.
-        ends: The earliest end of its stacks.
+        per_hour: Price of `nodes` per hour in US dollars, without prepaid Capacity Blocks.
+        ends: The earliest end of its stacks; None if none has an end.
     """
 
     name: str

@@ -36,10 +36,10 @@ class ClusterStatus:
     Attributes:
         nodes: The nodes; None if they cannot be read.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
-        usage: Use of the nodes; None if there is no report of it.
+        usage: Use of the nodes; None if there is no report of it, or if the nodes start with jobs.
         job: The current or last job; None without one.
-        precompilation: Job of the precompile host; None without a host.
-        events: Events of the stack itself, newest first.
+        precompilation: Job of the precompile host; None without a host or a job.
+        events: The last three events of the stack itself, newest first.
         absence: Why there are no nodes; None if there are nodes, or no reason is known.
         not_read: What could not be read, and why.
     """
@@ -56,7 +56,7 @@ class ClusterStatus:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the cluster is asleep, has no nodes as intended, or has only proven nodes."""
+        """Whether the cluster is asleep, needs no nodes now, or has proven all nodes that it needs."""
         if self.cluster.state == "asleep":
             return True
         return self.nodes is not None and (self.nodes.asleep or self.nodes.verdict.state == "ready")
