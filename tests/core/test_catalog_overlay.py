@@ -59,7 +59,13 @@ def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("vcpus = {", "vcpu = {", "trn9.96xlarge: vcpus: must be written as { value = ..., source"),
+        ("vcpus = {", "vcpu = {", "trn9.96xlarge: vcpus: is missing; write it as { value = ..., source"),
+        (
+            "vcpus = { value = 384,",
+            "vcpus = { count = 384,",
+            "vcpus: is {'count': 384, 'source': 'announcement'}, must be",
+        ),
+        ('zones = { source = "announcement",', "zones = {", "zones names no source; known: announcement"),
         ("value = 384", "value = -1", "trn9.96xlarge: vcpus: is -1, must be a whole number, 0 or more"),
         ("value = 6400.5", 'value = "fast"', "network_gbps: is 'fast', must be a number, 0 or more"),
         (
@@ -69,9 +75,13 @@ def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
         ),
         ("date = 2027-01-31", "", "source 'announcement' needs a title and a date"),
         ("value = [1, 3]", "value = [5]", "12 physical cores per device are not a multiple of 5 per logical core"),
-        ("efa_interfaces = { value = 4", "efa_interfaces = { value = 5", "5 EFA interfaces do not fit 4 cards"),
+        (
+            "efa_interfaces = { value = 4",
+            "efa_interfaces = { value = 5",
+            "has 5 EFA interfaces, more than its 4 network cards",
+        ),
         ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone IDs"),
-        ("zones = {", "colour = 1\nzones = {", "unknown value colour; known: accelerator, vcpus"),
+        ("zones = {", "colour = 1\nzones = {", "unknown key colour; known: accelerator, vcpus"),
         ("types.", "kinds.", "has no instance types"),
         ("sources.announcement", "sources.ec2-api", "the built-in catalogue has another source 'ec2-api'"),
     ],

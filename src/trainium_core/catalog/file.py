@@ -71,7 +71,7 @@ def _is_whole_number(value: Any) -> bool:
 
 
 _FORMS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
-    str: ("text", lambda value: isinstance(value, str)),
+    str: ("a string", lambda value: isinstance(value, str)),
     int: ("a whole number, 0 or more", _is_whole_number),
     float: (
         "a number, 0 or more",
@@ -115,17 +115,20 @@ def _facts(row: Mapping[str, Any], sources: Mapping[str, Any], where: str) -> di
     facts["zones"] = _zones(row.get("zones"), where)
     unknown = sorted(set(row) - set(facts))
     if unknown:
-        raise CatalogError(f"{where}: unknown value {', '.join(unknown)}; known: {', '.join(facts)}")
+        raise CatalogError(f"{where}: unknown key {', '.join(unknown)}; known: {', '.join(facts)}")
     for key, fact in facts.items():
         if fact.source not in sources:
             known = ", ".join(sources) or "none"
-            raise CatalogError(f"{where}: {key} names the source {fact.source!r}; known: {known}")
+            named = f"names the source {fact.source!r}" if fact.source else "names no source"
+            raise CatalogError(f"{where}: {key} {named}; known: {known}")
     return facts
 
 
 def _fact(entry: Any, form: Any, where: str) -> Fact:
+    if entry is None:
+        raise CatalogError(f'{where}: is missing; write it as {{ value = ..., source = "..." }}')
     if not isinstance(entry, dict) or not {"value", "source"} == set(cast(Mapping[str, Any], entry)):
-        raise CatalogError(f'{where}: must be written as {{ value = ..., source = "..." }}')
+        raise CatalogError(f'{where}: is {entry!r}, must be written as {{ value = ..., source = "..." }}')
     value: Any = cast(Mapping[str, Any], entry)["value"]
     wanted, fits = _FORMS[form]
     if not fits(value):
@@ -148,7 +151,9 @@ def _instance_type(name: str, facts: Mapping[str, Fact], where: str) -> Instance
     if not entry.devices:
         raise CatalogError(f"{where}: has neither Neuron devices nor GPUs")
     if entry.efa_interfaces > entry.network_cards:
-        raise CatalogError(f"{where}: {entry.efa_interfaces} EFA interfaces do not fit {entry.network_cards} cards")
+        raise CatalogError(
+            f"{where}: has {entry.efa_interfaces} EFA interfaces, more than its {entry.network_cards} network cards"
+        )
     for config in entry.logical_neuroncore_configs:
         if entry.neuron_cores_per_device % config:
             cores = entry.neuron_cores_per_device

@@ -12,11 +12,13 @@ class InstanceType:
 
     Attributes:
         device_memory_gib: Memory of each device.
-        network_gbps: Bandwidth of the instance.
-        usage_classes: EC2's terms of the purchase options, such as spot.
+        network_gbps: Bandwidth of the instance in Gbit/s.
+        nvme_disk_gb: Size of each disk of the instance store.
+        usage_classes: EC2's terms for the purchase options, such as spot.
         zones: IDs of the Availability Zones that offer the type, by region.
-        neuron_cores_per_device: Number of physical cores.
+        neuron_cores_per_device: Number of physical NeuronCores.
         logical_neuroncore_configs: Allowed numbers of physical cores per logical core. Empty: always one.
+        instances_per_ultraserver: 1 for types that are not sold in UltraServers.
     """
 
     name: str

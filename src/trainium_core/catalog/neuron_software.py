@@ -1,4 +1,4 @@
-"""The frameworks on machine images, and the packages of a Neuron release, from data files."""
+"""The frameworks on machine images, and the packages of Neuron releases, from data files."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from trainium_core.facts import DATA, facts
 @cache
 def neuron_packages() -> Mapping[str, Any]:
     """Packages, repositories, keys and compatibility rules, as in the data file."""
-    return tomllib.loads((DATA / "neuron_packages.toml").read_text())
+    return tomllib.loads((DATA / "neuron_packages.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Framework:
 @cache
 def frameworks() -> Mapping[str, Framework]:
     """Every framework by its stack, in order of preference."""
-    entries = tomllib.loads((DATA / "neuron_software.toml").read_text())
+    entries = tomllib.loads((DATA / "neuron_software.toml").read_text(encoding="utf-8"))
     return {stack: Framework(stack=stack, **_values(entry)) for stack, entry in entries.items()}
 
 
