@@ -15,10 +15,10 @@ DATA = Path(__file__).parent / "data"
 @cache
 def facts() -> Mapping[str, Any]:
     """The facts of data/facts.toml and of trainium_runtime, by section and key."""
-    return {**tomllib.loads((DATA / "facts.toml").read_text()), **runtime.facts()}
+    return {**tomllib.loads((DATA / "facts.toml").read_text(encoding="utf-8")), **runtime.facts()}
 
 
 @cache
 def training_facts() -> Mapping[str, Any]:
     """The facts of data/sagemaker_training.toml, by section and key."""
-    return tomllib.loads((DATA / "sagemaker_training.toml").read_text())
+    return tomllib.loads((DATA / "sagemaker_training.toml").read_text(encoding="utf-8"))

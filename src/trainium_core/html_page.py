@@ -9,7 +9,8 @@ from trainium_core.facts import DATA
 
 
 def html_page(template: str, **values: Any) -> str:
-    """Render a template in data/ that extends page.html.j2. Every value is escaped.
+    """Render a template in data/ that extends page.html.j2. Values are escaped, except those that the template
+    marks as safe.
 
     Characters that UTF-8 cannot encode become question marks.
     """

@@ -18,7 +18,7 @@ OPTIONAL_SUFFIX = "-optional"
 
 
 class Severity(IntEnum):
-    """The meaning of a finding for one stack."""
+    """How serious a finding is for one stack."""
 
     none = 0
     look = 1
@@ -60,7 +60,7 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What a rule matches. The items of a list are alternatives, except in `arguments`.
+    """What a rule matches. The items of a list are alternatives, except in `arguments` and `absent`.
 
     Attributes:
         names: Names that are used, whether called or not. A name that ends in `.*` includes all names below it.
@@ -68,7 +68,7 @@ class Match:
         methods: Methods of a tensor, a module, or a value of unknown kind.
         imports: Modules or names that are imported; names below them are included.
         strings: A regular expression for a whole string.
-        keywords: Keyword arguments of any call, each with a regular expression for its whole value.
+        keywords: Alternative keyword arguments of any call, each with a regular expression for its whole value.
         environment: Environment variables that are read, set or removed; may contain wildcards.
         text: A regular expression for a part of a line.
         within: The kinds of files in whose lines `text` is searched.
@@ -116,7 +116,7 @@ class Rule:
         severity: The severity by stack.
         why: Why the code does not run on Trainium, or runs slowly.
         fix: How to change the code.
-        effort: S, M or L; see `EFFORT`.
+        effort: S, M or L; see `findings.EFFORT`.
         source: The evidence, as of `date`, at `url`.
         doubt: Why the severity may be wrong.
         covers: Rules whose findings on the same line are not reported.

@@ -18,7 +18,7 @@ from typing import Any
 from trainium_core.facts import DATA
 
 LARGEST_BYTES = 16_000_000
-"""A larger file is reported and not read."""
+"""A larger file is reported and not read. Files of weights are only checked for Git LFS pointers."""
 
 FILES: Mapping[str, Any] = tomllib.loads((DATA / "assess" / "files.toml").read_text(encoding="utf-8"))
 """Kinds of files by their names, folders that are skipped, and install options that a value follows."""
@@ -63,7 +63,11 @@ def files_of(start: Path) -> Iterator[Path]:
 
 
 class UnreadableError(Exception):
-    """A file, or a cell of a notebook, that could not be read. The message is the reason, without the file's name."""
+    """A file, or a cell of a notebook, that could not be read. The message is the reason, without the file's name.
+
+    Attributes:
+        line: The line of the error, from 1; 0 if unknown.
+    """
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -79,19 +83,23 @@ def read_bytes(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
-            raise UnreadableError(f"is larger than {LARGEST_BYTES // 1_000_000} MB")
+            raise UnreadableError(f"is larger than {LARGEST_BYTES // 1_000_000} MB ({size:,} bytes)")
         return path.read_bytes()
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from error
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Whether a file is a Git LFS pointer: its content was not fetched."""
+    """Whether a file is a Git LFS pointer: its content was not fetched.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     return path.stat().st_size <= _LARGEST_POINTER and path.read_bytes().startswith(_LFS)
 
 
 def decoded(content: bytes) -> str:
-    """The text of a file, by its coding comment.
+    """The text of a file in the encoding of its coding comment or byte order mark, else in UTF-8.
 
     Raises:
         UnreadableError: The content is not text in this encoding, or contains NUL.
@@ -102,7 +110,7 @@ def decoded(content: bytes) -> str:
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise UnreadableError("is not text in the encoding that it declares, or UTF-8") from error
     if "\0" in text:
-        raise UnreadableError("is not a text file")
+        raise UnreadableError("is not a text file: it contains a NUL character")
     return text
 
 
@@ -111,9 +119,9 @@ class PythonSource:
     """The code of a Python file, or of all code cells of a notebook.
 
     Attributes:
-        cells: Of a notebook, the first line of each code cell, and the cell's number, from 1.
-        shell_lines: Of a notebook, the lines with shell commands and magics, each with its number.
-        unreadable: Of a notebook, why a cell cannot be read, and the line in the cell.
+        cells: Of a notebook, the first line of each code cell, and its number among the code cells, from 1.
+        shell_lines: Of a notebook, the shell commands and magics, each with the number of its line in `text`.
+        unreadable: Of a notebook, why a cell cannot be read, and the line in the cell; 0 if unknown.
     """
 
     text: str
@@ -159,7 +167,7 @@ def notebook_source(content: bytes) -> PythonSource:
     """The code cells of a notebook.
 
     Raises:
-        UnreadableError: The file is not a notebook.
+        UnreadableError: The content is not text, or not a notebook of format 4.
     """
     try:
         cells: list[Any] = json.loads(decoded(content))["cells"]
@@ -188,7 +196,7 @@ def _cell_text(source: object) -> str:
 
 
 def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """The lines of a cell, those of IPython replaced, and the indices and texts of shell commands and magics."""
+    """The lines of a cell without IPython's syntax, and the indices and texts of shell commands and magics."""
     lines = source.split("\n")
     if source.startswith("%%"):
         is_shell = re.match(r"%%(bash|sh|script)", source)

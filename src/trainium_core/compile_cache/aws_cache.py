@@ -88,7 +88,8 @@ class AwsCompileCache(AwsService):
             first = errors[0]
             denied = f"not allowed: the permission {self._permission('s3:DeleteObject')} is missing"
             why = denied if first.get("Code") in DENIED else f"{first['Key']}: {first.get('Message', '')}"
-            raise RequestRefusedError(f"{why} ({len(errors)} objects were not deleted)")
+            left = "1 object was" if len(errors) == 1 else f"{len(errors)} objects were"
+            raise RequestRefusedError(f"{why} ({left} not deleted)")
 
     def _key(self, key: str) -> str:
         return f"{self.location.folder}/{key}"

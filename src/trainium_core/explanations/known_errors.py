@@ -48,8 +48,8 @@ class Explanation:
 
     Attributes:
         line: The number of the line, from 1.
-        text: The line.
-        unknown: An earlier exception that is not a known error.
+        text: The line, without the prefix of a rank or of `trn`.
+        unknown: An earlier exception that is not a known error; empty if there is none.
     """
 
     error: KnownError

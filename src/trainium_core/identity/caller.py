@@ -10,8 +10,8 @@ class Identity:
 
     Attributes:
         account: Account ID.
-        arn: ARN of the user or role.
-        endpoint: URL of the endpoint that answered; None for AWS.
+        arn: ARN of the user, or of the session of a role.
+        endpoint: URL of the endpoint that answered, such as an emulator; None for AWS.
     """
 
     account: str
