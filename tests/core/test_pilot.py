@@ -285,7 +285,7 @@ def test_state_is_read_back_from_its_json() -> None:
     state = PilotState.from_json(world.stored)
     assert state.steps["gpu audit"]["state"] == DONE
     assert state.to_json() == world.stored
-    with pytest.raises(ValueError, match="another schema"):
+    with pytest.raises(ValueError, match="its schema is"):
         PilotState.from_json(world.stored.replace("state/1", "state/2"))
     with pytest.raises(TypeError, match="not a JSON object"):
         PilotState.from_json("5")
@@ -313,7 +313,10 @@ REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'
         ),
         (REQUIRED.replace("= 5", "= 0"), ["budget_usd is 0"]),
         (REQUIRED + 'observe = "plan.json"', ["observe requires code: the counters of the job"]),
+        (REQUIRED.replace("= 5", "= 1" + "0" * 400), ["budget_usd is 1"]),
         ("plan =", ["is not TOML"]),
+        ("plan = " + "[" * 100_000, ["is not TOML"]),
+        ("hours = 1" + "0" * 5000, ["is not TOML"]),
     ],
 )
 def test_pilot_file_is_refused_with_all_its_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
@@ -325,6 +328,12 @@ def test_pilot_file_is_refused_with_all_its_mistakes(tmp_path: Path, text: str, 
     assert len(problems) == len(mistakes)
     for mistake in mistakes:
         assert any(mistake in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(("text", "why"), [("{}", "None"), ('{"schema": "x/2"}', "'x/2'")])
+def test_state_of_another_schema_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=f"its schema is {why}, not 'trainium-pilot-state/1'"):
+        PilotState.from_json(text)
 
 
 def test_pilot_without_code_and_baseline_has_fewer_steps() -> None:

@@ -130,6 +130,12 @@ def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float,
         assert spent[0] == pytest.approx(spent[1])
 
 
+def test_port_to_a_side_of_equal_cost_never_pays_off() -> None:
+    gpu = replace(GPU_SIDE, runs=TRN.runs, metrics=TRN.metrics)
+    costs = computed(stated(side("trn"), side("gpu", days=0)), TRN, gpu)
+    assert costs.break_even.why_null == "never: apart from engineering, a year of work does not cost less on trn"
+
+
 @pytest.mark.parametrize(
     "change", [{"seq": 256}, {"model": "another"}, {"precision": "fp32"}, {"dataset_sha256": None}]
 )
@@ -181,6 +187,12 @@ def test_usage_of_unbilled_item_is_refused() -> None:
         planned(f'monthly_use = {{ "S4" = {{ value = 1, {SOURCED} }} }}')
 
 
+def test_usage_is_refused_if_nothing_in_the_plan_is_billed_by_use() -> None:
+    more = f'plan = "cdk.json"\nmonthly_use = {{ "S3 storage" = {{ value = 1, {SOURCED} }} }}'
+    with pytest.raises(TcoError, match=r"billed by use: nothing in cdk\.json"):
+        computed(stated(side("trn", more=more)), PLANNED, estimates=(replace(ESTIMATE, lines=()),))
+
+
 def test_plan_of_other_instances_is_refused() -> None:
     (file,) = read_tco_file(stated(side("trn", more='plan = "cdk.json"'))).sides
     with pytest.raises(TcoError, match=r"plans 4 x trn1\.32xlarge, and trn\.json was measured on 2 x trn1\.32xlarge"):
@@ -215,3 +227,13 @@ def test_problem_in_the_file_is_named(old: str, new: str, message: str) -> None:
     assert old in text
     with pytest.raises(TomlFileError, match=message):
         read_tco_file(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("value", ["'many'", "-5", "inf", "1" + "0" * 400])
+def test_invalid_number_is_the_only_problem(value: str) -> None:
+    text = stated(side("trn"))
+    with pytest.raises(TomlFileError) as raised:
+        read_tco_file(text.replace("value = 36000000.0, low", f"value = {value}, low", 1))
+    [problem] = raised.value.problems
+    assert problem.startswith("work.value is ")
+    assert problem.endswith("; it must be a number of 0 or more")

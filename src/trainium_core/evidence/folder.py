@@ -227,7 +227,7 @@ def _answers(content: bytes) -> Mapping[str, Answer]:
     """The answers in contract.toml. Raises RecordError."""
     try:
         tables = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"not TOML: {error}") from error
     answers = dict[str, Answer]()
     for key, table in tables.items():

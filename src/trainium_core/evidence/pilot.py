@@ -43,7 +43,7 @@ class PilotState:
     Attributes:
         digest: The digest of the pilot's file and of the plans, job files and bench file that it names.
         steps: State, times and exit code of each step, by its key.
-        billed: Begin and end of each period in which a cluster was billed, by side.
+        billed: Start and end of each period in which a cluster was billed, by side.
         hourly: Known price of each cluster per hour, in US dollars.
         jobs: Job IDs by the name of the job: its side, or "observed".
     """
@@ -62,16 +62,16 @@ class PilotState:
         """The state in a text.
 
         Raises:
-            ValueError: The text is not JSON, or has another schema.
-            LookupError: The document has no schema.
-            TypeError: The document is not an object, or has other fields.
+            ValueError: The text is not JSON, or its schema is not SCHEMA.
+            TypeError: The document is not an object, has unknown fields, or has no digest.
         """
         raw = json.loads(text)
         if not isinstance(raw, dict):
             raise TypeError("it is not a JSON object")
         stored = cast("dict[str, Any]", raw)
-        if stored.pop("schema") != SCHEMA:
-            raise ValueError("it has another schema")
+        schema = stored.pop("schema", None)
+        if schema != SCHEMA:
+            raise ValueError(f"its schema is {schema!r}, not {SCHEMA!r}")
         return cls(**stored)
 
     def is_done(self, step: Step) -> bool:
@@ -87,7 +87,7 @@ class PilotState:
         return total
 
     def is_billed(self, side: str) -> bool:
-        """Whether a cluster was deployed, and not yet destroyed."""
+        """Whether the deployment of a cluster has begun, and its deletion is not complete."""
         return bool(self.billed.get(side)) and self.billed[side][-1][1] is None
 
 
@@ -143,7 +143,7 @@ class Pilot:
         self._steps = steps_of(pilot)
 
     def run(self) -> PilotEnd:
-        """Run the steps that are not done. Billed clusters are also deleted after a failure or Ctrl-C."""
+        """Run the steps that are not done, then always the report. A failure or Ctrl-C also deletes billed clusters."""
         stop: _StopError | None = None
         try:
             self._look()
@@ -183,8 +183,8 @@ class Pilot:
             sides: The sides that are billed at the same time.
 
         Raises:
-            _StopError: The deployment was not confirmed, or a step failed. In the second case, the clusters were
-                deleted, or may still be billed.
+            _StopError: The deployment was not confirmed, a step failed or was interrupted, or time or budget is used
+                up. Unless it was not confirmed, the clusters were deleted, or may still be billed.
         """
         steps = self._of("billed", "evidence", "end", sides=sides)
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
@@ -217,7 +217,7 @@ class Pilot:
         self._end_group(sides, stop)
 
     def _end_group(self, sides: Sequence[str], stop: _StopError | None) -> None:
-        """Store the results, and delete the clusters. Raises `stop`, or _StopError if a cluster may still be billed."""
+        """Store the results, and delete the clusters. Raises `stop`, or its own _StopError."""
         try:
             for step in self._of("evidence", sides=sides):
                 if stop and stop.result == "interrupted":
@@ -320,7 +320,7 @@ class Pilot:
         return self._outside.run(step, self._state.jobs.get(step.job, ""), seconds)
 
     def _learn(self, step: Step, output: str) -> str:
-        """Store the price per hour of an estimate, or the ID of a started job.
+        """Store the price per hour of an estimate or the ID of a started job, and check the output of `trn bench`.
 
         Returns:
             The problem with the output; empty if there is none.

@@ -83,7 +83,7 @@ class Tco:
         return SAVING if self.can_compare else TOTAL
 
     def result(self, values: Values) -> float | None:
-        """The saving of the first side; without a comparable other side, its cost."""
+        """The saving of the first side; without a comparable other side, its cost. None if it is unknown."""
         first = self.sides[0].total(values)
         if not self.can_compare:
             return first
@@ -121,9 +121,8 @@ class Tco:
                 value=0.0, unit="h", method="engineering costs no more than on the other side", origin=DERIVED
             )
         if yearly < _CENT:
-            return unknown(
-                "h", f"never: apart from engineering, a year of work costs {number(-yearly)} USD more on {first.name}"
-            )
+            more = f"costs {number(-yearly)} USD more" if yearly <= -_CENT else "does not cost less"
+            return unknown("h", f"never: apart from engineering, a year of work {more} on {first.name}")
         formula = (
             f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year apart from engineering "
             f"x {number(hours)} h of work a year on {first.name}"
@@ -157,7 +156,7 @@ def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate |
         estimates: The estimate of the plan of each side; None for a side without a plan.
 
     Raises:
-        TcoError: The file contradicts a record or an estimate.
+        TcoError: The file contradicts a record or an estimate, or its metric does not count work per second.
     """
     unit = _unit(file.metric, records)
     work = stated_driver(WORK, f"work in twelve months, {unit}", unit, file.work, "")
@@ -171,7 +170,7 @@ def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate |
 
 
 def tco_records(costs: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -> Iterator[Record]:
-    """A record for each side. The first one also contains the comparison with the other."""
+    """A record for each side. The first one also has the comparison with the other, and the swings."""
     for at, side in enumerate(costs.sides):
         metrics = {f"{LINE}{line.name}": _line_metric(side, line) for line in side.lines}
         metrics[TOTAL] = total_metric(side)
@@ -213,7 +212,7 @@ def warnings_of(costs: Tco) -> Iterator[str]:
 
 
 def total_metric(side: SideCost) -> Metric:
-    """The total of a side; without a value if a line is unknown, with the names of such lines."""
+    """The total of a side. If lines are unknown, it has no value, and the reason names them."""
     total = side.total(side.values)
     if total is None:
         return unknown(
@@ -247,7 +246,7 @@ def _swing_metrics(costs: Tco) -> Iterator[tuple[str, Metric]]:
 
 
 def _unit(metric: str, records: Sequence[Record]) -> str:
-    """The unit that the metric counts per second. Raises TcoError for a metric that is not per second."""
+    """The unit that the metric counts per second. Raises TcoError for another unit, or for several."""
     units = {record.metrics[metric].unit for record in records if metric in record.metrics}
     if len(units) > 1:
         raise TcoError(f"{metric} has the units {' and '.join(sorted(units))}")

@@ -35,7 +35,11 @@ class Quantity:
 
 @dataclass(frozen=True, kw_only=True)
 class PurchaseOption:
-    """A share of the hours, and the price of all nodes for an hour."""
+    """A share of the hours, and the price of all nodes for an hour.
+
+    Attributes:
+        share: From 0 to 1. Default in the file: 1.
+    """
 
     option: str
     share: float
@@ -158,9 +162,9 @@ class _Reading(TomlReader):
         table, place = self.table(parent, key, prefix, required=True), f"{prefix}{key}"
         self.only(table, _QUANTITY_KEYS, f"{place}.")
         numbers = {
-            end: float(self.value(table, end, f"{place}.", _is_amount, "a number of 0 or more") or 0.0)
+            end: float(number)
             for end in ("low", "value", "high")
-            if end in table
+            if (number := self.value(table, end, f"{place}.", _is_amount, "a number of 0 or more")) is not None
         }
         for end, number in numbers.items():
             if positive and number <= 0:

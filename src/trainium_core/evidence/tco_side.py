@@ -89,14 +89,14 @@ class SideCost:
         return {key: driver.value for key, driver in self.drivers.items() if driver.value is not None}
 
     def amount(self, line: Line, values: Values) -> float | None:
-        """The amount of a line; None if a driver is unknown."""
+        """The amount of a line; None if a driver is unknown, or if the amount is too large to be true."""
         if not all(key in values for key in line.uses):
             return None
         amount = line.compute(values)
         return amount if amount < _LARGEST_USD else None
 
     def why_unknown(self, line: Line) -> str:
-        """The reasons of all unknown drivers of a line."""
+        """The reasons of all unknown drivers of a line; without one, that its amount is too large."""
         reasons = (self.drivers[key].why_unknown for key in line.uses if key not in self.values)
         return "; ".join(dict.fromkeys(reasons)) or f"more than {_LARGEST_USD:.0e} USD: check the numbers"
 
@@ -278,7 +278,7 @@ def _plan_drivers(prefix: str, file: SideFile, lines: Sequence[CostLine]) -> Ite
     by_use = [line.what for line in lines if line.billed == "by use"]
     unused = file.monthly_use.keys() - {*by_use}
     if unused:
-        known = ", ".join(by_use) or "none without a plan"
+        known = ", ".join(by_use) or ("none without a plan" if file.plan is None else f"nothing in {file.plan}")
         raise TcoError(f"sides.{file.name}.monthly_use has {', '.join(sorted(unused))}; billed by use: {known}")
     for line in lines:
         usd = line.unit_usd if line.what in by_use else line.running_hour

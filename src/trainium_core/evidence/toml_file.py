@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 from trainium_core.problems import nearest
@@ -30,7 +30,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise TomlFileError([f"the file is not TOML: {error}"]) from error
 
 
@@ -88,5 +88,5 @@ class TomlReader:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a finite number. Booleans are not numbers."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    """Whether a value is a finite number that fits into a float. Booleans are not numbers."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
