@@ -80,6 +80,20 @@ def test_any_other_manifest_or_statement_is_a_problem(content: bytes) -> None:
     assert problems({**PACK, STATEMENT: content}) != []
 
 
+def test_infinite_size_in_the_manifest_is_a_problem() -> None:
+    manifest = b'{"schema": "trainium-pack/1", "files": {"evidence/a.json": {"sha256": "0", "bytes": 1e999}}}'
+    assert any(
+        message.startswith("manifest.json is not a manifest") for message in problems({**PACK, MANIFEST: manifest})
+    )
+
+
+def test_statement_of_another_tool_is_named_as_such() -> None:
+    statement = json.dumps({**json.loads(PACK[STATEMENT]), "predicateType": "https://slsa.dev/provenance/v1"}).encode()
+    assert "statement.intoto.json is not an in-toto statement of this package, or was truncated" in problems(
+        {**PACK, STATEMENT: statement}
+    )
+
+
 def test_record_of_another_pilot_is_found_by_its_inputs() -> None:
     copies = {"evidence/a.json": record_text(TRAINIUM_SIDE).encode(), "evidence/bench.toml": b"another"}
     (messages,) = problems(packed(copies))

@@ -1,4 +1,4 @@
-"""An evidence pack: files of a pilot with its report, a manifest of their digests, and an in-toto statement.
+"""An evidence pack: the files of a pilot, a manifest of their digests, the report, and an in-toto statement.
 
 The digests detect changes to the pack. The pack is not signed: to rely on the digests, a reader needs the digest of the
 statement from another source.
@@ -50,7 +50,7 @@ def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
     if MANIFEST not in missing and manifest is None:
         yield f"{MANIFEST} is not a manifest of the schema {MANIFEST_SCHEMA}, or was truncated"
     if STATEMENT not in missing and statement is None:
-        yield f"{STATEMENT} is not an in-toto statement, or was truncated"
+        yield f"{STATEMENT} is not an in-toto statement of this package, or was truncated"
     listed = {**(manifest or {}), **dict.fromkeys(_OURS, ("", 0))}
     for path in sorted(files.keys() - listed.keys()):
         yield f"{path} does not belong to the pack: the manifest does not list it"
@@ -93,7 +93,7 @@ def _manifest(content: bytes) -> Mapping[str, tuple[str, int]] | None:
     try:
         rows = document["files"].items() if document.get("schema") == MANIFEST_SCHEMA else None
         return None if rows is None else {str(path): (str(row["sha256"]), int(row["bytes"])) for path, row in rows}
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
 
 

@@ -29,7 +29,7 @@ class PilotFile:
         budget_usd: Budget of the pilot, all clusters together.
         hours: The deletion of a cluster begins at the latest this many hours after its deployment began.
         code: The code to assess. Default: none.
-        fail_on: The lowest severity of a finding that stops the pilot.
+        fail_on: The lowest severity of a finding that stops the pilot, or "never".
         baseline: cdk.json of the GPU cluster. Default: no GPU cluster.
         folder: Folder for the state, the output of steps, and the evidence.
     """
@@ -62,7 +62,7 @@ class Step:
 
     Attributes:
         arguments: Arguments of `trn`, which may contain placeholders.
-        writes: File for its standard output.
+        writes: File for its standard output, in the folder of the pilot.
         passes: Exit codes of success.
         tries: The maximum number of runs. The command is repeated only if its exit code is 3, unknown.
         job: Name of the job whose ID replaces {job}.

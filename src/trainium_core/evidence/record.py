@@ -122,8 +122,10 @@ class Run:
     Attributes:
         job: ID of the job; None for a run of another tool.
         phases: Seconds by name, such as compile_cold; None: unknown.
-        steps: Steps after the warm-up.
+        steps: Counted steps, after the warm-up.
         tokens: Tokens in these steps.
+        fallback_ops: Operator calls that ran on the CPU, of the process of node 0 with the most. None: unknown.
+        recompiles: Cache entries compiled after the first step, on node 0. None: unknown.
         loss: Pairs of step and loss.
         excluded: Why the metrics exclude the run; None: they include it.
     """
@@ -212,7 +214,7 @@ class Comparability:
     Attributes:
         against: ID of the other record.
         equal: Conditions that are equal.
-        different: Each other condition, with both values.
+        different: Each other condition, with both values, or with what is not stated.
         verdict: "comparable", or "not comparable: " with the differences. The price basis matters for cost only, so it
             is not in the verdict but in the reason of a ratio without value.
         ratios: The metrics of this record divided by those of the other, by name.

@@ -65,7 +65,7 @@ class ComparedFigure:
     """A metric of two pilots.
 
     Attributes:
-        ratio: The first divided by the second; empty if they cannot be compared.
+        ratio: The first divided by the second; empty if they cannot be compared, a value is unknown, or the second is 0.
         why_none: Why the ratio is empty.
     """
 

@@ -19,7 +19,7 @@ def software_of(
     """The software of a job's last attempt.
 
     The version of PyTorch is that of the environment in which the nodes were verified. It is unknown if the job uses
-    another stack.
+    another stack, or if the environment is for JAX.
     """
     attempt = state.attempts[-1] if state.attempts else None
     used = [

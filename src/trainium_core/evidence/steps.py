@@ -18,7 +18,7 @@ class Step:
 
     Attributes:
         number: The number of the last of these steps.
-        steps: How many steps there are.
+        steps: How many steps there are; 1 for the first line of an attempt.
         seconds, tokens: The sum over these steps; None if the line does not have it.
         loss: The loss of the last step; None if the line does not have it.
         is_warmup: Whether the line is the first of an attempt, a graph was compiled or loaded since the line before
@@ -34,7 +34,7 @@ class Step:
 
 
 def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
-    """The steps of the last attempt, from the lines of the first process."""
+    """The steps of the last attempt. The lines must be those of one process."""
     steps_read: list[Step] = []
     attempt, before, is_warmup = 0, 0, True
     for line in lines:
