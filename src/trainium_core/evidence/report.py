@@ -65,8 +65,8 @@ class ComparedFigure:
     """A metric of two pilots.
 
     Attributes:
-        ratio: The first divided by the second; empty if they cannot be compared, a value is unknown, or the second is 0.
-        why_none: Why the ratio is empty.
+        ratio: The first divided by the second; empty if not comparable, a value is unknown, or the second is 0.
+        why_none: Why the ratio is empty; else empty.
     """
 
     title: str
