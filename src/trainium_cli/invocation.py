@@ -149,16 +149,21 @@ def context_options(command: Command) -> Command:
     )(command)
 
 
-def cluster_options(command: Command) -> Command:
-    """--cluster and --region, for a cluster that cdk.json does not describe."""
-    command = click.option(
+def region_option(meaning: str) -> Callable[[Command], Command]:
+    """--region, whose help begins with the meaning."""
+    return click.option(
         "--region",
         metavar="REGION",
         shell_complete=complete_region,
         expose_value=False,
         callback=_remember_name,
-        help="Region of the cluster. Default: that of cdk.json, else that of the AWS configuration.",
-    )(command)
+        help=f"{meaning} Default: that of cdk.json, else that of the AWS configuration.",
+    )
+
+
+def cluster_options(command: Command) -> Command:
+    """--cluster and --region, for a cluster that cdk.json does not describe."""
+    command = region_option("Region of the cluster.")(command)
     return click.option(
         "--cluster",
         metavar="NAME",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.job_bucket import JOB
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import graphs_of, record_of
+from trainium_core.jobs.record import attempt_seconds, graphs_of, record_of
 from trainium_wire.job import Outcome
 from trainium_wire.job_progress import Attempt, CacheUse, NodeProgress
 
@@ -90,6 +90,22 @@ def test_restart_costs_lost_work_wait_and_first_step() -> None:
         "seconds": 110,
         "usd": 11.0,
     }
+
+
+def test_time_before_and_between_attempts_costs_nothing_if_the_job_has_its_own_nodes() -> None:
+    state = replace(RESTARTED, has_own_nodes=True)
+    queued = next(line for line in events(state, "phase") if line["phase"] == "queued")
+    assert (queued["seconds"], queued["usd"]) == (10, None)
+    [restart] = events(state, "restart")
+    assert (restart["seconds"], restart["usd"]) == (110, 5.0)
+    [end] = events(state, "end")
+    assert (end["seconds"], end["usd"]) == (270, 20.0)
+
+
+def test_attempt_without_outcome_lasts_until_the_next_one_or_the_end_of_the_job() -> None:
+    attempts = (replace(FIRST, outcome=None), replace(SECOND, outcome=None))
+    assert attempt_seconds(replace(RESTARTED, attempts=attempts)) == 160 + 100
+    assert attempt_seconds(replace(RESTARTED, attempts=())) is None
 
 
 @pytest.mark.parametrize("saved_at", [None, at(-600)])

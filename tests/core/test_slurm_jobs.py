@@ -210,6 +210,9 @@ def test_job_that_waits_has_the_reason_of_slurm(
     state = jobs.state(JOB.id)
     assert state
     assert (state.status, state.detail) == (status, detail)
+    assert state.has_own_nodes
+    (listed,) = jobs.newest(1)
+    assert listed == state
 
 
 @pytest.mark.parametrize(
@@ -225,6 +228,7 @@ def test_job_that_slurm_ended_is_closed(
         assert state
         assert state.outcome
         assert (state.outcome.result, state.is_over) == (result, True)
+        assert state.has_own_nodes
     submitted.end("succeeded")
 
 

@@ -12,7 +12,7 @@ from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import record_of
+from trainium_core.jobs.record import attempt_seconds, record_of
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_wire.formats import moment
 from trainium_wire.job import SUCCEEDED, Job, Outcome
@@ -258,6 +258,15 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
             return ""
         billed = dollars(running_hour.usd * state.billed_seconds / _HOUR)
         return f"{billed} for {duration(state.billed_seconds)} of billed time"
+    least = "at least " if running_hour.unknown else ""
+    if state.has_own_nodes:
+        seconds = attempt_seconds(state)
+        if seconds is None:
+            return ""
+        usd = running_hour.usd * Decimal(seconds) / _HOUR
+        return (
+            f"{least}{dollars(usd)} for {duration(seconds)} of its attempts; nodes also cost while they start and idle"
+        )
     usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
     whose = "host" if is_precompilation(state.job) else "cluster"
-    return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the {whose}'s time"
+    return f"{least}{dollars(usd)} of the {whose}'s time"

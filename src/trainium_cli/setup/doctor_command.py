@@ -15,7 +15,7 @@ from rich.text import Text
 from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, tool_path
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options, region_option
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
@@ -39,7 +39,7 @@ class Diagnosis:
 
 @click.command()
 @plan_options
-@cluster_options
+@region_option("Region of the bootstrap stack.")
 @pass_invocation
 def doctor(invocation: Invocation) -> ExitCode:
     """Show what this machine and the account lack.

@@ -20,6 +20,7 @@ class JobState:
         detail: The service's message about that stage, or why the service did not answer.
         is_billed: Whether the job is billed, not its machines.
         billed_seconds: Billed time; None until it is known.
+        has_own_nodes: Whether nodes run for this job alone, so that only its attempts cost something.
         places: S3 URLs of its results, by name, and the state of its warm pool.
     """
 
@@ -31,6 +32,7 @@ class JobState:
     detail: str = ""
     is_billed: bool = False
     billed_seconds: int | None = None
+    has_own_nodes: bool = False
     places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property

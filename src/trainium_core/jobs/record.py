@@ -3,9 +3,9 @@
 It is computed from the records in S3, or from SageMaker's description of the job, so the job need not be followed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -42,14 +42,24 @@ class Restart:
     @property
     def seconds(self) -> float | None:
         """The sum of the known durations; None if all are unknown."""
-        known = [part for part in (self.lost, self.waited, self.begun) if part is not None]
-        return sum(known) if known else None
+        return _sum((self.lost, self.waited, self.begun))
+
+    @property
+    def node_seconds(self) -> float | None:
+        """As `seconds`, without the time until the attempt started."""
+        return _sum((self.lost, self.begun))
+
+
+def _sum(parts: Iterable[float | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
 
 
 def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
     """The lines of the record, attempt by attempt.
 
-    Every line has `event`. If the job itself is billed, only its end has a cost, for the billed seconds.
+    Every line has `event`. If the job itself is billed, only its end has a cost, for the billed seconds. If the job has
+    its own nodes, the time before and between attempts has no cost.
 
     Args:
         state: The state with every node of every attempt.
@@ -59,6 +69,10 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
 
     def costs(seconds: float | None) -> dict[str, Any]:
         return {"seconds": None if seconds is None else round(seconds, 3), "usd": _usd(seconds, of_phases)}
+
+    def usd_of_nodes(seconds: float | None) -> dict[str, Any]:
+        """The cost of a period that includes time before or between attempts, if the job has its own nodes."""
+        return {"usd": _usd(seconds, of_phases)} if state.has_own_nodes else {}
 
     job = state.job
     submitted = moment(job.submitted_at)
@@ -80,6 +94,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
             "attempt": None,
             "phase": "queued",
             **costs(seconds_between(submitted, state.attempts[0].started)),
+            **usd_of_nodes(None),
         }
     restarts = {restart.attempt: restart for restart in restarts_of(state)}
     for attempt in state.attempts:
@@ -87,7 +102,12 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
         if number in restarts:
             restart = restarts[number]
             parts = {"lost_seconds": restart.lost, "waited_seconds": restart.waited, "begun_seconds": restart.begun}
-            of_restart = {"checkpoint": restart.checkpoint, **parts, **costs(restart.seconds)}
+            of_restart = {
+                "checkpoint": restart.checkpoint,
+                **parts,
+                **costs(restart.seconds),
+                **usd_of_nodes(restart.node_seconds),
+            }
             yield {"event": "restart", "attempt": number, **of_restart}
         yield {
             "event": "attempt",
@@ -120,7 +140,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
     if state.outcome is not None:
         lasted = seconds_between(submitted, state.outcome.at)
         billed = {"billed_seconds": state.billed_seconds, "usd": _usd(state.billed_seconds, usd_per_hour)}
-        more = billed if state.is_billed else {}
+        more = billed if state.is_billed else usd_of_nodes(attempt_seconds(state))
         yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted), **more}
 
 
@@ -128,6 +148,20 @@ def _usd(seconds: float | None, usd_per_hour: Decimal | None) -> float | None:
     if seconds is None or usd_per_hour is None:
         return None
     return float(round(usd_per_hour * Decimal(str(seconds)) / _HOUR, 4))
+
+
+def attempt_seconds(state: JobState) -> float | None:
+    """The sum of the durations of the attempts, until now if the last one is running; None if no start is known.
+
+    An attempt without an outcome ends with the job, or with the start of the next attempt.
+    """
+    last = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
+    following = [*(attempt.started for attempt in state.attempts[1:]), last]
+    ends = [
+        (attempt.outcome.at if attempt.outcome else None) or next_start
+        for attempt, next_start in zip(state.attempts, following, strict=False)
+    ]
+    return _sum(seconds_between(attempt.started, end) for attempt, end in zip(state.attempts, ends, strict=True))
 
 
 def graphs_of(node: NodeProgress) -> Mapping[str, float]:

@@ -74,6 +74,13 @@ def test_region_option_takes_precedence_over_the_plan(monkeypatch: pytest.Monkey
     assert regions == ["us-east-1"]
 
 
+def test_cluster_option_is_refused() -> None:
+    ended = run("doctor", *GOOD, "--cluster", "other")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "No such option" in ended.stderr
+    assert "--cluster" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("error", "outcome", "remedy"),
     [

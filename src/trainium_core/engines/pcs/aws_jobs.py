@@ -108,11 +108,11 @@ class SlurmJobs(BucketJobs):
         return next(iter(self.newest(1)), None)
 
     def newest(self, most: int) -> Sequence[JobState]:
-        return [self._with_slurm(state) for state in self.bucket_jobs.newest(most)]
+        return [self._current(state) for state in self.bucket_jobs.newest(most)]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         state = self.bucket_jobs.state(job_id, every_node=every_node)
-        return None if state is None else self._with_slurm(state)
+        return None if state is None else self._current(state)
 
     def stop(self, job_id: str) -> None:
         """Ask the nodes to end the job. If it waits in its queue or for its nodes, cancel it in Slurm and close it.
@@ -133,6 +133,9 @@ class SlurmJobs(BucketJobs):
         prices = AwsPrices(self.plan.region, clients=self.clients)
         nodes = state.job.nodes
         return estimate(self.plan, aws=prices, items=lambda plan: job_items(plan, nodes)).running_hour
+
+    def _current(self, state: JobState) -> JobState:
+        return replace(self._with_slurm(state), has_own_nodes=True)
 
     def _with_slurm(self, state: JobState) -> JobState:
         """The state of a job, from Slurm if its nodes do not report.
