@@ -1,4 +1,4 @@
-"""Names that templates, nodes and command line share."""
+"""Names that templates, nodes and the command line share."""
 
 from collections.abc import Mapping
 
@@ -62,7 +62,7 @@ _PRECOMPILE_GROUP = "-precompile"
 
 
 def precompile_group_name(stack: str, cluster_name: str) -> str:
-    """The name of the Auto Scaling group of the precompile host. Like generated names, it begins with the stack's."""
+    """The precompile host's Auto Scaling group. Like a generated name, this begins with the stack's name."""
     return f"{stack}-{cluster_name}{_PRECOMPILE_GROUP}"
 
 

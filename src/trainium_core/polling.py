@@ -11,12 +11,14 @@ Value = TypeVar("Value")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 UNANSWERED = 3
-"""The number of consecutive failed polls that ends polling, large enough to survive a change of network."""
+"""The number of consecutive failed polls that ends polling. A short loss of the network does not end it."""
 
 
 @dataclass
 class Polling:
-    """Counts failed polls, and pauses between polls. Each pause is 1.5 times as long as the one before it.
+    """Counts failed polls, and pauses between polls.
+
+    Each pause is 1.5 times as long as the one before it, up to a maximum.
 
     Attributes:
         pause: Waits for a number of seconds.
@@ -54,7 +56,7 @@ class Polling:
             if self._in_a_row >= self.unanswered:
                 raise
             if on_unanswered is not None:
-                on_unanswered(f"no answer, retrying: {error}")
+                on_unanswered(f"not read, retrying: {error}")
         else:
             self._in_a_row = 0
 
@@ -62,7 +64,7 @@ class Polling:
 def poll_values(
     read: Callable[[], Value | None], *, absent: str, pause: Callable[[float], None], seconds: float, unanswered: int
 ) -> Iterator[Value]:
-    """Yield the results of a read, one for each request of the caller.
+    """Yield values without end, each read when the caller asks for it.
 
     Args:
         read: Reads a value; None if it does not exist.

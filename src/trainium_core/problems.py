@@ -11,7 +11,7 @@ WHOLE_FILE = "cdk.json"
 OVERRIDE = "-c"
 """Key of a problem of an option `-c` without the name of a setting."""
 
-_SHOWN = 120  # characters of a value, which can be long: a setup script in place of its path
+_SHOWN = 120  # characters of a value; longer ones are shortened, such as a setup script in place of its path
 
 
 @dataclass(frozen=True, kw_only=True)

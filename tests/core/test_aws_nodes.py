@@ -78,6 +78,15 @@ def test_record_is_read_again_only_after_a_change(nodes: list[str]) -> None:
     assert store.records() == {}
 
 
+def test_nodes_of_another_stack_have_the_records_of_its_bucket(account: AwsNodes, nodes: list[str]) -> None:
+    create_bucket("other-records")
+    create_stack("OtherStack", {GROUP_OUTPUT: GROUP, RECORDS_OUTPUT: "other-records"})
+    first, other = account.nodes(STACK), account.nodes("OtherStack")
+    assert first is not None
+    assert other is not None
+    assert (list(first.records), list(other.records)) == (nodes[:1], [])
+
+
 def test_deleted_group_is_reported(account: AwsNodes) -> None:
     create_bucket(BUCKET)
     create_stack(STACK, {GROUP_OUTPUT: "gone", RECORDS_OUTPUT: BUCKET})

@@ -122,5 +122,7 @@ def test_nodes_are_instances_with_the_tag_of_the_group(account: AwsNodes) -> Non
 def test_group_that_is_not_created_yet_is_reported(account: AwsNodes) -> None:
     with Stubber(account.client("cloudformation")) as stack:
         describe_stack(stack, ("Records", BUCKET))
-        with pytest.raises(NodesNotCreatedError, match="group of its nodes does not exist"):
+        with pytest.raises(
+            NodesNotCreatedError, match="group of its nodes or the bucket of their records does not exist"
+        ):
             account.nodes(STACK)

@@ -257,7 +257,7 @@ def test_failed_poll_is_retried() -> None:
 
     messages: list[str] = []
     assert verdict(run(account, messages, pause=mend)) == "gone"
-    assert "stacks: no answer, retrying: not allowed: stack_progress" in messages
+    assert "stacks: not read, retrying: not allowed: stack_progress" in messages
 
 
 def test_updating_stack_is_deleted_after_the_update() -> None:

@@ -76,7 +76,7 @@ def neuron_release(image: Image) -> NeuronRelease | None:
 def other_content(parameter: str | None) -> str | None:
     """The content of a Neuron parameter's images if they lack PyTorch.
 
-    None if they contain PyTorch, or the parameter is not in the facts.
+    None if they contain PyTorch, the parameter is not in the facts, or there is no parameter.
     """
     images = facts()["neuron_images"]
     if parameter is None:

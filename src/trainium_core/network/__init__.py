@@ -1,1 +1,1 @@
-"""VPCs, subnets and their routes."""
+"""Availability Zones, placement groups, and VPCs with their subnets, routes and endpoints."""

@@ -37,7 +37,7 @@ _TARGETS = (
     "CarrierGatewayId",
     "CoreNetworkArn",
 )
-"""The fields of DescribeRouteTables that can contain the target of a route."""
+"""Fields of a route in DescribeRouteTables that contain its target."""
 
 
 class AwsNetwork(AwsService):

@@ -1,4 +1,8 @@
-"""Zones, placement groups and existing networks, as values and protocols."""
+"""Availability Zones, placement groups and existing networks, as values and protocols.
+
+The methods of the protocols raise UnavailableError if AWS does not answer. Those that read one resource return None if
+it does not exist.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -36,10 +40,10 @@ class Vpc:
     """An existing VPC.
 
     Attributes:
-        dns_support: Whether Amazon's resolver answers.
-        dns_hostnames: Whether instances get DNS names; private names of endpoints require both attributes.
+        dns_support: Whether Amazon's DNS server answers.
+        dns_hostnames: Whether instances get DNS hostnames; private DNS names of endpoints require both attributes.
         cidr: The primary IPv4 block.
-        dns_servers: DNS servers in the DHCP options, AmazonProvidedDNS or addresses; None if EC2 returns no options.
+        dns_servers: DNS servers of the DHCP option set, AmazonProvidedDNS or addresses; None if EC2 returns no set.
     """
 
     vpc_id: str
@@ -66,7 +70,7 @@ class VpcEndpoint:
     """An available endpoint.
 
     Attributes:
-        service: Short name, such as s3.
+        service: Last part of the service name, such as s3, or dkr of ecr.dkr.
         private_dns: Whether the service's DNS name resolves to the endpoint in the VPC.
         cluster: Value of the tag trn:cluster, if any.
         policy: Endpoint policy as JSON; None if EC2 returns none.
@@ -94,7 +98,7 @@ class Network(Protocol):
     def vpc(self, vpc_id: str) -> Vpc | None: ...
 
     def vpcs_excluding(self, cluster: str) -> int:
-        """The number of VPCs that do not belong to the cluster."""
+        """The number of VPCs in the region without the tag trn:cluster of the cluster."""
         ...
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:

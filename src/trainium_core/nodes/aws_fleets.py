@@ -30,7 +30,7 @@ class FleetResources:
 
 
 class NoFleetError(UnavailableError):
-    """A stack whose template defines no nodes."""
+    """The template of a stack defines no nodes."""
 
 
 def deployed_fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
@@ -45,7 +45,10 @@ def deployed_fleets(resources: TemplateResources, physical_ids: Mapping[str, str
 
 
 class AwsFleets(AwsStacks):
-    """Finds the nodes of stacks. Caches the group and the bucket by ID and status of a stack that does not change."""
+    """Finds the nodes of stacks.
+
+    Caches the results of `fleet_resources` by stack ID and status, if the status ends in _COMPLETE.
+    """
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
@@ -65,7 +68,7 @@ class AwsFleets(AwsStacks):
 
         Raises:
             NoFleetError: The template defines no nodes.
-            UnavailableError: The template defines the nodes of several clusters, or CloudFormation does not answer.
+            UnavailableError: The template defines several groups of nodes, or CloudFormation does not answer.
         """
         state = (stack.stack_id, stack.status)
         if state not in self._resources:
@@ -84,7 +87,8 @@ class AwsFleets(AwsStacks):
             raise NoFleetError(f"the stack {name} has no nodes of a cluster")
         if len(found) > 1:
             clusters = ", ".join(fleet.cluster for fleet in found)
-            raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
+            reason = f"the stack {name} has {len(found)} groups of nodes, of these clusters: {clusters}"
+            raise UnavailableError(f"{reason}; deploy each group in its own stack")
         fleet = found[0]
         service = None if fleet.engine == CLUSTER.key else fleet
         return FleetResources(group=fleet.group, records_bucket=fleet.records_bucket, service=service)

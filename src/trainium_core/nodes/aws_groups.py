@@ -52,7 +52,7 @@ class AwsNodeGroupControl(AwsService):
             }
 
     def _instances(self, names: Sequence[str]) -> dict[str, Counter[str]]:
-        """Instances by state, from EC2, because Auto Scaling does not list instances until they are terminated."""
+        """Instances by state, from EC2, because Auto Scaling stops listing an instance before it is terminated."""
         filters = [
             {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
             {"Name": "instance-state-name", "Values": list(EXISTING_STATES)},

@@ -1,4 +1,4 @@
-"""Reads the nodes of a deployed cluster: its stack, group, instances and records."""
+"""Reads the nodes of a deployed cluster: its stack, group, instances, records and membership."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -8,7 +8,7 @@ from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.nodes.report import DeployedNodes, JobBounds, NodeInstance, NodesNotCreatedError, node_instance
 from trainium_runtime.aws_errors import read_errors
-from trainium_runtime.aws_service import AwsService
+from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
 from trainium_runtime.usage import ClusterUsage
@@ -29,9 +29,11 @@ class AwsUsage(AwsService):
 
 
 class AwsNodes(AwsFleets):
-    """Implements trainium_core.nodes.report.Nodes. After the first read, only changed objects are read from S3."""
+    """Implements trainium_core.nodes.report.Nodes. After the first read, only changed records are read again."""
 
-    _store: NodeStore | None = None
+    def __init__(self, region: str, *, clients: Clients | None = None) -> None:
+        super().__init__(region, clients=clients)
+        self._stores: dict[str, NodeStore] = {}
 
     def nodes(self, stack: str) -> DeployedNodes | None:
         deployed = self.deployed_stack(stack)
@@ -41,10 +43,11 @@ class AwsNodes(AwsFleets):
         group_name, service, bucket = resources.group, resources.service, resources.records_bucket
         if bucket is None or (group_name or (service and service.service_group)) is None:
             raise NodesNotCreatedError(stack, deployed.status)
-        if self._store is None:
-            self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+        if bucket not in self._stores:
+            self._stores[bucket] = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+        store = self._stores[bucket]
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
-            records, membership = self._store.records(), self._store.membership().membership
+            records, membership = store.records(), store.membership().membership
         if service is not None:
             return self._of_service(service, records)
         assert group_name is not None

@@ -1,4 +1,4 @@
-"""Writes notices, such as of the end of a cluster, into the membership, which every node reads."""
+"""Reads and writes notices, such as of the end of a cluster, in the membership, which every node reads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,7 +44,9 @@ class AwsNodeNotices(AwsFleets):
                 changed = replace(stored.membership, notices=change(stored.membership.notices))
                 if changed == stored.membership or store.write_membership(changed, replacing=stored):
                     return True
-            raise RequestRefusedError(f"the membership changed during each of {_ATTEMPTS} attempts to write it")
+            raise RequestRefusedError(
+                f"the membership changed during each of {_ATTEMPTS} attempts to write it; run the command again"
+            )
         return False
 
     def _records(self, stack: str) -> str | None:

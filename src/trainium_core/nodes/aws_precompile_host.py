@@ -20,8 +20,8 @@ class HostState:
     Attributes:
         wanted: Whether the desired size of the group is 1.
         instances: IDs of the instances in the group.
-        refusal: Reason of the most recent failed launch, if a host is wanted and the group has no instance; otherwise
-            empty.
+        refusal: Reason of the most recent failed launch since the time passed to `state`, if a host is wanted and the
+            group has no instance; otherwise empty.
     """
 
     wanted: bool
@@ -98,7 +98,13 @@ class AwsPrecompileHost(AwsService):
             self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=self._group, DesiredCapacity=0)
 
     def failure(self, instance_id: str) -> str:
-        """The reason that a host reported for not starting; empty if there is none. Raises UnavailableError."""
+        """The reason that a host reported for not starting.
+
+        Empty if it reported none, or if the report is invalid or may not be read.
+
+        Raises:
+            UnavailableError: S3 does not answer.
+        """
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {self._bucket}", absent=_ABSENT):
             pages = client.get_paginator("list_objects_v2").paginate(

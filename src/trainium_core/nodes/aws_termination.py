@@ -14,7 +14,8 @@ class AwsNodeTermination(AwsService):
         """Terminate an instance.
 
         Returns:
-            When EC2 accepted the request, by AWS's clock, with which nodes synchronise theirs.
+            When EC2 accepted the request, by AWS's clock, with which nodes synchronise theirs; by the local clock if
+            the response has no date.
 
         Raises:
             RequestRefusedError: EC2 refused the request.

@@ -46,7 +46,7 @@ class DeployedFleet:
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
-    """The fleets of a template that Auto Scaling groups run.
+    """The fleets in a template whose nodes are in Auto Scaling groups.
 
     Args:
         resources: The resources of the template.
@@ -92,13 +92,13 @@ def launch_data(resources: TemplateResources, template_id: Any) -> Mapping[str, 
 
 
 def reservation_of(launched: Mapping[str, Any]) -> str | None:
-    """The reservation that a launch template names."""
+    """The reservation or Capacity Block that a launch template names, if any."""
     target = _object(_object(launched.get("CapacityReservationSpecification")).get("CapacityReservationTarget"))
     return _text(target.get("CapacityReservationId"))
 
 
 def physical_id_of(value: Any, physical_ids: Mapping[str, str]) -> str | None:
-    """The physical ID of the resource to which a property refers; None until the resource exists."""
+    """The physical ID in a property, or of the resource to which it refers with Ref; None if unknown."""
     match value:
         case {"Ref": str(name)}:
             return physical_ids.get(name)

@@ -1,4 +1,4 @@
-"""The Auto Scaling groups of the nodes, and the notice that jobs get before a group is emptied."""
+"""The Auto Scaling groups of the nodes, and the notices that nodes get, such as before a group is emptied."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,14 +23,18 @@ class NodeGroup:
 
 
 class NoticeAccount(Protocol):
-    """The requests about groups and notices. Reads raise UnavailableError, changes RequestRefusedError."""
+    """The requests about groups and notices.
+
+    Reads raise UnavailableError; changes raise RequestRefusedError, and those of notices also UnavailableError, if the
+    stack cannot be read.
+    """
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         """Existing groups, and deleted groups that still have instances. Terminated instances do not count."""
         ...
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
-        """Set the desired and the minimum size to 0.
+        """Set the desired and the minimum size to 0. Does nothing if the group does not exist.
 
         Args:
             name: Name of the group.

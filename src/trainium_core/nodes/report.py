@@ -1,4 +1,7 @@
-"""The report on the nodes of a cluster, by the same rules as the fleet gate and the node reconciler."""
+"""The report on the nodes of a cluster.
+
+It follows the rules of the fleet gate and the node reconciler, except for nodes that start with jobs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +16,16 @@ from trainium_wire.node_record import Check, StoredRecord, failures
 
 
 class NodesNotCreatedError(UnavailableError):
-    """The group of the nodes does not exist yet, or has been deleted.
+    """The group of the nodes, or the bucket of their records, does not exist yet or has been deleted.
 
     Attributes:
         status: Status of the stack.
     """
 
     def __init__(self, stack: str, status: str) -> None:
-        super().__init__(f"the stack {stack} is in {status}: the group of its nodes does not exist")
+        super().__init__(
+            f"the stack {stack} is in {status}: the group of its nodes or the bucket of their records does not exist"
+        )
         self.status = status
 
 
@@ -156,11 +161,11 @@ class NodesReport:
 
     Attributes:
         nodes: Every node of the group, in the order of the group's instances.
-        verdict: The fleet gate's verdict.
+        verdict: The fleet gate's verdict, unless the cluster sleeps or its nodes start with jobs.
         membership: The current membership.
         asleep: Whether the group has and wants no nodes.
         gone: Failed nodes that are no longer in the group, newest first.
-        replaced: Number of nodes that failed in the last 24 hours and were or are being replaced.
+        replaced: Number of nodes that failed in the last 24 hours and have left the group, or are leaving it.
     """
 
     nodes: tuple[NodeStatus, ...]
@@ -229,7 +234,7 @@ def _verdict_with_jobs(nodes: Sequence[NodeStatus], least: int, bounds: JobBound
     """The verdict on nodes that start with jobs, where each node is proven by itself."""
     if bounds.most < bounds.planned:
         lowered = f"the maximum of the group is {bounds.most}, not {bounds.planned}: jobs that need more nodes wait"
-        why = "a notice says which failures lowered it, and how to raise it"
+        why = "the warning on the cluster's SNS topic has the last failure and the command that raises the maximum"
         return FleetVerdict(state="failed", reason=f"{lowered}; {why}")
     failed = [node.instance_id for node in nodes if node.state == "failed"]
     if failed:

@@ -57,7 +57,8 @@ class TerminatedNodes:
     Attributes:
         count: The number of nodes.
         reasons: Why, each as a clause.
-        template_changes: Whether the launch template changes, which running nodes do not adopt.
+        template_changes: Whether the launch template changes, which running nodes do not adopt. False if all nodes
+            are terminated.
     """
 
     count: int
@@ -66,7 +67,9 @@ class TerminatedNodes:
 
 
 def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> TerminatedNodes:
-    """Determine which nodes a change set terminates. A change whose effect is unknown is assumed to terminate nodes.
+    """Determine how many running nodes a change set terminates, and why.
+
+    A change whose effect is unknown is assumed to terminate nodes.
 
     Args:
         changes: The changes of the change set.

@@ -1,1 +1,1 @@
-"""The IAM permissions of people and of CloudFormation, as policies."""
+"""The IAM permissions of people and of CloudFormation, as policies, and their simulation."""

@@ -54,7 +54,15 @@ def action(name: str) -> Action:
 
 
 def arn_format(name: str, kind: str) -> str:
-    """The ARN format of a resource type of the action's service, with placeholders such as ${Account}."""
+    """The ARN format of a resource type of the action's service, with placeholders such as ${Account}.
+
+    Args:
+        name: Name of an action, such as ec2:RunInstances.
+        kind: Name of the resource type, such as instance.
+
+    Raises:
+        KeyError: The data file does not contain the resource type.
+    """
     return _reference()["resources"][name.partition(":")[0]][kind]
 
 
@@ -75,7 +83,7 @@ def _data() -> Mapping[str, Any]:
 
 @cache
 def handler_actions() -> Mapping[str, Sequence[str]]:
-    """CloudFormation's actions by resource type."""
+    """The actions that CloudFormation needs, by resource type."""
     return tomllib.loads((DATA / "cloudformation_permissions.toml").read_text())["types"]
 
 
@@ -85,7 +93,11 @@ def roles() -> Sequence[str]:
 
 
 def commands(role: str) -> Mapping[str, Sequence[str]]:
-    """The actions of each command of the role, without those of included roles."""
+    """The actions of each command of the role, without those of included roles.
+
+    Raises:
+        KeyError: The role does not exist, or is `cloudformation`.
+    """
     lists: Mapping[str, Sequence[str]] = _data()["commands"][role]
     return {
         command: [name for entry in entries for name in lists.get(entry, [entry])] for command, entries in lists.items()
@@ -93,7 +105,7 @@ def commands(role: str) -> Mapping[str, Sequence[str]]:
 
 
 def actions_of(role: str) -> Sequence[str]:
-    """All actions of a role, sorted."""
+    """All actions of a role, including those of the roles that it includes, sorted."""
     if role == CLOUDFORMATION:
         return sorted({name for names in handler_actions().values() for name in names})
     included = [role, *_data()["includes"].get(role, ())]

@@ -43,7 +43,7 @@ class Simulation(Protocol):
 
         Args:
             principal: ARN of a role, user or group.
-            calls: The actions.
+            calls: The requests to simulate.
 
         Raises:
             UnavailableError: IAM does not answer, or the principal does not exist.

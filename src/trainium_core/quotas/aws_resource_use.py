@@ -1,4 +1,4 @@
-"""Counts addresses, gateways, volumes and network interfaces in EC2, for their quotas.
+"""Counts Elastic IPs, NAT gateways, volumes and network interfaces in EC2, and lists AWS PCS clusters.
 
 If the account hides resources that AWS services manage, EC2 does not list them. The parameter IncludeManagedResources,
 which would list them, is newer than the oldest supported boto3.
@@ -15,7 +15,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 _GATEWAY_STATES = ("pending", "available", "deleting")
 _LARGEST_PAGE = 1000
 _MAX_PAGES = 20
-"""Counting stops after this number of pages, which contain four times the default quota of network interfaces."""
+"""Counting stops after this number of pages, which hold four times the default quota of network interfaces."""
 
 
 class AwsResourceUse(AwsService):

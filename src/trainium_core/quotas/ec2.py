@@ -1,4 +1,4 @@
-"""The EC2 quotas of the vCPUs of instances."""
+"""The vCPUs that instances need of their EC2 quotas."""
 
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.facts import facts
@@ -8,7 +8,7 @@ from trainium_runtime.quota_need import QuotaNeed
 
 
 def quota_need(plan: Plan) -> QuotaNeed | None:
-    """What the instances of a plan need of their quota; None in the cases of instances_quota_need()."""
+    """What the instances of a plan need of their quota; None in the same cases as `instances_quota_need`."""
     return instances_quota_need(
         plan.type, plan.nodes, plan.capacity, region=plan.region, cluster_name=plan.cluster_name
     )

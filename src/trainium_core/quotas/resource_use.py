@@ -21,12 +21,15 @@ class Use:
 
 
 class ResourceUse(Protocol):
-    """Methods named `_excluding` count the resources without the tag trn:cluster of the cluster."""
+    """The use of quotas in one region. Methods raise UnavailableError.
+
+    Methods whose names end in `_excluding` count the resources without the tag trn:cluster of the cluster.
+    """
 
     def elastic_ips_excluding(self, cluster: str) -> Use: ...
 
     def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
-        """Gateways in a zone, or in the whole region if zone_id is None."""
+        """Gateways in a zone, with all regional ones, or in the whole region if zone_id is None."""
         ...
 
     def gp3_tib_excluding(self, cluster: str) -> Use: ...

@@ -9,7 +9,12 @@ SERVICE = "sagemaker"
 
 
 def sagemaker_quota_name(instance_type: str, usage: str) -> str:
-    """The name of a quota, such as `ml.trn1.32xlarge for training job usage`."""
+    """The name of a quota, such as `ml.trn1.32xlarge for training job usage`.
+
+    Args:
+        instance_type: Type without the prefix `ml.`.
+        usage: A key of sagemaker_quotas.usages in facts.toml, such as training-job.
+    """
     return f"ml.{instance_type} for {facts()['sagemaker_quotas']['usages'][usage]}"
 
 
@@ -34,7 +39,11 @@ def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | 
 
 
 def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> CheckResult:
-    """Check the quota for a usage, such as training-job, without the instances in use. Raises UnavailableError."""
+    """Check whether the quota for a usage, such as training-job, allows `count` instances, as if none were in use.
+
+    Raises:
+        UnavailableError: Service Quotas does not answer.
+    """
     needed = f"{count} instance{'s' if count > 1 else ''}"
     name, quota = sagemaker_quota_name(instance_type, usage), sagemaker_quota(instance_type, usage, account)
     if quota is None:
