@@ -102,12 +102,32 @@ def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str
         ("def f():\n    try:\n        import flash_attn\n    except:\n        pass\n", "L-flash-attn-optional"),
         ("if has_flash():\n    from flash_attn import flash_attn_func\n", "L-flash-attn-optional"),
         ("try:\n    import apex\nexcept ImportError:\n    apex = None\n", "L-apex-optional"),
+        ("if __name__ == '__main__':\n    import deepspeed\n", "L-deepspeed"),
+        ("try:\n    import json\nexcept ImportError:\n    pass\nelse:\n    import deepspeed\n", "L-deepspeed"),
     ],
 )
 def test_only_an_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
     assessment = assessment_of(tmp_path, {"a.py": source})
     assert [finding.rule for finding in assessment.findings] == [rule]
     assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "# \f\f\ndeepspeed\n"),
+        ("environment.yml", "dependencies:\f\n  - deepspeed\n"),
+        ("pyproject.toml", "# \u2028\nproject.dependencies = ['deepspeed']\n"),
+    ],
+)
+def test_form_feed_or_line_separator_ends_no_line_of_a_manifest(name: str, text: str, tmp_path: Path) -> None:
+    ((rule, place),) = places(tmp_path, {name: text})
+    assert (rule, place.rpartition(":")[0]) == ("L-deepspeed", f"{name}:2")
+
+
+def test_deeply_nested_manifest_is_unreadable(tmp_path: Path) -> None:
+    (problem,) = assessment_of(tmp_path, {"pyproject.toml": f"a = {'[' * 9000}{']' * 9000}"}).unreadable
+    assert problem.message == "is nested too deeply"
 
 
 @pytest.mark.parametrize("source", ["match x:\n    case 1:\n        import strange\n", "with x:\n    import strange\n"])

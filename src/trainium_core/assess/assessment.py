@@ -18,7 +18,7 @@ from typing import cast
 
 from trainium_core.assess import manifests
 from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
-from trainium_core.assess.listener import Located, handles_import_errors
+from trainium_core.assess.listener import Located, handles_import_errors, is_of_program
 from trainium_core.assess.matching import Imported, Matcher, file_rules, may_match, text_rules
 from trainium_core.assess.project import ProjectFiles
 from trainium_core.assess.resolver import Resolver
@@ -30,13 +30,14 @@ from trainium_core.assess.sources import (
     files_of,
     is_lfs_pointer,
     kind_of,
+    lines_of,
     notebook_source,
     python_source,
     read_bytes,
 )
 
 SMALL_BYTES = 2_000_000
-"""Up to this size of Python files and notebooks, all files are read in this process: starting others takes longer."""
+"""Up to this total size of Python files and notebooks, this process reads all files: starting others takes longer."""
 
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
@@ -185,7 +186,7 @@ class _FileReader:
         for name, node, optional in imports:
             if rule := self._library(name, node.lineno, optional=optional):
                 reported.append((rule, node))
-        lines = _lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
+        lines = lines_of(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
         for rule, node in reported:
             self._add_node(rule, source, lines, node)
         for line, command in source.shell_lines:
@@ -197,7 +198,7 @@ class _FileReader:
 
     def _read_text(self, kind: str) -> None:
         text = decoded(read_bytes(self._path))
-        lines = _lines(text)
+        lines = lines_of(text)
         self._findings.lines = len(lines)
         for rule in file_rules(self._path.name):
             self._add(rule, lines[0] if lines else "", 1, 0, 0)
@@ -335,10 +336,11 @@ def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Im
                 yield from ((f"{statement.module}.{alias.name}", statement, optional) for alias in statement.names)
         else:
             is_tried = isinstance(statement, ast.Try | ast.TryStar) and handles_import_errors(statement)
-            is_optional = optional or is_tried or isinstance(statement, ast.If)
+            is_conditional = optional or (isinstance(statement, ast.If) and not is_of_program(statement))
             for field in ("body", "orelse", "finalbody"):
                 inner: object = getattr(statement, field, None)
                 if isinstance(inner, list):
+                    is_optional = is_conditional or (is_tried and field == "body")
                     yield from _imports(cast("list[ast.stmt]", inner), optional=is_optional)
             for handler in getattr(statement, "handlers", ()):
                 yield from _imports(handler.body, optional=optional)
@@ -349,11 +351,6 @@ def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Im
 def _characters(line: str, offset: int) -> int:
     """A position in a line in characters; ast counts bytes."""
     return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text as Python counts them."""
-    return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).split("\n")
 
 
 FORM = "ignores nothing: write the rule and a reason, such as `# trn: ignore[C03] runs on GPUs too`"

@@ -46,7 +46,7 @@ def no_device(reader: Resolver, site: CallSite) -> bool:
 
 
 def integer_reduction(_reader: Resolver, site: CallSite) -> bool:
-    """A collective operation on integers, for example on counters."""
+    """A collective reduction of integers, for example of counters."""
     return site.path.startswith("torch.distributed.") and any(
         value in (INT_TENSOR, BOOL_TENSOR, HOST_INTS) for value in site.arguments
     )
@@ -87,7 +87,7 @@ def partial_batch_loader(_reader: Resolver, site: CallSite) -> bool:
 
 
 def lone_loader(_reader: Resolver, site: CallSite) -> bool:
-    """A loader without workers."""
+    """A loader without worker processes."""
     if site.path not in _LOADERS or "**" in site.keywords:
         return False
     return len(site.node.args) < 6 and ("num_workers" not in site.keywords or _keyword(site.node, "num_workers") == 0)

@@ -47,7 +47,7 @@ class Expressions:
         raise NotImplementedError
 
     def is_module_class(self, path: str) -> bool:
-        """Whether a class is torch.nn.Module or derives from it."""
+        """Whether a class is torch.nn.Module or derives from it. All names below torch.nn count as such classes."""
         if path in kinds.MODULE_CLASSES or (path.startswith("torch.nn.") and path.count(".") > 1):
             return True
         own = self.classes.get(path)
@@ -300,7 +300,7 @@ def _is_cuda(node: ast.expr) -> bool:
 
 
 def element_of(value: str, node: ast.expr) -> str:
-    """The value of an element when iterating."""
+    """The value of each element of an iterable, given the value of the iterable and its expression."""
     if value in kinds.TENSORS or value in kinds.ARRAYS:
         return value
     if value == INTS or (isinstance(node, ast.Call) and ends_with(node.func, "range")):

@@ -8,10 +8,10 @@ from trainium_core.assess.rules import STACKS, Rule, Severity, rules
 CANNOT_SEE = (
     "what only a compiler decides: graph size, device memory, operators inside installed libraries",
     "values that are not in the code: command lines, YAML and JSON files, shapes of data, which branch runs",
-    "whether code is on the path of training: preprocessing on the CPU has findings as well",
+    "whether code is part of the training: preprocessing on the CPU has findings too",
     "results: whether the numbers stay the same",
 )
-"""Problems that are only found by compiling the code and running a few steps."""
+"""What reading the code cannot determine; compiling it and running a few steps can."""
 
 EFFORT = {"S": "up to an hour", "M": "up to a day", "L": "more than a day"}
 """The meaning of each effort: an estimate for one place, by the authors of the rules."""
@@ -107,7 +107,7 @@ class Assessment:
         return [finding for finding in self.findings if finding.reason]
 
     def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[Rule, Sequence[Finding]]:
-        """Counted findings by rule, the worst first; rules of equal severity by number of findings."""
+        """Counted findings by rule, the worst first; rules of equal severity by falling number of findings."""
         findings_of = dict[str, list[Finding]]()
         for finding in self.counted(stacks):
             findings_of.setdefault(finding.rule, []).append(finding)
@@ -123,7 +123,7 @@ class Assessment:
         return max((rules()[finding.rule].worst_of(stacks) for finding in self.counted(stacks)), default=Severity.none)
 
     def verdict(self, stack: str) -> str:
-        """The verdict on the code for a stack, as a sentence."""
+        """The verdict on the code for a stack, in words."""
         counts = self.kinds(stack)
         words = ", ".join(_counted(count, *_COUNTED[severity]) for severity, count in counts.items())
         worst = max(counts, default=Severity.none)

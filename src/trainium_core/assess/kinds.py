@@ -35,9 +35,9 @@ GUARD = "torch.cuda.is_available()"
 LONGEST = 160
 """Maximum length of a value; a longer chain of attributes and calls is unknown."""
 
-NAMES: Mapping[str, frozenset[str]] = {
-    key: frozenset(names) for key, names in tomllib.loads((DATA / "assess" / "torch.toml").read_text()).items()
-}
+_TORCH = tomllib.loads((DATA / "assess" / "torch.toml").read_text(encoding="utf-8"))
+
+NAMES: Mapping[str, frozenset[str]] = {key: frozenset(names) for key, names in _TORCH.items()}
 """Names of torch and of other libraries, by what is known about their results."""
 
 ARRAY_LIBRARIES, MODULE_CLASSES = NAMES["array_libraries"], NAMES["module_classes"]

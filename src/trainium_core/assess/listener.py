@@ -108,19 +108,26 @@ def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
     return any(re.search(r"ImportError|ModuleNotFoundError|Exception", name) for name in caught)
 
 
+def is_of_program(node: ast.If) -> bool:
+    """Whether the condition compares `__name__`, which tells whether the file is run as a program."""
+    left = node.test.left if isinstance(node.test, ast.Compare) else None
+    return isinstance(left, ast.Name) and left.id == "__name__"
+
+
 @dataclass
 class Place:
     """The current place of the reader in a module.
 
     Attributes:
-        loops: The number of enclosing loops or per-step functions.
+        loops: The number of enclosing loops, comprehensions and per-step functions.
         guarded: The number of enclosing conditions that are true on CUDA only.
-        tests: All enclosing conditions.
+        tests: The conditions of the enclosing `if` statements, not inside `else`.
         function: The name of the enclosing function, if any.
         sets_up: Whether the code runs before the forward pass: in a method of `SET_UP`, or called by one.
         moved: The number of enclosing calls that move their object to a device.
-        compared: The number of enclosing comparisons.
-        optional: The number of enclosing conditions, and of `try` blocks that handle a failed import.
+        compared: The number of enclosing comparisons, including calls of startswith and endswith.
+        optional: The number of enclosing `if` statements, except on `__name__`, and of `try` blocks that handle a
+            failed import.
         owner: The enclosing class, if any.
     """
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trainium_core.assess.sources import FILES, UnreadableError
+from trainium_core.assess.sources import FILES, UnreadableError, lines_of
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
@@ -42,17 +42,17 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
         UnreadableError: The content is not valid for this kind.
     """
     if kind == "requirements":
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(lines_of(text), 1):
             if requirement := _of_line(line):
                 yield Requirement(requirement, number, line.find(requirement) + 1)
     elif kind == "conda":
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(lines_of(text), 1):
             item = re.match(r"\s*-\s+(?:[\w-]+::)?([A-Za-z0-9][\w.+/:@-]*)", line)
             if item and (requirement := _of_line(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
                 yield Requirement(requirement, number, max(line.find(requirement), 0) + 1)
     elif kind in ("pyproject", "lock"):
         names = _of_lock(text) if kind == "lock" else _of_document(text)
-        lines = text.splitlines()
+        lines = lines_of(text)
         for name in dict.fromkeys(names):
             yield _placed(name, lines, is_direct=kind != "lock")
     elif kind == "setup.cfg":
@@ -106,6 +106,8 @@ def _toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UnreadableError(f"is not TOML: {error}") from error
+    except RecursionError as error:
+        raise UnreadableError("is nested too deeply") from error
 
 
 def _of_document(text: str) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
     if parser.has_section("options.extras_require"):
         for _, value in parser.items("options.extras_require"):
             requirement_lines += value.splitlines()
-    lines = text.splitlines()
+    lines = lines_of(text)
     for name in dict.fromkeys(_of_line(line) for line in requirement_lines):
         if name:
             yield _placed(name, lines, is_direct=True)

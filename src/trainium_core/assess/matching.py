@@ -13,7 +13,7 @@ from trainium_core.assess.resolver import Resolver
 from trainium_core.assess.rules import Match, Rule, rules
 
 LONGEST_STRING = 200
-"""Maximum length of a string for rules; longer strings are prose."""
+"""Maximum length of the strings that rules are matched against; longer strings are prose."""
 
 Row = tuple[Rule, Match]
 Imported = tuple[str, ast.Import | ast.ImportFrom, bool]
@@ -65,7 +65,7 @@ def index() -> Index:
 
 @cache
 def _any_string() -> re.Pattern[str]:
-    """A regular expression for every string that a rule matches."""
+    """A regular expression that matches each string that a rule matches."""
     return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in index().strings))
 
 
@@ -100,7 +100,7 @@ def _calls(path: str) -> Sequence[Row]:
 
 
 def _below(table: dict[str, list[Row]], path: str) -> Iterable[Row]:
-    """The rows of a name, and of its parents with a wildcard."""
+    """The rows of a name, and of wildcards such as `torch.*` that include it."""
     yield from table.get(path, ())
     parent = path.rpartition(".")[0]
     while parent:

@@ -10,6 +10,7 @@ from typing import Any
 from trainium_core.assess.findings import Assessment
 from trainium_core.explanations.known_errors import known_error, known_errors
 from trainium_core.facts import DATA
+from trainium_core.plurals import count
 from trainium_wire.job_progress import Observed
 
 RECOMPILED_AFTER = 2
@@ -68,7 +69,7 @@ def _events(observed: Observed) -> Iterator[Event]:
         yield Event(text=f"{code}: {known.name if known else 'unknown'}", rules=known.rules if known else ())
     if observed.compiled > RECOMPILED_AFTER or observed.reasons:
         reason = next(iter(observed.reasons), "")
-        text = f"{observed.compiled} graphs compiled" + (f", for example because: {reason}" if reason else "")
+        text = f"{count(observed.compiled, 'graph')} compiled" + (f", for example because: {reason}" if reason else "")
         yield Event(text=text, rules=tuple(_table()["recompilations"]))
 
 

@@ -87,7 +87,7 @@ class ProjectFiles:
         return None, ""
 
     def summary(self, module: str) -> Summary | None:
-        """The summary of a module; None if it is not in the project, its name is ambiguous, or it is being read."""
+        """The summary of a module; None if it is not in the project, ambiguous, unreadable, or being read."""
         if module in self._ambiguous or module not in self._files:
             return None
         file = self._files[module]

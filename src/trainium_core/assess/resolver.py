@@ -14,16 +14,25 @@ from typing import Any
 from trainium_core.assess import kinds
 from trainium_core.assess.expressions import Expressions, element_of, ends_with
 from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, UNKNOWN
-from trainium_core.assess.listener import Class, Function, Listener, Place, Project, Scope, handles_import_errors
+from trainium_core.assess.listener import (
+    Class,
+    Function,
+    Listener,
+    Place,
+    Project,
+    Scope,
+    handles_import_errors,
+    is_of_program,
+)
 
 _PER_STEP = re.compile(r"^forward$|(training|validation|test|train|eval)_step|loss")
 """Names of functions that are assumed to run once for each batch."""
 
 SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weights", "extra_repr", "setup"))
-"""Names of methods of a module that run before its forward pass."""
+"""Names of methods of a module that are not part of its forward pass."""
 
 _FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|idx|index|mask_type|step")
-"""Parameters of `forward` that are rarely tensors."""
+"""The beginnings of names of parameters of `forward` that are rarely tensors."""
 
 _WORD = re.compile(r"\w+")
 
@@ -205,7 +214,7 @@ class Resolver(Expressions):
         test = self.value(node.test)
         self.listener.branch(node.test, test)
         guards = test == GUARD
-        is_program = isinstance(node.test, ast.Compare) and ends_with(node.test.left, "__name__")
+        is_program = is_of_program(node)
         self.place.optional += not is_program
         self.place.guarded += guards
         self.place.tests.append(node.test)
@@ -243,7 +252,7 @@ class Resolver(Expressions):
             self.results.append(self.value(node.value))
 
     def _expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # A docstring.
+        if not isinstance(node.value, ast.Constant):  # Docstrings are not reported.
             self.value(node.value)
 
     def read_function(self, function: Function, arguments: Sequence[str]) -> str:
@@ -296,7 +305,7 @@ class Resolver(Expressions):
         return scope
 
     def _annotated(self, annotation: ast.expr | None) -> str:
-        """The kind of value that an annotation declares; UNKNOWN without one."""
+        """The kind of value that an annotation declares; UNKNOWN without one, or if its kind is not known."""
         if annotation is None:
             return UNKNOWN
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):

@@ -114,6 +114,11 @@ def decoded(content: bytes) -> str:
     return text
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as Python counts them: unlike str.splitlines, a form feed does not end a line."""
+    return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).split("\n")
+
+
 @dataclass
 class PythonSource:
     """The code of a Python file, or of all code cells of a notebook.
