@@ -1,4 +1,4 @@
-"""Decides whether a fleet matches its plan, from the Auto Scaling group and the node records."""
+"""Decides whether a fleet is ready, from its Auto Scaling group, its node records and consoles, and its membership."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,9 +9,9 @@ from trainium_runtime.recovery import Recovery
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord
 
-# Permanent launch failures, in EC2's words. Missing capacity and a new instance profile that is not yet visible
-# everywhere are temporary. Client.InternalError means that the KMS key of a volume cannot be used (AWS re:Post,
-# "kms-iam-ec2-permission", read 2026-11-22).
+# Permanent launch failures, in the words of EC2 and Auto Scaling. Missing capacity, and a new instance profile that is
+# not yet visible everywhere, are temporary. Client.InternalError means that the KMS key of a volume cannot be used (AWS
+# re:Post, "kms-iam-ec2-permission", read 2026-11-22).
 _PERMANENT = re.compile(
     r"VcpuLimitExceeded|vCPU limit|current instance limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
     r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
@@ -31,7 +31,7 @@ _NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
 _NONE = "no nodes, as planned"
 _PROVEN = "nodes proven"
-_NAMED = 5  # nodes or sentences named in a reason, because CloudFormation accepts only 4,096 bytes
+_NAMED = 5  # nodes or sentences named in a reason, because CloudFormation limits a response to 4,096 bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,7 @@ class FleetVerdict:
     """Whether a fleet is ready.
 
     Attributes:
-        state: `ready` if every node is proven and has reached all others, `failed` if this is no longer possible,
-            otherwise `waiting`.
+        state: `ready` if the deployment can be completed, `failed` if it must fail, otherwise `waiting`.
         reason: Details for people.
     """
 
@@ -55,7 +54,7 @@ class Replacement:
     Attributes:
         outdated: Such nodes that are still in the group.
         ending: Such nodes, in the group or not, that EC2 has not terminated yet.
-        launches_others: Whether the group still launches another version than the wanted one, as in a rollback.
+        launches_others: Whether, in a rollback, the group still launches another version than the wanted one.
     """
 
     outdated: Sequence[str] = ()
@@ -79,17 +78,19 @@ class FleetView:
 
     Attributes:
         nodes: Number of nodes wanted.
-        instances: IDs of the group's instances.
+        instances: IDs of the group's instances that are not being terminated or detached.
         records: Records by instance ID, including earlier instances.
         recovery: The decision about failed nodes.
-        leaving: Instances that Auto Scaling is replacing.
+        leaving: Those of `instances` that Auto Scaling is replacing.
         membership: The last membership that was written.
-        console: The last console error of each node without a record, by instance ID.
-        failed_launches: Status messages of the scaling activities that failed since the deployment began, newest first.
-        still_counted: Whether instances left the group so recently that quotas may still count them.
+        console: The last error on the consoles of nodes without a record, by instance ID, if there is one.
+        failed_launches: Status messages of the launches that failed after the last success, and since the deployment
+            began, newest first.
+        still_counted: Whether quotas may still count instances that are being terminated, or were recently.
         suspended: Suspended processes of the Auto Scaling group.
-        replaced: The failure reason of each instance that left the group since the deployment began.
-        replacement: Nodes to be replaced by those of another version.
+        replaced: Failure reasons, by instance ID, of the instances that failed since the deployment began and have left
+            the group.
+        replacement: Nodes to be replaced by nodes of another version or in another subnet.
     """
 
     nodes: int
@@ -115,15 +116,20 @@ class FleetView:
 
 
 def size_of_group(nodes: int, replacement: Replacement) -> int:
-    """The size that a group must have now: 0 until EC2 has terminated every node of another version or subnet.
+    """The size that a group must have now: 0 until the replacement is over.
 
-    All nodes are replaced at once: half a cluster is of no use, and a reservation has no room for more nodes.
+    All nodes are replaced at once: half a cluster is of no use, and a reservation may have no room for more nodes.
     """
     return nodes if replacement.is_over else 0
 
 
 def fleet_verdict(view: FleetView) -> FleetVerdict:
-    """Judge a fleet."""
+    """Judge a fleet.
+
+    It is ready if every planned node is proven and has reached all others, or if no node is planned and none is left.
+    It has failed if a failed node is not replaced, if the console of a node without a record shows an error, or if an
+    instance is missing after a permanent launch failure.
+    """
     launched = len(set(view.instances))
     if view.nodes == 0:
         summary = f"no nodes are planned; {launched} still exist"
@@ -149,7 +155,7 @@ def is_ready_with_nodes(reason: str) -> bool:
 
 
 def _failed_for_good(view: FleetView) -> dict[str, str]:
-    """A sentence for each failed node that is not replaced."""
+    """A sentence for each failed node that is not replaced, and for each silent node whose console has an error."""
     reasons = {record.instance_id: record.reason for record in view.in_state("failed")}
     failed = {i: _joined(why, view.recovery.sentence(i)) for i, why in reasons.items() if not view.recovery.replaces(i)}
     from_console = {
@@ -167,20 +173,20 @@ def _pending(view: FleetView) -> Iterator[str]:
     if unhealthy := [i for i in view.leaving if i not in failed]:
         yield f"being replaced by Auto Scaling: {_listed(unhealthy)}"
     if stopped := [process for process in view.suspended if process in _NEEDED_PROCESSES]:
-        yield f"suspended in Auto Scaling, as during an update of the stack: {', '.join(stopped)}"
+        yield f"processes of the Auto Scaling group are suspended; resume them: {', '.join(stopped)}"
     if view.silent:
         yield f"no record yet from {_listed(view.silent)}"
     launched = len(set(view.instances))
     if launched > view.nodes:
         yield f"{launched - view.nodes} more than planned still exist"
     if launched == view.nodes == len(view.in_state("proven")) and (unconnected := _unconnected(view)):
-        yield f"has not reached the others yet: {_listed(unconnected)}"
+        yield f"nodes that have not reached all others yet: {_listed(unconnected)}"
     if view.failed_launches and launched < view.nodes:
         yield f"last failed launch: {view.failed_launches[0]}"
 
 
 def _unconnected(view: FleetView) -> list[str]:
-    """The nodes that have not reached all other current nodes yet."""
+    """The proven nodes that have not reached all other current nodes yet."""
     if view.nodes == 1:
         return []
     current = view.membership.version if view.membership.instance_ids == frozenset(view.instances) else None
@@ -194,7 +200,7 @@ def _grouped(sentences: Mapping[str, str]) -> str:
         nodes.setdefault(sentence, []).append(instance)
     groups = [f"node{'s' if len(ids) > 1 else ''} {_listed(ids)}: {sentence}" for sentence, ids in nodes.items()]
     rest = sum(len(ids) for ids in list(nodes.values())[_NAMED:])
-    return "; ".join([*groups[:_NAMED], *([f"and {rest} more nodes, for different reasons"] if rest else [])])
+    return "; ".join([*groups[:_NAMED], *([f"and {rest} more, for other reasons"] if rest else [])])
 
 
 def _listed(instances: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Chooses the launch template version of the nodes: the current one, unless the nodes must be replaced.
 
-A pure function of the newest version and the previous choice. The choice is the physical id of the resource, so a
-rollback returns to the previous version.
+A pure function of the newest version, the stored choices, and whether the stack is being rolled back. The choice and
+the one before it are stored in the physical ID of the resource, so a rollback returns to the previous version.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 RESOURCE_TYPE = "Custom::TrnLaunchTemplateVersion"
 
 REPLACING = ("LaunchTemplateId", "Settings", "Uses")
-"""Properties whose change replaces the nodes."""
+"""Properties whose change replaces the nodes. Another image in the plan replaces them too."""
 
 _DIGITS = 16  # of a digest, enough to be unique for one cluster
 _FIELD, _BEFORE = "|", " < "
@@ -26,7 +26,7 @@ class Choice:
     Attributes:
         kind: Digest of the properties in REPLACING.
         named: Digest of the plan's reference to the image.
-        image: Id of the image.
+        image: ID of the image.
         script: ARN of the node script.
     """
 
@@ -64,16 +64,16 @@ class Choice:
 
     @classmethod
     def remembered(cls, physical_id: str | None) -> "Choice | None":
-        """The last choice in the physical id of the resource."""
+        """The last choice in the physical ID of the resource; None if there is none."""
         return cls.from_text((physical_id or "").partition(_BEFORE)[0])
 
 
 def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back: bool = False) -> tuple[Choice, str]:
-    """The version for the nodes, and the physical id that stores it.
+    """The version for the nodes, and the physical ID that stores it.
 
     Args:
         offered: The properties of the resource.
-        physical_id: Physical id of the previous choice. None for the first.
+        physical_id: Physical ID with the previous choices. None at creation.
         rolling_back: Whether the stack is being rolled back. Only then can an earlier version be chosen again.
     """
     latest = Choice.latest(offered)

@@ -1,16 +1,16 @@
 """Tags that Lambda functions, the template and the command line share."""
 
 CLUSTER_TAG = "trn:cluster"
-"""Tag on every resource of a plan; its value is the plan's cluster_name."""
+"""Tag on the resources of a cluster that support tags; its value is the name of the cluster."""
 
 EMPTY_AT_DELETE_TAG = "trn:empty-at-delete"
-"""Tag of a bucket that may be emptied and deleted. It is removed first when a stack is updated to keep the bucket."""
+"""Tag on a bucket; `true` allows emptying and deleting it. An update that keeps the bucket first changes the tag."""
 
 NODE_STATE_TAG = "trn:node"
 """Tag on an instance: the state of its last record."""
 
 NODE_REASON_TAG = "trn:reason"
-"""Tag on an instance: why it failed or drains."""
+"""Tag on an instance: why it failed or drains; empty for a proven node."""
 
 STOPPED_TAG = "trn:stopped"
 """Tag on the topic of a pilot: why its clock keeps the nodes stopped."""

@@ -1,4 +1,4 @@
-"""Reads the node records and the Auto Scaling group, and reads and writes the membership.
+"""Reads the node records, the Auto Scaling group and its instances, and reads and writes the membership.
 
 Callers pass the clients: the Lambda functions and the command line create clients and handle errors differently.
 """
@@ -20,7 +20,7 @@ _CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 class NoGroupError(Exception):
-    """The Auto Scaling group does not exist (any more)."""
+    """The Auto Scaling group does not exist."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +28,12 @@ class Group:
     """The state of an Auto Scaling group.
 
     Attributes:
+        desired: Desired number of instances.
         instances: IDs of the instances that are not being terminated or detached.
         leaving: Those of `instances` that are unhealthy, which the group will replace.
         suspended: Suspended processes.
-        launches: The group's launch template and version.
-        launched: Launch template and version of each instance.
+        launches: The group's launch template and version, as `template_version`.
+        launched: Launch template and version of each of `instances`, by ID.
     """
 
     desired: int
@@ -76,7 +77,7 @@ def describe_group(autoscaling: Any, name: str) -> Group:
 
 
 def template_version(described: Mapping[str, Any]) -> str:
-    """The launch template and version of a group or of one of its instances, from Auto Scaling's description."""
+    """`ID:version` of the launch template of a group or of one of its instances, from Auto Scaling's description."""
     template = described.get("LaunchTemplate", {})
     return f"{template.get('LaunchTemplateId')}:{template.get('Version')}"
 
@@ -92,7 +93,13 @@ def describe_instances(ec2: Any, group_name: str) -> Mapping[str, Any]:
 
 
 class NodeStore:
-    """The records and the membership in a bucket. Records that have not changed are read only once."""
+    """The records and the membership in a bucket. Records that have not changed are read only once.
+
+    Args:
+        s3: The S3 client.
+        bucket: Name of the bucket.
+        prefix: Folder of the records, without a slash at the end.
+    """
 
     def __init__(self, s3: Any, bucket: str, prefix: str) -> None:
         self._s3, self._bucket, self._prefix = s3, bucket, prefix
@@ -103,7 +110,7 @@ class NodeStore:
         return instance_of_key(key, self._prefix)
 
     def records(self) -> Mapping[str, StoredRecord]:
-        """The records by instance ID: those of the _MAX_RECORDS instances that wrote last."""
+        """The records by instance ID, from the _MAX_RECORDS objects that were written last."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
         listed = (item for page in pages for item in page.get("Contents", []))
         newest = sorted(listed, key=lambda item: item["LastModified"])[-_MAX_RECORDS:]
@@ -133,9 +140,10 @@ class NodeStore:
         return StoredMembership(membership=membership, etag=response["ETag"])
 
     def write_membership(self, membership: Membership, *, replacing: StoredMembership) -> bool:
-        """Replace the membership that was read.
+        """Replace the membership.
 
         Args:
+            membership: The new membership.
             replacing: The membership that was read.
 
         Returns:

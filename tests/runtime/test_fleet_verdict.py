@@ -92,7 +92,7 @@ def test_record_overrides_an_old_console_line() -> None:
 def test_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
     verdict = judge(2, ["a", "b"], [record("a"), record("b", version="older")])
     assert verdict.state == "waiting"
-    assert verdict.reason.endswith("has not reached the others yet: b")
+    assert verdict.reason.endswith("nodes that have not reached all others yet: b")
 
 
 def test_membership_of_other_nodes_is_not_enough() -> None:
@@ -122,7 +122,7 @@ def test_suspended_processes_are_reported_while_waiting() -> None:
     suspended = ("AZRebalance", "Launch", "ReplaceUnhealthy")
     waiting = judge(2, ["a"], [record("a")], suspended=suspended)
     assert waiting.reason.endswith(
-        "suspended in Auto Scaling, as during an update of the stack: Launch, ReplaceUnhealthy"
+        "processes of the Auto Scaling group are suspended; resume them: Launch, ReplaceUnhealthy"
     )
     assert judge(1, ["a"], [record("a")], suspended=suspended).state == "ready"
 

@@ -8,7 +8,7 @@ from trainium_runtime.pilot_clock import minutes_of_termination
 from trainium_wire.membership import Notice
 
 DETAIL_TYPES = ("Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning")
-"""EC2's user guide has documented both names: "Monitor Capacity Blocks using EventBridge"."""
+"""The EC2 User Guide has documented both names, in "Monitor Capacity Blocks using EventBridge"."""
 
 KIND = "capacity-block-end"
 
@@ -17,11 +17,11 @@ def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[s
     """The notice for a warning of EC2. None for any other event.
 
     Args:
-        event: The event.
-        instance_types: Types of the nodes, which are not in the event.
+        event: The event from EventBridge.
+        instance_types: Types of the nodes, which are not in the event. Without any, they are not UltraServer types.
 
     Raises:
-        ValueError: The event has no end time.
+        ValueError: The warning has no valid end time.
     """
     if event.get("detail-type") not in DETAIL_TYPES:
         return None
@@ -32,5 +32,5 @@ def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[s
         KIND,
         end - timedelta(minutes=minutes),
         f"Capacity Block {detail.get('capacity-reservation-id')} ends at {end:%H:%M} UTC; "
-        f"its instances are terminated from {minutes} minutes before",
+        f"EC2 starts to terminate its instances {minutes} minutes before",
     )

@@ -17,8 +17,8 @@ class ClusterSnapshot:
     Attributes:
         now: The time of the run.
         stack: The stack as CloudFormation describes it.
-        group: The Auto Scaling group as AWS describes it. None if there is none.
-        notices: The topic of the pilot, with the state of the clock.
+        group: The nodes' Auto Scaling group as AWS describes it. None if the clock has no group.
+        notices: The topic of the pilot, which also stores the state of the clock.
         by_gate: Whether the fleet gate is the caller, so a deployment waits for nodes.
     """
 

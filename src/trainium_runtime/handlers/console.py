@@ -1,4 +1,4 @@
-"""Errors on the EC2 consoles of nodes without a record."""
+"""Errors in the EC2 console output of nodes without a record."""
 
 import re
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from trainium_wire.formats import one_line
 from .log import log
 
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")
-_LONGEST = 300
+_LONGEST = 300  # characters of an error
 _PER_POLL = 5  # nodes per poll: EC2 throttles the call strictly, and the errors of a few nodes are enough
 _INTERVAL_S = 60.0
 
 
 class Consoles:
-    """Reads the consoles of nodes without a record: a few in each poll, each once a minute until it shows an error."""
+    """Reads the consoles of nodes without a record: a few in each poll, each at most once a minute."""
 
     def __init__(self, ec2: Any) -> None:
         self._ec2 = ec2
@@ -23,8 +23,9 @@ class Consoles:
         self._last_request: dict[str, float] = {}
 
     def failures(self, silent: Sequence[str], *, now: float) -> dict[str, str]:
-        """The last error of each node whose console has one. Errors of AWS are logged and not raised, because the
-        records are the main source.
+        """The last error of each node whose console has one, by instance ID.
+
+        Errors of AWS are logged and not raised, because the records are the main source.
 
         Args:
             silent: Instances without a record.
@@ -45,7 +46,7 @@ class Consoles:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            # Without Latest, EC2 returns output that may be minutes old. Nitro instances support it.
+            # Without Latest, EC2 returns output that may be minutes old. Nitro instances support Latest.
             response = self._ec2.get_console_output(InstanceId=instance, Latest=True)
             text = str(response.get("Output") or "")  # botocore has decoded it
         except (BotoCoreError, ClientError) as error:

@@ -1,4 +1,4 @@
-"""Custom::TrnBucketContent: empties a bucket with the tag trn:empty-at-delete when this resource is deleted."""
+"""Custom::TrnBucketContent: empties a bucket with the tag trn:empty-at-delete=true at deletion."""
 
 from typing import Any
 
@@ -15,17 +15,21 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     failure = None
     if event["RequestType"] == "Delete":
         try:
-            log(f"deleted {retry_until_permitted(lambda: empty(bucket))} objects of {bucket}")
+            log(f"deleted {retry_until_permitted(lambda: empty(bucket))} versions and delete markers of {bucket}")
         except Exception as error:  # CloudFormation needs a response
             failure = f"bucket {bucket} could not be emptied: {error}"
     respond(event, failure=failure, physical_id=f"{bucket}/content")
 
 
 def empty(bucket: str) -> int:
-    """Delete all versions and delete markers of a bucket that has the tag.
+    """Delete all versions and delete markers of a bucket that has the tag with the value `true`.
 
     Returns:
-        How many were deleted.
+        How many were deleted: 0 without the tag or without the bucket.
+
+    Raises:
+        RuntimeError: S3 did not delete some of them.
+        ClientError: AWS refused a request.
     """
     import boto3
     from botocore.exceptions import ClientError
@@ -44,7 +48,7 @@ def empty(bucket: str) -> int:
     while keys := _first_versions(s3, bucket):
         errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors", [])
         if errors:
-            raise RuntimeError(f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} in all)")
+            raise RuntimeError(f"{errors[0]['Key']}: {errors[0]['Message']} (objects not deleted: {len(errors)})")
         deleted += len(keys)
     return deleted
 

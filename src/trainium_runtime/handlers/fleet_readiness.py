@@ -1,8 +1,8 @@
-"""Custom::TrnFleetGate: sets the size of an Auto Scaling group, and waits until each node is proven.
+"""Custom::TrnFleetGate: sets the size of an Auto Scaling group, and waits until its nodes are proven and connected.
 
-It replaces nodes of another launch template version or subnet: the size is 0 until EC2 has terminated them. At deletion
-it terminates the nodes first. It responds to a rollback at once, and does the rest afterwards. An invocation lasts at
-most 15 minutes, so the function invokes itself again while it has to wait.
+It replaces nodes of another launch template version or subnet: the size is 0 until EC2 has terminated them. At its
+deletion it terminates the nodes. It responds to a rollback at once, and replaces nodes afterwards. An invocation lasts
+at most 15 minutes, so the function invokes itself again while it has to wait.
 """
 
 import json
@@ -30,10 +30,10 @@ _ERRORS_IN_A_ROW = 8  # about a minute, until new permissions are effective
 _POLLS_THAT_AGREE = 3  # Auto Scaling may briefly return an earlier state
 _COUNTED_AFTER_END = timedelta(minutes=10)  # AWS publishes no figure; large hosts take minutes to shut down
 _STARTED = "GateStarted"
-"""Key of the event: the start of its first invocation, in seconds since 1970."""
+"""Key in the event: when the function was first invoked for it, in seconds since 1970."""
 
 _RESTORES = "Restores"
-"""Key of the event by which the function invokes itself after its response to a rollback."""
+"""Key in the event with which the function invokes itself after its response to a rollback."""
 
 
 def handle(event: dict[str, Any], context: Any) -> None:
@@ -63,7 +63,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
-    """Terminate the nodes. Errors do not stop the deletion: a later resource then fails with a better message.
+    """Terminate the nodes. Errors do not stop the deletion: a later resource then fails with a clearer message.
 
     Returns:
         Whether another invocation continues to wait.
@@ -75,9 +75,10 @@ def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
         if end_of_invocation < deadline:
             _call_again(event, context)
             return True
-        log("the nodes were not terminated within the time of a deployment; the deletion continues")
+        minutes = event["ResourceProperties"]["TimeoutMinutes"]
+        log(f"the nodes were not terminated within {minutes} minutes; the deletion continues")
     except Exception as error:
-        log(f"the termination of the nodes could not be awaited: {error}")
+        log(f"the nodes could not be terminated, or their termination could not be read: {error}")
     return False
 
 
@@ -108,7 +109,7 @@ def terminate_nodes(properties: dict[str, Any], *, until: float) -> bool:
 
 
 def _not_terminated(autoscaling: Any, ec2: Any, name: str) -> int:
-    """How many nodes are left. Sets the size 0 again, because the restoration after a rollback may have set another."""
+    """How many nodes are left. Also sets the size to 0, which the restoration after a rollback may have changed."""
     group = find_group(autoscaling, name)
     if group is None:
         return 0
@@ -134,7 +135,11 @@ def _roll_back(event: dict[str, Any], context: Any) -> str:
 
 
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
-    """Poll until this invocation's time limit. The verdict is `waiting` if another invocation must continue."""
+    """Poll until the fleet is ready or has failed, up to the time limits of this invocation and of the resource.
+
+    Returns:
+        The verdict. `waiting` if the function has invoked itself to continue; `failed` after the resource's time limit.
+    """
     deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
     monitor = _monitor(event, in_rollback=bool(event.get(_RESTORES)))
     verdict = wait(monitor, until=min(deadline, end_of_invocation))
@@ -149,7 +154,7 @@ def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
 
 
 def _monitor(event: dict[str, Any], *, in_rollback: bool) -> "_FleetMonitor":
-    _deadline(event)  # counts from the first invocation
+    _deadline(event)  # stores the start of the first invocation
     return _FleetMonitor(event, in_rollback=in_rollback)
 
 
@@ -168,6 +173,12 @@ def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
 
     Args:
         until: When to stop polling, in seconds since 1970.
+
+    Raises:
+        ClientError: AWS refused too many polls in a row.
+        BotoCoreError: AWS was not reached in too many polls in a row.
+        ClockError: The clock failed in too many polls in a row.
+        NoGroupError: The group does not exist.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -221,7 +232,7 @@ class _FleetMonitor:
         self._sized_to: int | None = event.get("SizedTo")
         self._ended: set[str] = set(event.get("Ended", ()))
         self._launched = bool(event.get("Launched"))
-        self._resized_by_others = 0
+        self._polls_with_another_size = 0
         self.replacement = Replacement()
 
     @property
@@ -254,11 +265,11 @@ class _FleetMonitor:
     def _is_resized_by_others(self, desired: int, nodes: int) -> bool:
         """Set the size of the group once. Returns whether several later polls in a row found another size."""
         if desired == nodes:
-            self._sized_to, self._resized_by_others = nodes, 0
+            self._sized_to, self._polls_with_another_size = nodes, 0
             return False
         if self._sized_to == nodes:
-            self._resized_by_others += 1
-            return self._resized_by_others >= _POLLS_THAT_AGREE
+            self._polls_with_another_size += 1
+            return self._polls_with_another_size >= _POLLS_THAT_AGREE
         self._resize(desired, nodes)
         return False
 
@@ -266,7 +277,7 @@ class _FleetMonitor:
         if desired != size:
             name = self._properties["GroupName"]
             self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=size, HonorCooldown=False)
-            log(f"the group is to have {size} nodes; it had {desired}")
+            log(f"the desired size of the group was {desired} and is now {size}")
 
     def _replacement(self, group: Group) -> Replacement:
         template = f"{self._properties['LaunchTemplateId']}:{self._properties['LaunchTemplateVersion']}"
@@ -325,16 +336,19 @@ class _FleetMonitor:
         response = self._lambda.invoke(FunctionName=clock, Payload=json.dumps(GATE_EVENT).encode())
         result = json.loads(response["Payload"].read())
         if response.get("FunctionError"):
-            raise ClockError(result.get("errorMessage"))
+            raise ClockError(f"the clock of the pilot failed: {result.get('errorMessage', 'no reason given')}")
         # In a rollback the clock may still have the new number.
         return min(nodes, result["nodes"]), result["why"]
 
 
 def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
-    """Messages of the launches that failed since the last successful one, newest first, like the activities.
+    """Messages of the launches that failed after the last one that succeeded or is in progress, newest first.
 
-    Failures before a successful launch do not count. A launch whose instance ended before it was in service is
-    cancelled, with the reason in its message.
+    A launch whose instance ended before it was in service is cancelled, with the reason in its message.
+
+    Args:
+        activities: The group's scaling activities, newest first.
+        since: Earlier launches do not count. None: all count.
     """
     launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
     failed = takewhile(_has_failed, launches)

@@ -1,7 +1,7 @@
 """Stops a compute node group of AWS PCS from launching more nodes after too many of them failed.
 
-Invoked for every node record and for every instance that was terminated. If the node of the event failed, the function
-counts the failures in all records and instances of the group.
+Invoked for every node record of the cluster, and for every terminated instance of the account in the region. If the
+node of the event failed, the function counts the failures in all records and instances of the group.
 """
 
 import os
@@ -37,7 +37,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 class NodeGroupGuard:
-    """Compares a group with its limit of failures.
+    """Compares the failures of a group with their limit.
 
     Args:
         settings: Environment variables from the construct.
@@ -48,8 +48,10 @@ class NodeGroupGuard:
         self._ec2, self._pcs, self._sns = ec2, pcs, sns
 
     def check(self, event: Mapping[str, Any], *, now: datetime) -> None:
-        """Lower the group's maximum to the number of its proven nodes, if the node of the event failed and the failures
-        within 24 hours exceed the limit."""
+        """Lower the group's maximum to the number of its proven nodes if too many nodes failed within 24 hours.
+
+        Does nothing if the node of the event has not failed. Draining nodes count as proven.
+        """
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
         node = self._node_of(event)
@@ -86,13 +88,14 @@ class NodeGroupGuard:
             Subject=f"{settings['CLUSTER']} launches no more nodes"[:_LONGEST_SUBJECT],
             Message=(
                 f"{recent} nodes failed within 24 hours, the last one, {node}, because: {reason}.\n"
-                f"The maximum of the compute node group is now {proven}, its proven nodes. Jobs that need more nodes "
-                f"wait in the queue.\nOnce the cause is fixed, run: {again}\n\nCluster {settings['CLUSTER']}"
+                f"The maximum of the compute node group is now {proven}, the number of its proven nodes. "
+                f"Jobs that need more nodes wait in the queue.\nOnce the cause is fixed, run: {again}\n\n"
+                f"Cluster {settings['CLUSTER']}"
             ),
         )
 
     def _instances(self) -> Mapping[str, Mapping[str, Any]]:
-        """EC2's descriptions of the group's instances, by ID, with those terminated within about an hour."""
+        """EC2's descriptions of the group's instances by ID, including those terminated within about an hour."""
         filters = [{"Name": f"tag:{GROUP_TAG}", "Values": [self._settings["GROUP_ID"]]}]
         pages = self._ec2.get_paginator("describe_instances").paginate(Filters=filters)
         return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}

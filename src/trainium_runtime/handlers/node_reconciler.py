@@ -3,7 +3,7 @@ writes the membership.
 
 Invoked for every record, for every terminated instance, before the end of a Capacity Block, by the pilot's clock, and
 by the fleet gate. Events can be late, duplicated and out of order, so each run reconciles the whole state. The only
-data from events are notices, and the name of the record to log.
+data used from events are notices, and the key of the record to log.
 """
 
 import json
@@ -27,20 +27,20 @@ from .log import log
 from .pilot_stop import updated_notices
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
-_TAGGED_AT_ONCE = 200  # instances; EC2 accepts 1,000 resources (API reference, CreateTags)
+_TAGGED_AT_ONCE = 200  # instances; EC2 accepts up to 1,000 resources (API reference, CreateTags)
 _NOTICES_KEPT = timedelta(hours=1)  # after the time that they announce
 _ATTEMPTS = 5  # if another invocation changes the membership at the same time
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """Reconcile the group of the environment. After an error, Lambda retries twice.
+    """Reconcile the group that the environment variables name. After an error, Lambda retries twice.
 
     Raises:
         NoGroupError: The group does not exist.
         ClientError: AWS refused a request that reads the group, its instances, the records or the membership.
         BotoCoreError: AWS was not reached for such a request.
         ExceptionGroup: The failures of the steps that act on the state.
-        RuntimeError: Other invocations changed the membership too often.
+        RuntimeError: In each attempt, another invocation changed the membership first.
     """
     environment_reconciler().reconcile(event, now=datetime.now(UTC))
 
@@ -205,7 +205,7 @@ class _MembershipChangedError(Exception):
 
 
 def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]) -> dict[str, str] | None:
-    """Addresses of the nodes, once all wanted nodes exist and are proven or draining.
+    """Addresses of the nodes by instance ID; None until all wanted nodes exist and are proven or draining.
 
     The addresses come from EC2 and not from the records: a node could forge the address in its record, and all other
     nodes use the addresses in commands.
@@ -222,7 +222,7 @@ def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, S
 
 
 def _notices(current: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
-    """The newest notice of each kind, without those long past."""
+    """The newest notice of each kind, without those whose time is more than _NOTICES_KEPT ago."""
     by_kind = {notice.kind: notice for notice in (*current, *([new] if new else ()))}
     oldest = time_text(now - _NOTICES_KEPT)
     return tuple(notice for _, notice in sorted(by_kind.items()) if notice.at >= oldest)

@@ -1,4 +1,7 @@
-"""Custom::TrnNodeSubnet: chooses the first subnet whose zone offers the nodes' type."""
+"""Custom::TrnNodeSubnet: chooses the first subnet whose zone offers the nodes' instance type.
+
+An update keeps the subnet while it is one of the candidates and the instance type has not changed.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +24,8 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     try:
         zones, offering = retry_until_permitted(lambda: _describe(properties["SubnetIds"], properties["InstanceType"]))
     except Exception as error:  # CloudFormation needs a response
-        respond(event, failure=f"the zones of the subnets could not be read: {error}", physical_id=before)
+        unread = f"the zones of the subnets and of {properties['InstanceType']} could not be read: {error}"
+        respond(event, failure=unread, physical_id=before)
         return
     chosen = next((subnet for subnet in properties["SubnetIds"] if zones.get(subnet) in offering), None)
     if chosen is None:
@@ -32,7 +36,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The zones of the subnets by subnet id, and the zones that offer the type."""
+    """The zone IDs of the subnets by subnet ID, and the IDs of the zones that offer the type."""
     import boto3
 
     ec2: Any = boto3.client("ec2")
@@ -48,7 +52,7 @@ def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[s
     locations = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
     fix = (
         f"these zones of the region do: {', '.join(offering)}. "
-        "Give the VPC a subnet in one of them, and select it with vpc_subnets"
+        "Add a subnet in one of them to the VPC, and select it with vpc_subnets"
         if offering
         else "no zone of the region does. Choose another region or instance type"
     )

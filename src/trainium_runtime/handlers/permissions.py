@@ -14,7 +14,11 @@ _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "40
 
 
 def retry_until_permitted(action: Callable[[], _Result]) -> _Result:
-    """Repeat an action while it is denied, for up to a minute. Any other error is raised at once."""
+    """Repeat an action while it is denied, for up to a minute.
+
+    Raises:
+        ClientError: The action was still denied after a minute, or failed for another reason.
+    """
     from botocore.exceptions import ClientError
 
     deadline = time.monotonic() + _TIMEOUT_S

@@ -1,8 +1,9 @@
 """The clock of a pilot: every few minutes, reconciles the cluster with the time.
 
 Invoked by a schedule, by AWS Budgets through SNS when the budget is spent, and by the fleet gate, to which it returns
-the number of nodes. It warns of the end, stops and launches the nodes of its Auto Scaling group, and deletes its stack;
-without a group it only warns and deletes the stack.
+the number of nodes. It warns people and jobs of the end, stops and launches the nodes of its Auto Scaling group,
+terminates the host of `trn precompile` at the end, and deletes its stack if the action at the end is `destroy`. Without
+a group of nodes it only warns and deletes the stack.
 """
 
 import json
@@ -30,7 +31,7 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
     """Reconcile the pilot.
 
     Returns:
-        `nodes`, the number of nodes now, and `why`.
+        `nodes`, the number of nodes to have now, and `why`, a sentence for people.
 
     Raises:
         ClientError: AWS refused to describe the group, the stack or the Capacity Block.
@@ -53,11 +54,11 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
 
 
 class Clock:
-    """Warns of the end of a pilot, and stops and launches its nodes.
+    """Warns of the end of a pilot, stops and launches its nodes, and deletes its stack.
 
     Args:
         settings: Environment variables from the construct.
-        functions: Client of Lambda.
+        functions: The Lambda client.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Clock:
         name = self._settings.get("GROUP")
         group = find_group(self._autoscaling, name) if name else None
         if name and group is None:
-            return ClockDecision(nodes=0, why="the Auto Scaling group does not exist")
+            return ClockDecision(nodes=0, why=f"the Auto Scaling group {name} does not exist")
         notices = PilotNotices(self._sns, self._settings)
         snapshot = ClusterSnapshot(
             now=now,
@@ -96,7 +97,7 @@ class Clock:
         except Exception as error:  # nodes stop at the end even if their usage is unknown
             errors.append(error)
         decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event), idle_since=idle_since)
-        log(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
+        log(nodes=decision.nodes, why=decision.why, desired=snapshot.desired)
         steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
         for step in (
             *steps,
@@ -115,7 +116,7 @@ class Clock:
         return decision
 
     def _idle_since(self, snapshot: ClusterSnapshot) -> datetime | None:
-        """Since when the nodes are unused; None if they are in use or unknown."""
+        """Since when the nodes are unused; None if they are in use, or if this is unknown or does not matter now."""
         bucket, stack, group = self._settings.get("RECORDS_BUCKET"), snapshot.stack, snapshot.group
         if not (bucket and group and self._terms.idle and snapshot.settled) or snapshot.by_gate:
             return None
@@ -124,7 +125,7 @@ class Clock:
             return None
         usage = read_usage(self._s3, bucket, instances, now=snapshot.now)
         log(usage=usage.state, why=usage.why)
-        # The nodes of a new deployment will be used soon.
+        # A deployment starts the idle time again, because its nodes will be used soon.
         return usage.idle_since and max(usage.idle_since, stack.get("LastUpdatedTime") or stack["CreationTime"])
 
     def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool, idle_since: datetime | None) -> ClockDecision:
@@ -134,7 +135,7 @@ class Clock:
             now=snapshot.now,
             terms=self._terms,
             deployed=deployed,
-            # the end does not depend on EC2
+            # The end must not depend on EC2.
             block=find_capacity_block(self._ec2, name) if name and not ended else None,
             asleep=self._settings["ASLEEP"] == "true",
             memory=snapshot.notices.memory,
@@ -201,8 +202,8 @@ class Clock:
         ends = decision.warn_of
         if ends is None:
             return
-        after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated, everything else is kept"
-        left = _hours(ends - snapshot.now)
+        after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated; everything else is kept"
+        left = _time_left(ends - snapshot.now)
         ending = f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}."
         snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
 
@@ -221,8 +222,10 @@ class Clock:
             snapshot.notices.publish_idle(decision.idle.at, "is idle", soon, use)
 
     def _notify_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """Warn of instances that Auto Scaling does not terminate: in standby, protected, or with termination
-        suspended."""
+        """Warn of instances that Auto Scaling has not terminated long after the end.
+
+        They may be in standby or protected from scale-in, or the process Terminate may be suspended.
+        """
         if (
             decision.ended
             and not decision.delete
@@ -234,7 +237,7 @@ class Clock:
                 "nodes are left",
                 f"{snapshot.nodes_left} nodes still exist, and may be billed: {decision.why}.",
                 "Check in the Auto Scaling group whether they are in standby or protected from scale-in, or whether "
-                "Terminate is suspended.",
+                "its process Terminate is suspended.",
             )
 
     def _notify_deletion(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
@@ -316,7 +319,7 @@ def _nodes_deadline(ended: datetime) -> datetime:
     return ended + timedelta(minutes=facts()["pilot"]["minutes_for_nodes_to_go"])
 
 
-def _hours(left: timedelta) -> str:
-    """The time left, for people: in hours, or in minutes below two hours."""
+def _time_left(left: timedelta) -> str:
+    """The time left, for people: in whole hours, or in whole minutes below two hours."""
     minutes = max(0, left // timedelta(minutes=1))
     return f"{minutes // 60} h" if minutes >= 2 * 60 else f"{minutes} min"

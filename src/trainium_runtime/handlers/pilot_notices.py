@@ -1,4 +1,4 @@
-"""Notices to people and the state of a pilot's clock, both in the SNS topic of the pilot."""
+"""Notices to people through the SNS topic of a pilot, and the state of the pilot's clock, in the tags of the topic."""
 
 from collections.abc import Mapping
 from datetime import datetime

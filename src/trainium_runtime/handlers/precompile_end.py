@@ -2,7 +2,7 @@
 
 Invoked for every report of a host, which says that the job has ended or that the host could not start. A report from a
 host that is no longer in the group is ignored, so a late or duplicate report does not terminate the next host. Also
-invoked when Auto Scaling could not launch a host or has terminated one: the job then cannot run.
+invoked when Auto Scaling could not launch a host or has terminated one: its job then fails.
 """
 
 import json
@@ -22,7 +22,7 @@ from .log import log
 NOT_LAUNCHED, ENDED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Terminate Successful"
 _ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
 _EXISTS = ("PreconditionFailed", "ConditionalRequestConflict")
-_LONGEST_REASON = 400
+_LONGEST_REASON = 400  # characters
 _LARGEST = 1_048_576
 """Bytes of a job or a report that are read."""
 
@@ -43,6 +43,9 @@ def terminate_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 
     Returns:
         Whether the size was set.
+
+    Raises:
+        NoGroupError: The group does not exist.
     """
     instance = instance_of_key(event["detail"]["object"]["key"], PRECOMPILE_PREFIX)
     if instance not in describe_group(autoscaling, group).instances:
@@ -54,9 +57,12 @@ def terminate_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 
 
 def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
-    """Mark the job as failed, unless it has ended, or was submitted after the event began.
+    """Set the size of the group to 0, and mark the job as failed unless it has ended.
+
+    Does neither if the job was submitted after the activity of the event began: it gets another host.
 
     Args:
+        event: The event of Auto Scaling.
         settings: GROUP, the Auto Scaling group; BUCKET; and JOB_KEY, the key of the host's job.
 
     Returns:
@@ -111,7 +117,7 @@ def _report(s3: Any, bucket: str, instance_id: str) -> dict[str, Any] | None:
 
 
 def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
-    """None if the object does not exist or is not a JSON object."""
+    """The JSON object at a key; None if there is none, or if it is invalid or larger than _LARGEST."""
     from botocore.exceptions import ClientError
 
     try:

@@ -36,7 +36,8 @@ def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
     """Why the deployment must stop. None if it may continue.
 
     Args:
-        seconds: The time within which this always returns.
+        event: The request of CloudFormation.
+        seconds: The time limit. An unfinished check is a reason to stop.
     """
     results: queue.Queue[str | None] = queue.Queue()
 
@@ -54,7 +55,11 @@ def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
 
 
 def failure(event: dict[str, Any]) -> str | None:
-    """Why the deployment must stop. None if it may continue. An unknown result is retried for a minute."""
+    """Why the deployment must stop. None if it may continue.
+
+    A rollback, and an update that needs no more than before, continue without a check. An unknown result is retried for
+    a minute.
+    """
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
         log("the update needs no more than the cluster already has")

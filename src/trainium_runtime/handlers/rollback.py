@@ -4,7 +4,7 @@ from .log import log
 
 
 def is_rolling_back(stack_id: str, *, unknown: bool = False) -> bool:
-    """Whether the stack is being rolled back.
+    """Whether the stack is being rolled back, or was rolled back by its last operation.
 
     Args:
         unknown: The result if the stack cannot be read. The reason is logged.

@@ -1,6 +1,7 @@
 """Custom::TrnScriptCopy: copies a script of the app's assets into a versioned bucket of the stack.
 
-Its attribute `VersionId` is the version that nodes download. The deletion of the bucket removes all versions.
+Its attribute `VersionId` is the version that nodes download. Its deletion keeps all versions: they are deleted with the
+bucket.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         if event["RequestType"] != "Delete":
             data = {"VersionId": retry_until_permitted(lambda: copy(properties))}
     except Exception as error:  # CloudFormation needs a response
-        failure = f"s3://{properties['BucketName']}/{properties['Key']} could not be written: {error}"
+        failure = f"the script could not be copied to s3://{properties['BucketName']}/{properties['Key']}: {error}"
     respond(event, failure=failure, physical_id=f"{properties['BucketName']}/{properties['Key']}", data=data)
 
 
@@ -25,10 +26,11 @@ def copy(properties: dict[str, str]) -> str:
     """Copy the script.
 
     Returns:
-        The version of the copy.
+        The version ID of the copy.
 
     Raises:
-        ValueError: The content has another digest.
+        ValueError: The SHA-256 of the asset is not the one in the properties.
+        ClientError: AWS refused a request.
     """
     import boto3
 
@@ -36,5 +38,5 @@ def copy(properties: dict[str, str]) -> str:
     content: bytes = s3.get_object(Bucket=properties["SourceBucket"], Key=properties["SourceKey"])["Body"].read()
     digest = hashlib.sha256(content).hexdigest()
     if digest != properties["Sha256"]:
-        raise ValueError(f"its SHA-256 is {digest}, not {properties['Sha256']}")
+        raise ValueError(f"the SHA-256 of the asset is {digest}, not {properties['Sha256']}")
     return s3.put_object(Bucket=properties["BucketName"], Key=properties["Key"], Body=content)["VersionId"]

@@ -16,6 +16,10 @@ def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
 
     Args:
         event: `asleep` is true or false.
+
+    Raises:
+        KeyError: `asleep` is missing or has another value, or the stack has no such parameter.
+        ClientError: CloudFormation refused the update, for example because another is in progress.
     """
     import boto3
 

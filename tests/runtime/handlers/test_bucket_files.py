@@ -57,3 +57,8 @@ def test_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudFormat
     response = run(cloudformation, "Create", {"a.sh": "1"})
     assert response["Status"] == "FAILED"
     assert response["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be updated: ")
+
+
+def test_files_of_a_missing_bucket_count_as_deleted(s3: Any, cloudformation: CloudFormation) -> None:
+    s3.delete_bucket(Bucket=BUCKET)
+    assert run(cloudformation, "Delete", {"a.sh": "1"})["Status"] == "SUCCESS"

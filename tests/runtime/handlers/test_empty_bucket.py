@@ -102,7 +102,7 @@ def test_object_that_s3_does_not_delete_is_named(
     monkeypatch.setattr(boto3, "client", lambda _service: PartialClient(s3, delete_objects=refused))
     response = run(cloudformation, "Delete")
     assert response["Status"] == "FAILED"
-    assert response["Reason"] == "bucket records could not be emptied: nodes/0: Access Denied (1 in all)"
+    assert response["Reason"] == "bucket records could not be emptied: nodes/0: Access Denied (objects not deleted: 1)"
 
 
 def test_denied_read_fails_the_delete_with_error_of_aws(

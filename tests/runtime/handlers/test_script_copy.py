@@ -53,7 +53,7 @@ def test_changed_script_keeps_its_earlier_version(s3: Any, cloudformation: Cloud
 def test_other_content_is_not_copied(s3: Any, cloudformation: CloudFormation) -> None:
     response = run(cloudformation, s3, "1", digest="0" * 64)
     assert (response["Status"], s3.list_objects_v2(Bucket=BUCKET)["KeyCount"]) == ("FAILED", 0)
-    assert f"s3://{BUCKET}/{KEY} could not be written: its SHA-256 is" in response["Reason"]
+    assert f"could not be copied to s3://{BUCKET}/{KEY}: the SHA-256 of the asset is" in response["Reason"]
 
 
 def test_deletion_leaves_the_script_to_the_bucket(s3: Any, cloudformation: CloudFormation) -> None:
