@@ -1,6 +1,7 @@
 """The jobs of Slurm that `trn destroy` ends, with instances in moto and a stand-in for the login node."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -11,7 +12,7 @@ from tests.core.aws_stubs import REGION
 from trainium_core.engines.pcs import aws_workloads
 from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError
 from trainium_core.engines.pcs.engine import PCS
-from trainium_core.stacks.description import StackDescription
+from trainium_core.stacks.description import StackDescription, StackResource
 from trainium_core.teardown.account import Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import Scope
@@ -112,3 +113,12 @@ def test_jobs_end_with_the_stack_so_a_deleted_one_has_none() -> None:
     scope = Scope(cluster="team", existing=(stack,))
     assert (scope.engines_with_workloads, scope.has_outliving_workloads) == (("pcs",), False)
     assert Scope(cluster="team", deleted=(stack,)).engines_with_workloads == ()
+
+
+def test_stack_of_another_name_has_the_workloads_of_its_resources() -> None:
+    machine = StackResource(kind="AWS::StepFunctions::StateMachine", resource_id="arn")
+    stack = StackDescription(name="Web", stack_id="1", status="CREATE_COMPLETE", cluster="team", resources=(machine,))
+    assert Scope(cluster="team", existing=(stack,)).engines_with_workloads == ("sagemaker",)
+    assert Scope(cluster="team", deleted=(stack,)).engines_with_workloads == ("sagemaker",)
+    foreign = replace(stack, resources=(replace(machine, other=True),))
+    assert Scope(cluster="team", existing=(foreign,)).engines_with_workloads == ()

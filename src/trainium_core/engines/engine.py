@@ -61,11 +61,13 @@ class Workloads:
     Attributes:
         running: Returns the running workloads of a cluster, given its name and the ARNs of its state machines.
         stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
+        resource_type: Type of a resource that every stack with such workloads has, whatever its name.
         end_with_stack: Whether deleting the stack ends workloads that were not stopped.
     """
 
     running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
     stop: Mapping[str, Callable[[AwsService, str], None]]
+    resource_type: str
     end_with_stack: bool = False
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from trainium_core.engines.engine import ServiceLogs
+from trainium_core.engines.engine import Engine, ServiceLogs, Workloads
 from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
 from trainium_core.naming import stack_names
 from trainium_core.stacks.description import StackDescription, StackResource, Stacks
@@ -91,13 +91,20 @@ class Scope:
 
         These are the engines of existing stacks, and of deleted stacks whose workloads run without the stack.
         """
-        existing, deleted = ({stack.name for stack in stacks} for stacks in (self.existing, self.deleted))
         own = stack_names(self.cluster)
+
+        def is_of(stack: StackDescription, engine: Engine, workloads: Workloads) -> bool:
+            kinds = {resource.kind for resource in stack.resources if not resource.other}
+            return stack.name in (engine.construct_id, own[engine.key]) or workloads.resource_type in kinds
+
         return tuple(
             key
             for key, engine in ENGINES.items()
-            if engine.workloads is not None
-            and (existing if engine.workloads.end_with_stack else existing | deleted) & {engine.construct_id, own[key]}
+            if (workloads := engine.workloads)
+            and any(
+                is_of(stack, engine, workloads)
+                for stack in (*self.existing, *(() if workloads.end_with_stack else self.deleted))
+            )
         )
 
     @property

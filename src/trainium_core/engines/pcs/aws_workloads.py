@@ -60,5 +60,6 @@ WORKLOADS = Workloads(
         _STARTING: partial(_run, cancel_command),
         _WAITING: partial(_run, cancel_waiting_command),
     },
+    resource_type="AWS::PCS::Cluster",
     end_with_stack=True,
 )

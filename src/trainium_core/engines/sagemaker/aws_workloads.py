@@ -76,4 +76,8 @@ def _end_warm_pool(account: AwsService, name: str) -> None:
         account.client("sagemaker").update_training_job(TrainingJobName=name, ResourceConfig=released)
 
 
-WORKLOADS = Workloads(running=_running, stop={_EXECUTION: _stop_execution, _JOB: _stop_job, _WARM_POOL: _end_warm_pool})
+WORKLOADS = Workloads(
+    running=_running,
+    stop={_EXECUTION: _stop_execution, _JOB: _stop_job, _WARM_POOL: _end_warm_pool},
+    resource_type="AWS::StepFunctions::StateMachine",
+)
