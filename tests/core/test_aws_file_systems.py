@@ -86,3 +86,13 @@ def test_unknown_fsx_file_system_is_none() -> None:
     account, fsx = stubbed("fsx")
     fsx.add_client_error("describe_file_systems", "FileSystemNotFound", "File system does not exist.")
     assert account.fsx_file_system(UNKNOWN) is None
+
+
+def test_fsx_file_system_without_interfaces_has_no_groups() -> None:
+    account, fsx = stubbed("fsx")
+    shown = {**SHOWN, "Lifecycle": "CREATING", "NetworkInterfaceIds": []}
+    fsx.add_response("describe_file_systems", {"FileSystems": [shown]}, {"FileSystemIds": [UNKNOWN]})
+    Stubber(account.client("ec2")).activate()
+    found = account.fsx_file_system(UNKNOWN)
+    assert found is not None
+    assert found.security_group_ids == frozenset()

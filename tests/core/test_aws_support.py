@@ -39,7 +39,7 @@ def test_log_groups_are_read_and_missing_groups_are_named(account: AwsSupport) -
     logs.create_log_stream(logGroupName=names["Gate"], logStreamName="one")
     event = {"timestamp": int(NOON.timestamp() * 1000), "message": "waiting: 1 of 2 nodes proven\n"}
     logs.put_log_events(logGroupName=names["Gate"], logStreamName="one", logEvents=[event])
-    shown = account.functions_logs(STACK)
+    shown = account.function_logs(STACK)
     assert shown["aws.lambda.gate.log"].endswith(" waiting: 1 of 2 nodes proven")
     assert shown["aws.lambda.gone.log"].startswith("not available: AWS answered ResourceNotFoundException")
 

@@ -86,7 +86,7 @@ def test_denial_advice_names_the_denying_policy_type(because: str, advice: str) 
         ("ROLLBACK_COMPLETE", "nothing runs"),
         ("UPDATE_ROLLBACK_COMPLETE", "as it was before"),
         ("ROLLBACK_FAILED", "could not be deleted"),
-        ("", "unknown: its events do not show it"),
+        ("", "unknown: the events of the stack do not show it"),
     ],
 )
 def test_resulting_stack_state_is_reported(status: str, message: str) -> None:

@@ -10,6 +10,7 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
+from trainium_core.stacks.description import StackDescription, StackResource
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -230,3 +231,37 @@ def test_size_of_fsx_file_system_is_its_capacity() -> None:
     aws, stub = stubbed("fsx")
     stub.add_response("describe_file_systems", {"FileSystems": [{"StorageCapacity": 1200}]})
     assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)
+
+
+@pytest.mark.parametrize(("status", "containing"), [("CREATE_COMPLETE", "mine"), ("DELETE_SKIPPED", None)])
+def test_state_of_the_resource_decides_whether_a_stack_contains_it(status: str, containing: str | None) -> None:
+    account, cloudformation = stubbed("cloudformation")
+    entries = [stack_resource("topic", "CREATE_COMPLETE"), stack_resource("logs", status)]
+    cloudformation.add_response("describe_stack_resources", {"StackResources": entries})
+    assert account.stack_containing("logs") == containing
+
+
+def test_stack_contains_a_resource_beyond_the_first_page() -> None:
+    account, cloudformation = stubbed("cloudformation")
+    entries = [stack_resource(str(number), "CREATE_COMPLETE") for number in range(100)]
+    cloudformation.add_response("describe_stack_resources", {"StackResources": entries})
+    assert account.stack_containing("logs") == "mine"
+
+
+def stack_resource(physical_id: str, status: str) -> dict[str, Any]:
+    return {
+        "StackName": "mine",
+        "LogicalResourceId": physical_id.title(),
+        "PhysicalResourceId": physical_id,
+        "ResourceType": "AWS::Logs::LogGroup",
+        "ResourceStatus": status,
+        "Timestamp": 0,
+    }
+
+
+def test_resource_that_is_not_created_has_no_id() -> None:
+    resources = (StackResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("", "records"))
+    stack = StackDescription(
+        name="mine", stack_id="x", status="CREATE_IN_PROGRESS", cluster="mine", resources=tuple(resources)
+    )
+    assert stack.ids("AWS::S3::Bucket") == ("records",)

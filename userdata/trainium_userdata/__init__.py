@@ -1,1 +1,1 @@
-"""User data, and the programs of a node: setup, verification and reports."""
+"""User data, and the programs of a node: setup, verification, reports, jobs, compile caches and Slurm."""

@@ -1,4 +1,4 @@
-"""User data for cloud-init: one reproducible multi-part MIME document."""
+"""User data for cloud-init: one reproducible multipart MIME document."""
 
 import base64
 import gzip
@@ -20,13 +20,13 @@ _LINE = 76
 def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """A cloud-config document that writes the locations of a node to LOCATIONS_FILE.
 
-    At every boot, cloud-init runs the script of the other part again until the installation is complete. Otherwise a
+    At every boot, cloud-init runs the script of the document again until the installation is complete. Otherwise a
     node would never report after a power failure during the installation.
 
     Args:
         lines: The lines of LOCATIONS_FILE. They may contain CDK tokens, because the document is not encoded.
-        environment: Variables for ENVIRONMENT_FILE, with base64 values, because CDK tokens are resolved later.
-            Default: the file is not written.
+        environment: Variables for ENVIRONMENT_FILE by name. The caller must have encoded the values in base64, with
+            `Fn::Base64` if they contain CDK tokens. Default: the file is not written.
     """
     files = {LOCATIONS_FILE: lines}
     if environment:

@@ -16,9 +16,10 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
     """The expected values of a node, serialisable as JSON.
 
     They do not depend on the number of nodes, so that existing nodes are kept when nodes are added. Numbers of devices
-    and cores are per node, memory is in GiB per device, and disk sizes are in GB per disk. `logical_neuroncore_config`
-    is None if the instance type has none, `framework` is None if any framework is accepted, and `scratch` is None
-    without local disks. `frameworks` has the stacks of the possible environments by name, the preferred ones first.
+    and cores are per node, memory is in GiB per device, and disk sizes are in GB per disk. `framework` is None if any
+    framework is accepted. `logical_neuroncore_config` is None if the instance type has none, `scratch` without local
+    disks, `gpu_proof` without GPUs, and `internode` without EFA. `frameworks` has the stacks of the possible
+    environments by name, the preferred ones first.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
     possible = [
@@ -60,7 +61,7 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
 
 
 def _self_test(cores: int) -> dict[str, int]:
-    """Time limits in seconds (first core, each other core, all cores), port of the first core, blocks of memory."""
+    """Time limits in seconds (first core, each other core, all cores), first port, and memory blocks per core."""
     known = facts()["self_test"]
     seconds = known["seconds"] + known["seconds_per_core"] * cores
     same = ("first_seconds", "all_seconds", "first_port", "memory_blocks")
@@ -68,14 +69,14 @@ def _self_test(cores: int) -> dict[str, int]:
 
 
 def _gpu_proof(kind: InstanceType) -> dict[str, int] | None:
-    """Level and limits of the tests with DCGM and nccl-tests; None without GPUs."""
+    """Level of dcgmi, bytes of the all-reduce, and time limits in seconds; None without GPUs."""
     known = facts()["gpu_proof"]
     names = ("dcgm_level", "dcgm_seconds", "nccl_bytes", "nccl_seconds")
     return {name: known[name] for name in names} if kind.is_gpu else None
 
 
 def _internode(node: NodeSettings) -> dict[str, float] | None:
-    """Limits of the test over all nodes; None without EFA, which the test requires."""
+    """Time limits in seconds, and the fraction of the median bandwidth below which a node is slow; None without EFA."""
     known = facts()["internode"]
     names = ("assembly_seconds", "step_seconds", "grace_seconds", "all_seconds", "slow")
     return {name: known[name] for name in names} if node.uses_efa else None

@@ -1,4 +1,4 @@
-"""The lifecycle script of HyperPod instances, built from templates of a node's scripts."""
+"""The lifecycle script of HyperPod instances, built from templates, and the locations that it reads."""
 
 from importlib.resources import files
 
@@ -11,7 +11,7 @@ _LOCATIONS = "places.env"
 
 
 def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: str) -> dict[str, str]:
-    """The lifecycle files by name: the script, which depends only on the node, and the locations that it reads.
+    """The lifecycle files by name: the script, which depends only on the node settings, and the locations it reads.
 
     Args:
         node: The settings of the node.
@@ -26,7 +26,11 @@ def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: s
 
 
 def hyperpod_script(node: NodeSettings) -> str:
-    """The lifecycle script of the instances: environment, cache, limits, reserved ports. It is idempotent."""
+    """The lifecycle script of the instances, which is idempotent.
+
+    It writes the environment, the URL of the compile cache, the shell profile, limits and reserved ports, and restarts
+    Slurm.
+    """
     return TEMPLATES.get_template("hyperpod.sh.j2").render(
         node=node,
         places_file=_LOCATIONS,

@@ -9,14 +9,14 @@ _SAFE = re.compile(r"([A-Za-z0-9./:_-]|\$\{Token\[[^\]]+\]\})+")
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLocations:
-    """Region, S3 URLs and file systems of a cluster. Values may contain CDK tokens.
+    """Region, S3 URLs, role and file systems of a cluster. Values may contain CDK tokens.
 
     Attributes:
         region: AWS region of the node and its buckets.
         cache_url: S3 URL of the compile cache.
         report_url: S3 URL of the folder of node records.
         node_script_url: S3 URL of the output of `node_script`.
-        cache_access: `read` if nodes may only read the compile cache.
+        cache_access: `read` if nodes may only read the compile cache; None if they may also write it.
         role_id: ID of the nodes' role, which is in the names of their objects; None for a role of another stack.
         lustre_dns: DNS name of the FSx for Lustre file system; None without one.
         lustre_mount_name: Mount name of the FSx for Lustre file system; None without one.

@@ -12,7 +12,7 @@ from trainium_core.problems import nearest
 
 
 def read_duration(text: str, units: Mapping[str, timedelta]) -> timedelta | None:
-    """Parse a duration such as 40h.
+    """Parse a duration such as 40h: a number of up to five digits, and a unit.
 
     Args:
         text: The text of the duration.
@@ -26,6 +26,7 @@ def read_duration(text: str, units: Mapping[str, timedelta]) -> timedelta | None
 
 
 ON, OFF = "on", "off"
+_MOST_DIGITS = 18
 
 
 class UnreadableError(ValueError):
@@ -69,8 +70,10 @@ class WholeNumber:
 
     def read(self, raw: Any) -> int:
         text = str(raw).strip()
-        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-            raise UnreadableError(f"write the number in digits, such as {max(self.smallest, 1)}")
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
+            raise UnreadableError(f"write a whole number in digits, such as {max(self.smallest, 1)}")
+        if len(text) > _MOST_DIGITS:
+            raise UnreadableError(f"write at most {_MOST_DIGITS} digits")
         number = int(text)
         if number < self.smallest or (self.largest is not None and number > self.largest):
             raise UnreadableError(f"choose {self.allowed}")
@@ -152,7 +155,7 @@ class Address:
         try:
             return str(ipaddress.IPv4Address(str(raw)))
         except ValueError as error:
-            raise UnreadableError(str(error)) from error
+            raise UnreadableError(f"{error}; give {self.allowed}") from error
 
 
 @dataclass(frozen=True)
@@ -254,11 +257,12 @@ class TagMap:
         for key, value in tags.items():
             if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):
                 raise UnreadableError(
-                    f"tag {key!r}: letters, digits, spaces and _ . : / = + - @ only, key up to 128, value up to 256"
+                    f"tag {key!r}: use only letters, digits, spaces and _ . : / = + - @; "
+                    "a key has 1 to 128 characters, a value up to 256"
                 )
             if key.casefold().startswith(("aws:", SETTING_NAMESPACE)):
                 raise UnreadableError(f"tag {key!r}: the prefixes aws: and trn: are reserved")
-        # IAM treats Team and team as one key. AWS allows 50 tags, including ours.
+        # IAM treats Team and team as one key.
         if len({key.casefold() for key in tags}) < len(tags):
             raise UnreadableError("remove one of the keys that differ only by case: IAM treats them as one")
         if len(tags) > _MAX_TAGS:
@@ -268,3 +272,4 @@ class TagMap:
 
 SETTING_NAMESPACE = "trn:"
 _MAX_TAGS = 40
+"""AWS allows 50 tags for a resource, including those of this package."""

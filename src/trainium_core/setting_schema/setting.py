@@ -10,10 +10,14 @@ AtDestroy = Literal["destroy", "retain"]
 AT_DESTROY: tuple[AtDestroy, ...] = get_args(AtDestroy)
 
 HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
-"""The part after the prefix of an EC2, FSx or EFS ID."""
+"""A regular expression for the part after the prefix of an EC2, FSx or EFS ID."""
 
 BUCKET_NAME = r"(?=[^/]{3,63}(?:/|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-"""An S3 bucket name: labels of letters, digits and hyphens, separated by periods (S3 User Guide, naming rules)."""
+"""A regular expression for an S3 bucket name (S3 User Guide, naming rules).
+
+It accepts 3 to 63 characters in labels of lowercase letters, digits and hyphens, separated by periods. The name must be
+followed by a slash or the end of the text.
+"""
 
 METADATA_KEY = "setting"
 """The key of the Setting in the metadata of a dataclass field."""

@@ -1,4 +1,4 @@
-"""The AWS requests of sleep and wake, as protocols."""
+"""The sleep state of a stack, and the AWS requests of `trn sleep` and `trn wake` as a protocol."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,8 +17,8 @@ class SleepState:
         asleep: Whether the stack sleeps; None without a sleep switch, as in some other apps' stacks.
         cluster: The cluster in the tags of the stack or its resources, if any.
         created: Creation time of the stack.
-        groups: Auto Scaling groups of the nodes.
-        hosts: Auto Scaling group of the precompile host, if there is one.
+        groups: Names of the Auto Scaling groups of the nodes.
+        hosts: Name of the Auto Scaling group of the precompile host, if there is one.
     """
 
     status: str
@@ -35,7 +35,10 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
         ...
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        """Start a stack update that changes only the parameter `Asleep`. Raises RequestRefusedError."""
+        """Start a stack update that changes only the parameter `Asleep`, unless it already has this value.
+
+        Raises RequestRefusedError.
+        """
         ...
 
     def size_group(self, name: str, nodes: int) -> None:
@@ -43,5 +46,8 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
         ...
 
     def fleet(self, stack: str) -> str | None:
-        """The result of the fleet gate in the last deployment; None without the stack or a fleet gate."""
+        """The result of the fleet gate in the last update of the stack; None without the stack or a fleet gate.
+
+        Raises UnavailableError.
+        """
         ...

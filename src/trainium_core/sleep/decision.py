@@ -10,15 +10,15 @@ from trainium_core.sleep.account import SleepState
 Want = Literal["asleep", "awake"]
 
 Action = Literal["refuse", "nothing", "launch nodes", "terminate nodes", "update stack"]
-"""`launch nodes` and `terminate nodes` change only the Auto Scaling groups; `update stack` the whole stack."""
+"""`launch nodes` and `terminate nodes` change only the Auto Scaling groups; `update stack` changes `Asleep`."""
 
 STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
-_CANCELS = {
+_END_COMMANDS = {
     "CREATE_IN_PROGRESS": "trn destroy",
     "UPDATE_IN_PROGRESS": "aws cloudformation cancel-update-stack --stack-name {}",
 }
-"""The command that cancels an operation that may still launch nodes, by the status of the stack."""
+"""The command that ends an operation that may still launch nodes, by the status of the stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +72,12 @@ def _sleep(observed: Observed) -> Switch:
     state, cluster = observed.state, observed.cluster
     if not _is_of_cluster(observed):
         return _of_other_cluster(observed)
-    if state.groups and not (observed.wants_nodes or state.asleep) and state.status in _CANCELS:
+    if state.groups and not (observed.wants_nodes or state.asleep) and state.status in _END_COMMANDS:
         # The fleet gate keeps the size at 0 while it replaces nodes, and before it launches the first nodes. It would
         # not notice that `trn sleep` set the size to 0 too.
         return _refuse(
             f"{observed.stack} is in {state.status}, and may launch nodes later: wait until the deployment has ended, "
-            f"or end it with `{_CANCELS[state.status].format(observed.stack)}`."
+            f"or end it with `{_END_COMMANDS[state.status].format(observed.stack)}`."
         )
     if not observed.has_nodes:
         if state.asleep is None and state.groups:
@@ -109,7 +109,7 @@ def _wake(observed: Observed) -> Switch:
     if state.asleep:
         return _after_the_end(observed) or Switch(action="update stack")
     if state.groups and not observed.has_nodes:
-        return _refuse(f"{cluster} is awake: its clock launches the nodes in the time of its Capacity Block.")
+        return _refuse(f"{cluster} is awake: its clock launches the nodes when its Capacity Block starts.")
     return _nothing(f"{cluster} is already awake.")
 
 

@@ -1,4 +1,4 @@
-"""Reads change sets from CloudFormation."""
+"""Reads and deletes change sets in CloudFormation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -78,7 +78,7 @@ class AwsStackControl(AwsStackReader):
                 yield StackResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
 
     def _failures(self, stack_id: str) -> Iterator[str]:
-        """Why the last deletion of the stack failed, by resource."""
+        """Why the last deletion of the stack failed: a line for each resource."""
         for event in self.newest_events(stack_id):
             of_the_stack = event.get("PhysicalResourceId") == stack_id
             if of_the_stack and event["ResourceStatus"] == "DELETE_IN_PROGRESS":
@@ -89,6 +89,9 @@ class AwsStackControl(AwsStackReader):
 
 
 def _others(found: Mapping[str, Any], template: TemplateResources) -> frozenset[str]:
-    """Logical IDs of resources that do not belong to the cluster; empty if the stack itself has the cluster's tag."""
+    """Logical IDs of resources that do not belong to the cluster.
+
+    Empty if the stack itself has the tag trn:cluster, or if none of its resources has it.
+    """
     cluster = None if CLUSTER_TAG in tag_values(found.get("Tags")) else cluster_of({}, template)
     return frozenset(template) - resources_of(template, cluster) if cluster else frozenset()

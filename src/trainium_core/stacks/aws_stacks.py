@@ -1,4 +1,4 @@
-"""Reads stacks, their resources, events and templates from CloudFormation, and the index of tags."""
+"""Reads stacks, their resources, events and templates from CloudFormation, and the tags of resources by ARN."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -70,8 +70,11 @@ class AwsStackReader(AwsService):
         """The name of the existing stack that contains a resource; None if no stack does."""
         with read_errors("cloudformation:DescribeStackResources", absent=NO_STACK):
             answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
-            there = [entry["StackName"] for entry in answer["StackResources"] if entry["ResourceStatus"] not in SETTLED]
-            return there[0] if there else None
+            entries = answer["StackResources"]
+            # The answer has up to 100 resources of the stack, and not always the given one.
+            given = [entry for entry in entries if entry.get("PhysicalResourceId") == resource_id]
+            there = (entry["StackName"] for entry in given or entries if entry["ResourceStatus"] not in SETTLED)
+            return next(there, None)
         return None
 
     def tag_index(self, cluster: str | None = None) -> Mapping[str, Mapping[str, str]]:

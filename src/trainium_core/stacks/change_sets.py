@@ -1,4 +1,4 @@
-"""The changes in a change set, as CloudFormation describes them."""
+"""Change sets and their changes, as CloudFormation describes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class ResourceChange:
         logical_id: Logical ID of the resource.
         physical_id: Physical ID of the resource; empty for a new resource.
         replacement: CloudFormation's term: True, False or Conditional.
-        properties: The properties that change or may change.
+        properties: The properties that change or may change, by name.
     """
 
     kind: str
@@ -46,14 +46,14 @@ class ResourceChange:
 
 
 class ChangeSets(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods that read raise UnavailableError if AWS does not answer."""
 
     def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
         """Physical IDs of a stack's resources of one type; empty without the stack."""
         ...
 
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
-        """The changes of a change set; empty if it does not exist, because the CDK CLI deletes empty change sets."""
+        """The changes in a change set; none if it does not exist: the CDK CLI deletes change sets without changes."""
         ...
 
     def delete_change_set(self, stack: str, change_set: str) -> None:

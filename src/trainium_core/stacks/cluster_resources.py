@@ -29,7 +29,10 @@ _ATTACHMENTS = (
     "AWS::SNS::TopicPolicy",
     "AWS::Scheduler::Schedule",
 )
-"""Resource types that are not tagged. A resource of these types belongs to the cluster to whose resources it refers."""
+"""Resource types that are not tagged.
+
+A resource of these types belongs to a cluster if it refers to a resource of the cluster, or to the tag trn:cluster.
+"""
 
 
 def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
@@ -86,7 +89,7 @@ def _cluster_tags(resource: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tag_values(tags: Any) -> Iterator[str]:
-    """The values of the tag trn:cluster in a property, which is a list, a map, or has tags by resource type."""
+    """The values of the tag trn:cluster in a property: a list of tags, a map, or a list of tags by resource type."""
     match tags:
         case {"Key": key, "Value": str(value)}:
             if key == CLUSTER_TAG:

@@ -1,4 +1,4 @@
-"""A deployed stack: CloudFormation's description and its template."""
+"""A deployed stack, from CloudFormation's description and the template."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,6 +48,8 @@ class StackContents:
 
 
 class Stacks(Protocol):
+    """Methods raise UnavailableError if AWS does not answer."""
+
     def deployed_stack(self, name: str) -> DeployedStack | None:
         """The stack of this name; None if it does not exist."""
         ...

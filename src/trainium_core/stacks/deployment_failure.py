@@ -21,9 +21,9 @@ _STATES: Mapping[str, str] = {
     "ROLLBACK_COMPLETE": "all created resources were deleted, except retained ones; nothing runs",
     "UPDATE_ROLLBACK_COMPLETE": "the stack is as it was before the deployment",
     "ROLLBACK_FAILED": "some created resources could not be deleted, and may be billed",
-    "CREATE_FAILED": "its resources still exist and are billed",
+    "CREATE_FAILED": "the created resources still exist and are billed",
     "UPDATE_ROLLBACK_FAILED": "some resources could not be restored to their state before the deployment",
-    "": "unknown: its events do not show it",
+    "": "unknown: the events of the stack do not show it",
 }
 _FIRST: Mapping[str, str] = {
     "ROLLBACK_FAILED": "run `trn destroy`",
@@ -64,7 +64,11 @@ class DeploymentFailure:
 
 
 def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None:
-    """The failure in the events of one deployment, oldest first; None if the events contain no failure."""
+    """The failure in the events of one deployment; None if they contain none.
+
+    Args:
+        events: The events, oldest first.
+    """
     failed = [event for event in events if event.status.endswith("_FAILED") and not event.of_stack]
     causes = [event for event in failed if event.reason and not _CANCELLED.search(event.reason)]
     of_stack = [event for event in events if event.of_stack]

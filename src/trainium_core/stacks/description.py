@@ -45,7 +45,7 @@ class StackDescription:
         return tuple(
             resource.resource_id
             for resource in self.resources
-            if resource.kind == kind and not (resource.kept or resource.gone or resource.other)
+            if resource.resource_id and resource.kind == kind and not (resource.kept or resource.gone or resource.other)
         )
 
     @property
@@ -61,7 +61,7 @@ class StackProgress:
     Attributes:
         status: Status of the stack.
         left: Number of remaining resources.
-        failures: Why the last deletion failed, by resource.
+        failures: Why the last deletion failed: a line for each resource. Empty unless the status is DELETE_FAILED.
     """
 
     status: str
@@ -70,16 +70,24 @@ class StackProgress:
 
 
 class Stacks(Protocol):
-    def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]: ...
+    """Methods that read raise UnavailableError if AWS does not answer."""
+
+    def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
+        """The existing stacks among these names."""
+        ...
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         """The deleted stacks of these names that CloudFormation still lists."""
         ...
 
-    def stack_progress(self, stack_id: str) -> StackProgress: ...
+    def stack_progress(self, stack_id: str) -> StackProgress:
+        """The state of a stack's deletion; DELETE_COMPLETE if the stack does not exist."""
+        ...
 
     def stack_containing(self, resource_id: str) -> str | None:
         """The name of the existing stack that contains a resource; None if no stack does."""
         ...
 
-    def delete_stack(self, stack_id: str) -> None: ...
+    def delete_stack(self, stack_id: str) -> None:
+        """Start to delete a stack, if it exists. Raises RequestRefusedError."""
+        ...

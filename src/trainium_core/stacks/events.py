@@ -31,8 +31,10 @@ def stack_status(events: Sequence[StackEvent]) -> str:
 
 
 class StackEvents(Protocol):
+    """Methods raise UnavailableError if AWS does not answer."""
+
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
-        """The events after the event with the ID `after`, oldest first; empty without the stack."""
+        """The events after the event with the ID `after`, or all for None, oldest first; empty without the stack."""
         ...
 
     def last_event(self, stack: str) -> str | None:
@@ -61,7 +63,7 @@ def follow(
         The events after `after`, oldest first.
 
     Raises:
-        UnavailableError: CloudFormation has not answered several times in a row.
+        UnavailableError: Too many polls in a row have failed.
     """
     polling = Polling(pause)
     while True:

@@ -1,4 +1,4 @@
-"""Reads buckets, file systems and volume encryption from S3, FSx, EFS and EC2."""
+"""Reads buckets, file systems and volume encryption from S3, FSx, EFS, EC2 and KMS."""
 
 from collections.abc import Iterator
 
@@ -48,7 +48,7 @@ class AwsFileSystems(AwsService):
                 vpc_id=entry["VpcId"],
                 subnet_id=entry["SubnetIds"][0],
                 mount_name=entry.get("LustreConfiguration", {}).get("MountName", ""),
-                security_group_ids=self._groups_of_interfaces(entry["NetworkInterfaceIds"]),
+                security_group_ids=self._groups_of_interfaces(entry.get("NetworkInterfaceIds", [])),
             )
         return None
 
@@ -65,6 +65,8 @@ class AwsFileSystems(AwsService):
 
     def _groups_of_interfaces(self, interface_ids: list[str]) -> frozenset[str]:
         """The file system's security groups, which FSx does not return."""
+        if not interface_ids:  # without IDs, EC2 returns all interfaces
+            return frozenset()
         with read_errors("ec2:DescribeNetworkInterfaces"):
             answer = self.client("ec2").describe_network_interfaces(NetworkInterfaceIds=interface_ids)
             return frozenset(

@@ -6,12 +6,16 @@ from typing import Protocol
 
 
 class Volumes(Protocol):
+    """Methods raise UnavailableError if AWS does not answer."""
+
     def default_volume_key(self) -> str | None:
         """The customer managed key that encrypts new volumes by default; None for the AWS managed key."""
         ...
 
 
 class Buckets(Protocol):
+    """Methods raise UnavailableError if AWS does not answer."""
+
     def bucket_region(self, name: str) -> str | None:
         """The region of a bucket, empty if S3 does not return it; None if the bucket does not exist."""
         ...
@@ -26,7 +30,7 @@ class FsxFileSystem:
         state: FSx's term, such as AVAILABLE.
         subnet_id: The first subnet of the file system.
         mount_name: Mount name of a Lustre file system; empty for other types.
-        security_group_ids: Security groups of the network interfaces.
+        security_group_ids: Security groups of the network interfaces; empty without interfaces.
     """
 
     file_system_id: str
@@ -43,7 +47,8 @@ class MountTarget:
     """A mount target of an EFS file system.
 
     Attributes:
-        clusters: Values of the tag trn:cluster of the security groups.
+        state: EFS's term, such as available.
+        clusters: Values of the tag trn:cluster on the security groups.
     """
 
     zone_id: str
@@ -58,6 +63,7 @@ class EfsFileSystem:
     """An EFS file system.
 
     Attributes:
+        state: EFS's term, such as available.
         only_zone_id: Availability Zone ID of a One Zone file system; None for a regional file system.
     """
 
@@ -68,6 +74,12 @@ class EfsFileSystem:
 
 
 class FileSystems(Protocol):
-    def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None: ...
+    """Methods raise UnavailableError if AWS does not answer."""
 
-    def efs_file_system(self, file_system_id: str) -> EfsFileSystem | None: ...
+    def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
+        """The FSx file system; None if it does not exist."""
+        ...
+
+    def efs_file_system(self, file_system_id: str) -> EfsFileSystem | None:
+        """The EFS file system with its mount targets; None if it does not exist."""
+        ...

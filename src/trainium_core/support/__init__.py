@@ -1,1 +1,1 @@
-"""The support archive: data for diagnosing a deployment. Only logs, which are optional, may contain secrets."""
+"""The support archive: data for diagnosing a deployment. Logs may contain secrets, and are optional."""

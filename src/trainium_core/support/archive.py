@@ -20,7 +20,7 @@ class Part:
 
     Attributes:
         name: Name of the file, or of the folder of several files.
-        gather: Returns the text of the file, or texts by file name.
+        gather: Returns the text of the file, or texts by file name. Its errors are the reason for a missing part.
     """
 
     name: str
@@ -41,7 +41,7 @@ class SupportFiles:
 
 
 def gather(parts: Sequence[Part]) -> SupportFiles:
-    """Gather all parts concurrently. An error in one part does not affect the others."""
+    """Gather the parts concurrently. An error in one part does not affect the others."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         found = list(threads.map(_texts, parts))
     files: dict[str, str] = {}
@@ -63,10 +63,10 @@ def write_archive(gathered: SupportFiles, *, folder: str, made: datetime) -> byt
     Args:
         gathered: The files.
         folder: The folder in the archive.
-        made: Time of the archive.
+        made: Time of the archive, for the manifest and the files.
 
     Returns:
-        The archive, with a manifest of included files and missing parts.
+        The archive, with a manifest of the included files, their sizes in bytes, and the missing parts.
     """
     manifest = {
         "made": made.isoformat(),

@@ -26,7 +26,7 @@ class AwsSupport(AwsFleets):
         newest = islice(self.newest_events(stack), _EVENTS)
         return [{key: value for key, value in event.items() if key not in omitted} for event in newest]
 
-    def functions_logs(self, stack: str) -> Mapping[str, str]:
+    def function_logs(self, stack: str) -> Mapping[str, str]:
         resources = self.stack_resources(stack)
         groups = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::Logs::LogGroup"]
         return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
@@ -92,5 +92,5 @@ class AwsSupport(AwsFleets):
     def _fleet_resources(self, stack: str) -> FleetResources:
         deployed = self.deployed_stack(stack)
         if deployed is None:
-            raise UnavailableError(f"there is no stack {stack}")
+            raise UnavailableError(f"the stack {stack} does not exist")
         return self.fleet_resources(stack, deployed)

@@ -1,4 +1,4 @@
-"""The parts of a support archive: their requests and their form."""
+"""The parts of a support archive, and the requests to AWS that they need."""
 
 import hashlib
 import json
@@ -26,8 +26,8 @@ class SupportAccount(Protocol):
         """The last events of a stack, or else of the last deleted stack of this name, newest first."""
         ...
 
-    def functions_logs(self, stack: str) -> Mapping[str, str]:
-        """The last lines of each log group of a stack, or why they could not be read, by file name."""
+    def function_logs(self, stack: str) -> Mapping[str, str]:
+        """The last events in the newest streams of each log group of a stack, or why they are missing, by file name."""
         ...
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
@@ -35,17 +35,17 @@ class SupportAccount(Protocol):
         ...
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """The last activities of a stack's Auto Scaling group, newest first."""
+        """The last activities of a stack's Auto Scaling group, newest first; empty without a group."""
         ...
 
     def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
-        """The end of the console output of each of the first instances, or why it is not available, by file name."""
+        """The ends of the first instances' console output, or why they are not available, by file name."""
         ...
 
 
 SETTINGS_FILE = "settings.json"
 _FILES = ("catalog", "prices")
-"""Settings whose values are the content of a user's file."""
+"""Settings that are omitted, because their values are the contents of files."""
 
 
 def settings_part(plan: Plan) -> Part:
@@ -78,6 +78,9 @@ def account_parts(
         nodes: Reads the nodes.
         history: Reads events and scaling activities.
         node_stack: Name of the stack of the nodes.
+
+    Returns:
+        The parts. AWS is read when a part is gathered.
     """
 
     def node_table() -> str:
@@ -106,7 +109,7 @@ def log_parts(
         return history.consoles([node.instance_id for node in found.nodes if node.state != "proven"])
 
     return [
-        *(Part(name=f"function-logs/{stack}", gather=partial(history.functions_logs, stack)) for stack in stacks),
+        *(Part(name=f"function-logs/{stack}", gather=partial(history.function_logs, stack)) for stack in stacks),
         Part(name="node-logs", gather=lambda: history.node_logs(node_stack)),
         Part(name="consoles", gather=consoles),
     ]
@@ -115,7 +118,7 @@ def log_parts(
 def _report(plan: Plan, nodes: Nodes, stack: str) -> NodesReport:
     deployed = nodes.nodes(stack)
     if deployed is None:
-        raise UnavailableError(f"there is no stack {stack}")
+        raise UnavailableError(f"the stack {stack} does not exist")
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 

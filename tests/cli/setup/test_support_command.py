@@ -37,7 +37,7 @@ class FakeSupport:
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
         return self._answer("events", [{"StackName": stack, "ResourceStatusReason": "because"}])
 
-    def functions_logs(self, stack: str) -> Mapping[str, str]:
+    def function_logs(self, stack: str) -> Mapping[str, str]:
         return self._answer("logs", {f"gate-{stack}.log": "2 waiting: 1 of 2 nodes proven"})
 
     def node_logs(self, stack: str) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ THREADS = 8
 INCOMING = ".incoming"
 """Folder next to the entries, in which an entry is built before it is renamed into place."""
 OUTGOING = ".outgoing"
+"""File next to the entries, in which an entry is packed for its upload."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 BOOT = ".boot"
 """File with the ID of the boot in which the entries were stored."""
@@ -81,7 +82,7 @@ class Cache:
         self.in_s3_at_start: Mapping[str, Stored] = {}
 
     def prepare(self) -> None:
-        """Remove unfinished entries, and all entries if they may be of an earlier boot. Raises OSError.
+        """Remove unfinished entries, and all entries if they may date from an earlier boot. Raises OSError.
 
         Writes are not synced to the disk, because that would delay every job. A power failure may therefore leave an
         incomplete entry under its final name.
@@ -105,7 +106,14 @@ class Cache:
             self.report.remove(str(path.relative_to(self.root)), why)
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Download missing entries from S3. Errors of S3 are reported, not raised."""
+        """Download missing entries from S3. Errors of a download are reported, not raised.
+
+        Args:
+            is_cancelled: Returns whether to end the downloads early. Default: never.
+
+        Raises:
+            OSError: The list of complete entries cannot be written.
+        """
         here = self.layout.finished(self.root)
         try:
             listed = self._list()
@@ -154,7 +162,7 @@ class Cache:
         return {str(path.relative_to(self.root)): why for path, why in found.items() if why.startswith("failed")}
 
     def compile_seconds(self, names: Iterable[str]) -> float:
-        """The compile time of new entries, from the times of their files."""
+        """The total compile time of the named entries, from the times of their files."""
         entries = self.layout.finished(self.root)
         seconds = 0.0
         for name in names:
@@ -264,7 +272,7 @@ class Cache:
             task.result()
 
     def _read(self, stored: Stored, check: Callable[[], object]) -> bool:
-        """Download one entry atomically. Returns whether it was valid. Raises OSError, and errors of `check`."""
+        """Download an entry atomically. Returns whether it is in S3 and valid. Raises OSError and errors of `check`."""
         name = stored.key[: -len(SUFFIX)]
         target = self.root / name
         if not is_name(name):
