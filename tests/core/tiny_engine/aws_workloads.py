@@ -17,4 +17,4 @@ def _stop(_account: AwsService, task: str) -> None:
     STOPPED.append(task)
 
 
-WORKLOADS = Workloads(running=_running, stop={"tiny task": _stop})
+WORKLOADS = Workloads(running=_running, stop={"tiny task": _stop}, resource_type="AWS::Tiny::Queue")
