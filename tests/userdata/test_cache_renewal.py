@@ -133,7 +133,7 @@ def test_broken_or_missing_entry_is_not_renewed(
 def test_renewals_stay_within_limits_per_run_and_job(
     filled: CacheNode, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renewal, "MOST", 2)
+    monkeypatch.setattr(renewal, "MAX_PER_ATTEMPT", 2)
     monkeypatch.setattr(renewal, "MAX_AT_ONCE", 1)
     later(OLD)
     filled.result("a")

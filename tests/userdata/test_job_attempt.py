@@ -271,8 +271,9 @@ def test_only_the_wrapper_can_notify_the_systemd_watchdog(nodes: JobNodes) -> No
     assert "False\n" in nodes.log()
 
 
-def test_time_limit_ends_the_job(nodes: JobNodes) -> None:
-    nodes.start(ENDLESS, time_limit_seconds=3600, seconds_left=0.5)
+@pytest.mark.parametrize("setup", [None, "sleep 60"])
+def test_time_limit_ends_the_command_and_the_setup(nodes: JobNodes, setup: str | None) -> None:
+    nodes.start(ENDLESS, setup=setup, time_limit_seconds=3600, seconds_left=0.5)
     nodes.wait()
     assert (nodes.end["result"], nodes.end["reason"]) == (
         "time-limit",
@@ -283,7 +284,7 @@ def test_time_limit_ends_the_job(nodes: JobNodes) -> None:
 def test_failed_setup_is_reported_and_command_does_not_run(nodes: JobNodes) -> None:
     nodes.start("print('computes')", setup="echo no such package >&2\nexit 4")
     nodes.wait()
-    assert nodes.end["reason"] == "node 0 (i-0): the setup ended with exit code 4; its last line: no such package"
+    assert nodes.end["reason"] == "node 0 (i-0): setup: ended with exit code 4; its last line: no such package"
     assert "computes" not in nodes.log()
 
 

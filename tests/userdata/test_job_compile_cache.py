@@ -159,6 +159,15 @@ def test_compiler_of_unknown_version_has_no_cache(nodes: JobNodes) -> None:
     assert found["warnings"] == ["no compile cache for xla: '' is not a version of the Neuron compiler"]
 
 
+def test_invalid_core_configuration_is_reported(nodes: JobNodes) -> None:
+    nodes.start("", environment={"NEURON_LOGICAL_NC_CONFIG": "two"}, compile_cache=cache_of(nodes.folder))
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert found["warnings"] == [
+        "no compile cache for xla: NEURON_LOGICAL_NC_CONFIG or NEURON_RT_VIRTUAL_CORE_SIZE is 'two', not a number"
+    ]
+
+
 def test_job_without_its_cache_bucket_succeeds_with_a_warning(nodes: JobNodes) -> None:
     settings = {**cache_of(nodes.folder), "url": "s3://re fused/cache"}
     nodes.start(COMPILES, compile_cache=settings)

@@ -29,6 +29,13 @@ def test_invalid_launch_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == f"trn_job: {file} is not a valid launch file: KeyError: 'spec'\n"
 
 
+def test_launch_file_that_is_not_an_object_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "launch.json"
+    file.write_text("null")
+    assert __main__.main([str(file)]) == 2
+    assert capsys.readouterr().err.endswith("is not a valid launch file: TypeError: it is not a JSON object\n")
+
+
 # Ends.
 
 
@@ -150,7 +157,11 @@ def test_log_that_s3_refuses_does_not_fill_the_memory(monkeypatch: pytest.Monkey
     log.send()
     log.add(None, "last")
     log.send()
-    assert parts == [b"line 0\nline 1\n", b"[trn] 3 lines were dropped\nlast\n"]
+    assert parts == [
+        b"line 0\nline 1\n",
+        b"[trn] 3 lines were dropped while S3 did not store the log\n",
+        b"last\n",
+    ]
 
 
 # Inputs.

@@ -152,5 +152,5 @@ def test_checkpoint_of_another_world_size_is_refused(nodes: JobNodes) -> None:
     nodes.wait()
     assert nodes.end["reason"] == (
         f"node 0 (i-0): checkpoint step-2 of job {JOB} was saved by 64 processes, and this job has 1: "
-        "run it with as many, or convert the checkpoint"
+        "run the job with as many, or convert the checkpoint"
     )

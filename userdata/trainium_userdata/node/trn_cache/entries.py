@@ -19,12 +19,12 @@ from trn_node.s3 import S3Error
 from trn_node.web import Sink
 
 LARGEST = 5 * 1024**3
-"""Bytes: the maximum size of an object in one request (Amazon S3 user guide, uploading objects)."""
-OF_ONE_ENTRY = ("KeyTooLongError", "EntityTooLarge")
-"""Error codes that concern only this entry, not the next ones."""
-THERE = 412
-"""Status code of PreconditionFailed. A request with status 409, ConditionalRequestConflict, is retried, because the
-winner is unknown."""
+"""Maximum number of bytes in one upload request (Amazon S3 user guide, uploading objects)."""
+ENTRY_ERROR_CODES = ("KeyTooLongError", "EntityTooLarge")
+"""Error codes that concern only one entry: the others can still be stored."""
+PRECONDITION_FAILED = 412
+"""Status code if the object exists or has another ETag. After status 409, ConditionalRequestConflict, the request is
+retried, because the result of the concurrent request is unknown."""
 
 _TAR = "application/x-tar"
 
@@ -34,7 +34,8 @@ class Stored(NamedTuple):
 
     Attributes:
         key: Key below the listed URL.
-        modified: Seconds since 1970, by S3's clock.
+        size: Size in bytes.
+        modified: Seconds since 1970, by S3's clock; 0 if unknown.
     """
 
     key: str
@@ -59,14 +60,14 @@ class ObjectState(NamedTuple):
 
 
 class UnstorableError(Exception):
-    """A sentence on why S3 cannot store this entry."""
+    """The reason why an entry cannot be packed or stored. Other entries are not affected."""
 
 
 class Entries(Objects):
     """Requests to S3. All raise OSError without a response, and S3Error if S3 refuses them."""
 
     def read(self, url: str, sink: Sink) -> tuple[str, str] | None:
-        """Read an object, and return its stored digest and ETag. None if it does not exist."""
+        """Pass an object to the sink. Returns its digest, empty without one, and ETag; None if it does not exist."""
         response = self._send("GET", url, {}, b"", (200, 404), into=sink)
         if response.status == 404:
             return None
@@ -80,10 +81,10 @@ class Entries(Objects):
             file: The file.
             digest: SHA-256 of the file, in hexadecimal.
             replaced: ETag of the object to replace: objects with another ETag are kept. Default: any object is kept.
-            check: Called during the upload. Its errors end the upload.
+            check: Called before each read of the file. Its errors end the upload and are raised as OSError.
 
         Raises:
-            UnstorableError: S3 cannot store this file.
+            UnstorableError: S3 cannot store this file: the file is too large, or its key is too long.
             OSError: The file cannot be read, or S3 refuses the request or does not answer.
         """
         size = file.stat().st_size
@@ -95,12 +96,12 @@ class Entries(Objects):
             f"x-amz-meta-{DIGEST}": digest,
             **({"if-match": replaced} if replaced else {"if-none-match": "*"}),
         }
-        accepted = (200, 404, THERE) if replaced else (200, THERE)
+        accepted = (200, 404, PRECONDITION_FAILED) if replaced else (200, PRECONDITION_FAILED)
         with file.open("rb") as content:
             try:
                 sent = self._send("PUT", url, headers, _Checked(content, check), accepted, digest=digest)
             except S3Error as error:
-                if error.code in OF_ONE_ENTRY:
+                if error.code in ENTRY_ERROR_CODES:
                     raise UnstorableError(str(error)) from None
                 raise
         return sent.status == 200
@@ -122,7 +123,7 @@ class Entries(Objects):
     def renew(self, url: str, current: ObjectState) -> bool:
         """Copy an object onto itself in S3, which resets its age. False if it no longer exists or has changed.
 
-        S3 accepts such a copy only with new metadata (CopyObject, x-amz-metadata-directive).
+        S3 refuses such a copy unless it replaces, for example, the metadata (CopyObject, x-amz-metadata-directive).
         """
         headers = {
             "content-type": _TAR,
@@ -131,14 +132,14 @@ class Entries(Objects):
             "x-amz-metadata-directive": "REPLACE",
             f"x-amz-meta-{DIGEST}": current.digest,
         }
-        answer = self._send("PUT", url, headers, b"", (200, 404, THERE))
+        answer = self._send("PUT", url, headers, b"", (200, 404, PRECONDITION_FAILED))
         # S3 may send status 200 before it has copied.
         if b"<Error>" in answer.body and answer.status == 200:
             raise S3Error(f"a copy of {url}", answer)
         return answer.status == 200
 
     def entries(self, url: str, most_requests: int = 100) -> list[Stored]:
-        """All objects below a URL that ends with a slash, sorted by key, up to the limit of requests."""
+        """The objects below a URL that ends with a slash, sorted by key: the first 1,000 per allowed request."""
         prefix = url[len("s3://") :].partition("/")[2]
         objects = self.list(url, below=True, most_requests=most_requests)
         return [Stored(each.key[len(prefix) :], each.size, each.etag, _seconds(each.modified)) for each in objects]

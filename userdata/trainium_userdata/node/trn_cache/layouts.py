@@ -2,7 +2,7 @@
 
 Sources for libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and
 torch/reference/env-vars of AWS Neuron's documentation. JAX and vLLM do not mark finished entries: an entry counts as
-finished once it has not changed for a while. The next job removes entries that were not finished.
+finished once it has not changed for a while, or the job has succeeded. The next job removes unfinished entries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     """A finished entry.
 
     Attributes:
-        name: Path of the entry in the folder of the cache.
+        name: Path of the entry, relative to the layout's `root`.
         path: The file or folder of the entry.
         result: The file that a compiler reads when it uses the entry.
     """
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
     @property
     def files(self) -> list[Path]:
-        """The files of the entry without locks, sorted by name."""
+        """The files of the entry without locks and symbolic links, sorted by path."""
         if self.path.is_file():
             return [self.path]
         found = (file for file in self.path.rglob("*") if file.is_file() and not file.is_symlink())
@@ -47,7 +47,10 @@ class Entry(NamedTuple):
 
     @property
     def compile_seconds(self) -> float | None:
-        """The time from the entry's first file to its last; None if there is only one."""
+        """Seconds between the oldest and the newest modification time of the files; None for fewer than two files.
+
+        Raises OSError if a file is deleted in the meantime.
+        """
         times = [file.stat().st_mtime for file in self.files]
         return max(times) - min(times) if len(times) > 1 else None
 
@@ -92,9 +95,9 @@ class Layout:
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:
-        """Paths that are not part of a finished entry, and why.
+        """Paths that do not belong to a finished entry, including all locks, and why.
 
-        The reason is `locked`, `half-made`, or `failed` with the compiler's last line.
+        The reason is `locked`, `half-made`, or `failed` with the last line of the compiler's log, if it has any.
         """
         finished = {path for path in self.candidates(root) if self.entry(root, path)}
         found = {path: _why(path) for path in self.candidates(root) if path not in finished}
@@ -110,7 +113,7 @@ class Layout:
 
 
 class Xla(Layout):
-    """libneuronxla: neuronxcc-<version>/MODULE_<graph>+<flags>/, finished once it contains model.done."""
+    """libneuronxla: neuronxcc-<version>/MODULE_<graph>+<flags>/, finished with model.done and a model.neff."""
 
     variable = "NEURON_COMPILE_CACHE_URL"
 
@@ -157,7 +160,7 @@ class Jax(Layout):
 
 
 class Vllm(Layout):
-    """vLLM on Neuron: a folder for each model and its settings."""
+    """vLLM on Neuron: a folder for each model and its settings, whose largest .neff is the result."""
 
     variable = "VLLM_CACHE_ROOT"
     below = "neuron/compile_cache"

@@ -25,9 +25,9 @@ class PackingError(Exception):
     """A sentence on a problem with a packed entry."""
 
 
-def pack(entry: Entry, file: Path) -> None:
-    """Write an entry's files into a tar. Raises OSError, also if one is deleted in the meantime."""
-    with tarfile.open(file, "w") as archive:
+def pack(entry: Entry, target: Path) -> None:
+    """Write an entry's files into a tar. Raises OSError, also if one of them is deleted in the meantime."""
+    with tarfile.open(target, "w") as archive:
         for file in entry.files:
             member = tarfile.TarInfo(file.name if file == entry.path else str(file.relative_to(entry.path)))
             member.size = file.stat().st_size
@@ -41,7 +41,7 @@ class Unpacking:
     Args:
         target: The file to write, if the only member of the archive has this name, otherwise the folder to create. The
             parent of the target is emptied first. Nothing is written elsewhere.
-        check: Called for each block. Its errors end the reading.
+        check: Called before each block. Its errors end the reading.
 
     Attributes:
         problem: Why the data are not a packed entry; empty if they are.
@@ -86,7 +86,7 @@ class _Digesting:
         return block
 
     def read(self, size: int) -> bytes:
-        """The given number of bytes, or fewer at the end. Raises PackingError if no header is this large."""
+        """The given number of bytes, or fewer at the end. Raises PackingError if it exceeds _LARGEST_HEADER."""
         if size > _LARGEST_HEADER:
             raise PackingError(f"it has a header of {size} bytes")
         found = b""
@@ -113,7 +113,12 @@ class _Digesting:
 
 
 def _create(path: Path, name: str) -> BinaryIO:
-    """Open a new file of an entry. Raises PackingError if its name is invalid on this disk."""
+    """Open a new file of an entry.
+
+    Raises:
+        PackingError: The name is invalid on this disk, or already used.
+        OSError: The disk is full or fails.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("xb", buffering=0)

@@ -1,7 +1,7 @@
 """Renews the entries of a used place before a lifecycle rule deletes them, by copying them onto themselves.
 
-All entries of a place are renewed together: those of a used place do not expire, and those of an unused place, such as
-that of an old release, all expire.
+The use of any entry renews its whole place, except fresh entries: a used place does not expire, and an unused place,
+such as that of an old release, does.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from .entries import Entries, ObjectState, Stored
 DUE = 0.5
 """Fraction of the lifetime after which the oldest entry triggers the renewal of its place."""
 FRESH = 0.1
-"""Fraction of the lifetime up to which an entry is not renewed."""
+"""Entries younger than this fraction of the lifetime are not renewed."""
 LIFETIME_SECONDS = 90 * 86400.0
-"""Lifetime without a lifecycle rule: entries are renewed anyway, because `trn cache clean` uses their age."""
+"""Assumed lifetime without a lifecycle rule: entries are renewed anyway, because `trn cache clean` uses their age."""
 YOUNG_SECONDS = 43200.0
 """Lifecycle rules count in days, so nothing is due before this time."""
-MOST, MAX_AT_ONCE = 1000, 100
-"""Limits of renewed entries per job and per call, because each entry takes two requests."""
+MAX_PER_ATTEMPT, MAX_AT_ONCE = 1000, 100
+"""Maximum number of renewed entries per attempt of a job and per call, because each entry takes two requests."""
 MAX_GONE = 5
-"""The renewal stops if this many of the oldest entries have expired since they were listed."""
+"""Nothing is renewed if this many of the oldest entries have expired since they were listed."""
 
 
 class Renewal:
@@ -39,7 +39,7 @@ class Renewal:
         self._due: list[Stored] | None = None
 
     def step(self) -> None:
-        """Renew some of the due entries, once any entry of the place has been used.
+        """Renew up to MAX_AT_ONCE of the due entries, once any entry of the place has been used.
 
         Raises:
             OSError: S3 refuses a request or does not answer. Later calls do nothing.
@@ -48,7 +48,7 @@ class Renewal:
             if not (self._cache.was_used if self._records_reads else self._cache.at_start):
                 return
             self._due = []
-            self._due = self._found_due()[:MOST]
+            self._due = self._found_due()[:MAX_PER_ATTEMPT]
         part, self._due = self._due[:MAX_AT_ONCE], self._due[MAX_AT_ONCE:]
         if not part:
             return
@@ -81,7 +81,10 @@ class Renewal:
 
 
 def _lifetime(entry: Stored, current: ObjectState) -> float | None:
-    """The lifetime in seconds. None for entries that are not renewed: without a rule, a version would be retained."""
+    """The lifetime in seconds; None if entries are not renewed.
+
+    In a versioned bucket without a rule, each renewal would add a version that S3 retains.
+    """
     if current.expires is not None:
         return max(current.expires - entry.modified, 0.0)
     return None if current.is_versioned else LIFETIME_SECONDS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from trn_node.s3 import S3Error
 
 MAX_SHOWN = 20
-"""Maximum number of texts of each kind in the record."""
+"""Maximum number of texts of each kind that are printed and kept. The job's record has fewer."""
 
 
 class Report:
@@ -15,6 +15,12 @@ class Report:
 
     Args:
         say: Writes a line of text.
+
+    Attributes:
+        removed: Unfinished entries and other files that were removed before the run, with the reasons.
+        warnings: Texts of warnings, each once.
+        fetched, stored, renewed: Numbers of entries.
+        fetched_bytes, stored_bytes: Sizes in bytes.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -25,14 +31,14 @@ class Report:
         self.fetched = self.fetched_bytes = self.stored = self.stored_bytes = self.renewed = 0
 
     def remove(self, name: str, why: str) -> None:
-        self._add(self.removed, f"{name}: {why}", "removed from the last run")
+        self._add(self.removed, f"{name}: {why}", "removed, left by an earlier run")
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self._add(self.warnings, text, "warning")
 
     def fail(self, what: str, error: OSError) -> None:
-        """Report that an operation failed, once for consecutive equal reasons, regardless of the entry."""
+        """Warn that an operation failed, once for consecutive equal reasons, regardless of the entry."""
         reason = _reason(error)
         if self._failing.get(what) != reason:
             self._failing[what] = reason
@@ -50,5 +56,5 @@ class Report:
 
 
 def _reason(error: OSError) -> str:
-    """The message without the URL of the request."""
+    """What S3 answered, or the end of the message: without the URL of the request."""
     return f"{error.status} {error.code}" if isinstance(error, S3Error) else str(error).rpartition(": ")[2]

@@ -11,13 +11,16 @@ from .cache import Cache, records_access_times
 from .entries import Entries
 
 MAX_REQUESTS = 5
-"""Maximum number of list requests on the whole cache to find reasons: 5,000 entries."""
+"""Maximum number of requests to list the whole cache, to find reasons: up to 5,000 objects."""
 MAX_NAMES = 10
+"""Maximum number of removed entries, failed entries and warnings in the record."""
 MAX_MISSED = 50
 """Maximum number of misses in the record by name, each with its reason."""
 RECOMPILES = 5
-"""A normal number of new entries after the first step, for example for an evaluation or a last, smaller batch."""
+"""A normal number of new entries after the first step, for example for an evaluation or a last, smaller batch. A higher
+number causes a warning."""
 MAX_WARNED = 3
+"""Maximum number of these entries that the warning names."""
 _DIFFERENCES = {
     "release": "other release",
     "world_size": "other number of processes",
@@ -25,11 +28,21 @@ _DIFFERENCES = {
     "lnc": "other logical NeuronCore configuration",
     "generation": "other chip",
 }
-"""The reason of a miss by the field of `Place` that differs."""
+"""The reason for a miss by the field of `Place` that differs."""
 
 
 class Use:
-    """The usage of one cache. Entries of other places are listed once, after the first miss."""
+    """The usage of one cache. Entries of other places are listed at most once, after a miss.
+
+    Args:
+        cache: The cache, which has been filled.
+        s3: The entries in S3.
+        url: URL of the whole compile cache.
+
+    Attributes:
+        records_reads: Whether the file system of the cache records reads.
+        has_first_step: Whether the job has printed its first step. The caller sets it.
+    """
 
     def __init__(self, cache: Cache, s3: Entries, url: str) -> None:
         self._cache, self._s3, self._url = cache, s3, url.rstrip("/") + "/"

@@ -1,6 +1,6 @@
 """Runs one node's part of an attempt: python3 -m trn_job LAUNCH_FILE.
 
-Exit codes: 0 if the attempt has succeeded, 1 if it has not, 2 without a valid launch file.
+Exit codes: 0 if the attempt has succeeded, 1 if it has not, 2 if the arguments or the launch file are invalid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One attempt on this node, from the source to storing its results."""
+"""One attempt on this node, from downloading the source to storing the results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .store import Store
 
 
 class _AttemptEndedError(Exception):
-    """The attempt has ended before its command."""
+    """The attempt has ended while this node was preparing or running its command."""
 
 
 class Attempt:
@@ -74,10 +74,10 @@ class Attempt:
         self._results = Results(launch, store, self.log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
-        self._started = time.monotonic()
+        self._began = self._started = time.monotonic()
 
     def run(self) -> int:
-        """Run the attempt. Returns the exit code of the program: 0 if the attempt succeeded."""
+        """Run the attempt. Returns the exit code of the program: 0 if the attempt succeeded, otherwise 1."""
         launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
@@ -223,7 +223,7 @@ class Attempt:
                 setup.end(0)
                 if code:
                     failure = self._finder.failure(code)
-                    raise source.SourceError(f"the setup {failure.sentence}")
+                    raise source.SourceError(f"setup: {failure.sentence}")
         if self._caches.is_wanted:
             # After the setup, because it may install another compiler.
             with self._phase("compile_cache"):
@@ -237,6 +237,11 @@ class Attempt:
     def _raise_if_over(self) -> None:
         if self._terminated:
             self._declare_termination()
+        # Node 0 decides for all nodes. The time limit includes the preparation.
+        left = None if self._launch.rank else self._launch.seconds_left
+        if left is not None and time.monotonic() - self._began > left:
+            limit = self._launch.spec.time_limit_seconds
+            self._end.declare("time-limit", f"the job reached its time limit of {limit} seconds")
         if self._end.over.is_set():
             raise _AttemptEndedError
 
@@ -264,13 +269,13 @@ class Attempt:
         self._finder = Finder()
         stack = launch.spec.stack
         if stack and not launch.venv:
-            self.log.say(f"this node has no environment of the stack {stack}: the job uses that of the login shell")
+            self.log.say(f"this node has no environment for the stack {stack}: the job uses that of the login shell")
         with self._phase("running"):
             self._started = time.monotonic()
             command = self._start("command", self._observed.command(launch.spec.command))
             while command.exit_code is None:
                 self._raise_if_over()
-                self._check_time()
+                self._check_output()
                 command.wait(self._end.over)
             self._raise_if_over()
             self._exit_code = command.exit_code
@@ -296,8 +301,8 @@ class Attempt:
             self._end.declare(RESULTS_LOST, f"{self._launch.name}: {self._results.lost}", exit_code=0)
         return bool(self._results.lost)
 
-    def _check_time(self) -> None:
-        """Node 0 decides for all nodes whether the job hangs, or has exceeded its time limit."""
+    def _check_output(self) -> None:
+        """Node 0 decides for all nodes whether the job hangs."""
         launch = self._launch
         if launch.rank:
             return
@@ -308,13 +313,9 @@ class Attempt:
             else:
                 ended = already_ended(launch, self._store)
                 self._end.declare("hung", f"no output from node 0 for {limit} seconds; no compiler is running{ended}")
-        left = launch.seconds_left
-        if left is not None and time.monotonic() - self._started > left:
-            limit = launch.spec.time_limit_seconds
-            self._end.declare("time-limit", f"the job reached its time limit of {limit} seconds")
 
     def _wait_for_others(self) -> None:
-        """Node 0 ends the job as succeeded when every node has succeeded; the others wait for it."""
+        """Node 0 ends the attempt as succeeded when every node has succeeded; the others wait for this end."""
         timing = self._launch.timing
         pending = [-1] if self._launch.rank else list(range(1, len(self._launch.nodes)))
         while not self._end.over.is_set():

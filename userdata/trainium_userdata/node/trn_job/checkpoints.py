@@ -26,10 +26,10 @@ READERS = 8
 CLOCK_MARGIN_SECONDS = 2
 """The assumed maximum difference between the synchronised clocks of two nodes."""
 MAX_PARTS_REPORTED = 100
-"""Maximum number of parts in a node's record, which has the last ones."""
+"""Maximum number of parts in a node's record, which contains the last ones."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
-"""Final states: a node in one of them stores nothing more."""
+"""Final states: a node in one of them stores no more parts."""
 
 Signature = tuple[tuple[str, int, int], ...]
 
@@ -62,7 +62,10 @@ class Checkpoints:
         self._known[path.name] = signature(path)
 
     def upload(self) -> None:
-        """Store new checkpoints, the oldest first. Raises OSError; the next call continues."""
+        """Store new and changed checkpoints, the oldest first. On node 0, also write the manifests of complete ones.
+
+        Raises OSError; the next call tries the rest again.
+        """
         with self._uploading:
             for path in self._complete_paths():
                 before = signature(path)
@@ -88,15 +91,20 @@ class Checkpoints:
         return min(every, self._launch.timing.report) if self._pending else every
 
     def complete_all(self) -> None:
-        """On node 0, write the manifests of complete checkpoints, once every node has stored its last part.
+        """Write the manifests of complete checkpoints, and report the others in the log.
 
-        Raises OSError; the next call continues.
+        Called on node 0 after every node has stored its last part. Raises OSError; the next call tries the rest again.
         """
         with self._uploading:
             self._complete(self._reports(), final=True)
 
     def await_parts(self, seconds: float, is_cancelled: Callable[[], bool]) -> None:
-        """Complete checkpoints while other nodes store their parts, until they have ended or the time is over."""
+        """On node 0, write manifests while the other nodes store their parts. Other nodes do not wait.
+
+        Args:
+            seconds: Time limit of the wait, which ends earlier once no part can follow.
+            is_cancelled: Whether to stop waiting.
+        """
         timing = self._launch.timing
         ends, are_over = time.monotonic() + seconds, False
         while self._pending and not (are_over or is_cancelled() or time.monotonic() > ends):
@@ -130,7 +138,7 @@ class Checkpoints:
                 key = launch.job_keys.checkpoint_file(name, part, relative)
                 self._checkpoint_store.upload(key, self._folder / relative, digest)
         except FileNotFoundError:
-            # The script has deleted it.
+            # The script has deleted the checkpoint.
             return
         if signature(path) != before:
             return
@@ -199,7 +207,10 @@ def _of_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def signature(path: Path) -> Signature:
-    """Names (below the parent of the path), sizes and times of the files at a path; empty if it no longer exists."""
+    """The files at a path: names below its parent, sizes in bytes, and modification times in nanoseconds.
+
+    Empty if the path no longer exists. Files that are symbolic links are left out.
+    """
     try:
         found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
         stats = [(str(file.relative_to(path.parent)), file.stat()) for file in found if not file.is_symlink()]
@@ -217,7 +228,7 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         The path of the checkpoint in the folder.
 
     Raises:
-        CheckpointError: The checkpoint is incomplete, was changed, or does not suit the job.
+        CheckpointError: The checkpoint does not exist, is incomplete, was changed, or does not suit the job.
         OSError: S3 does not answer or refuses, or the disk fails.
     """
     job, name, store = launch.resume_job or "", launch.resume_from or "", store.at(launch.checkpoints_url)
@@ -227,7 +238,7 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         raise CheckpointError(f"there is no complete checkpoint {name} of job {job}")
     difference = saved_otherwise(manifest, launch.spec)
     if difference:
-        raise CheckpointError(f"{what} {difference}: run it with as many, or convert the checkpoint")
+        raise CheckpointError(f"{what} {difference}: run the job with as many, or convert the checkpoint")
     if name in ("", "..") or "/" in name:
         raise CheckpointError(f"{name!r} is not the name of a checkpoint")
     parts = sorted(manifest["parts"], key=lambda part: (rank_of_part(part) != launch.rank, rank_of_part(part)))

@@ -1,4 +1,4 @@
-"""Runs a command line of a job in a login shell, and reads its output line by line."""
+"""Runs the setup or the command of a job in a login shell, and reads the output line by line."""
 
 from __future__ import annotations
 
@@ -85,8 +85,11 @@ class Command:
             until.wait(0.05)
 
     def end(self, grace: float) -> None:
-        """Send SIGTERM to the process group, and SIGKILL to processes that remain after the grace time. Then read the
-        remaining output."""
+        """End a running command with SIGTERM, kill all processes that remain, and read the remaining output.
+
+        Args:
+            grace: Seconds from SIGTERM to SIGKILL. If the command has already ended, SIGKILL is sent at once.
+        """
         if self.exit_code is None:
             self._signal(signal.SIGTERM)
             deadline = time.monotonic() + grace
@@ -148,9 +151,9 @@ def split_rank(line: str) -> tuple[int | None, str]:
 
 
 def shows_life(block: bytes) -> bool:
-    """Whether output has more than libneuronxla's minutely message that it waits for another process's compilation.
+    """Whether output contains more than libneuronxla's message, once a minute, that another process is compiling.
 
-    That process may have died, and its lock may remain for hours (three and four hours in aws-neuron-sdk issues of
+    The other process may have died, and its lock may remain for hours (three and four hours in aws-neuron-sdk issues of
     2023 to 2025).
     """
     lines = [line for line in re.split(rb"[\r\n]+", block) if line.strip()]
@@ -165,7 +168,7 @@ def login_shell() -> dict[str, str]:
 def variables(
     *, spec_environment: Mapping[str, str], job: str, attempt: int, nodes: int, rank: int, head: str, place: Path
 ) -> dict[str, str]:
-    """The environment variables of a job in addition to the profile's.
+    """The variables of a job, which are set after the profile.
 
     Args:
         spec_environment: The job's own variables, which take precedence.

@@ -30,11 +30,12 @@ OWN_CACHE = re.compile(r"(^|\s)--(cache_dir|no_cache)\b")
 """Flags that override NEURON_COMPILE_CACHE_URL (AWS Neuron documentation, neuron-caching.rst)."""
 PLAN_VARIABLES = "etc/trn/environment.base64"
 LEAST_FREE = 0.2
-"""Before a job downloads its entries, unused places are deleted until this fraction of the disk is free."""
+"""Before a job downloads its entries, places that it does not use are deleted until this fraction of the disk is
+free."""
 
 
 class CompileCaches:
-    """Without S3, or without a known version of the compiler, the job continues with a warning."""
+    """The compile caches of an attempt. A job that cannot use one, for example without S3, continues with a warning."""
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
@@ -55,11 +56,12 @@ class CompileCaches:
     def prepare(
         self, environment: Mapping[str, str], venv: str | None, is_cancelled: Callable[[], bool]
     ) -> dict[str, str]:
-        """Fill the caches, except those whose folder the environment sets.
+        """Fill the caches. Those whose folder or flags the environment sets are left to the job.
 
         Args:
             environment: Variables of the command.
-            venv: Virtual environment of the command. Its packages take precedence over those of the image.
+            venv: Virtual environment of the command. Its packages take precedence over those of the image, and
+                VIRTUAL_ENV in the environment replaces both.
             is_cancelled: Whether to stop downloading.
 
         Returns:
@@ -90,7 +92,7 @@ class CompileCaches:
         return variables
 
     def store(self, *, settled: bool = False) -> None:
-        """Store new entries and renew old ones, unless the cache is read-only.
+        """Store new entries, and on node 0 renew old ones, unless the cache is read-only.
 
         Args:
             settled: Whether the processes that wrote the entries have ended normally.
@@ -117,6 +119,8 @@ class CompileCaches:
     def _place(self, stack: str, venvs: Sequence[Path], environment: Mapping[str, str]) -> Place:
         settings = self._settings
         lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), settings["lnc"])
+        if not str(lnc).strip().isdecimal():
+            raise ValueError(f"{' or '.join(LNC_VARIABLES)} is {lnc!r}, not a number")
         return place_of(
             compiler=_version(venvs, "neuronx_cc"),
             instance_type=settings["instance_type"],
@@ -157,9 +161,9 @@ class CompileCaches:
 
 
 def make_room(folder: Path, used: Collection[Path]) -> list[str]:
-    """Record which places in a folder are used, and delete others while the disk lacks room, the longest unused first.
+    """Record which places in a folder are used, and delete others while less than LEAST_FREE of the disk is free.
 
-    Entries that never reached S3 are deleted with their place.
+    The longest unused place is deleted first. Entries that never reached S3 are deleted with their place.
 
     Returns:
         The paths of the deleted places.

@@ -1,4 +1,4 @@
-"""The end of an attempt: one object, written by the first node that detects it."""
+"""The end of an attempt: one object, written by the first node that detects the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class End:
     """The end of one attempt.
 
     Attributes:
-        over: Set when the attempt has ended on any node.
+        over: Set once this node has written or read the end.
         content: The end of the attempt, once `over` is set.
     """
 
@@ -31,7 +31,7 @@ class End:
         self.content: dict[str, Any] = {}
 
     def poll(self) -> None:
-        """Read the end, unless it is known. Raises OSError if S3 does not answer."""
+        """Read the end, unless it is known. Raises OSError if S3 does not answer or refuses."""
         found = None if self.over.is_set() else self._store.read(self._key)
         if found is not None:
             self._set(found)
@@ -45,7 +45,15 @@ class End:
         exit_code: int | None = None,
         traceback: str | None = None,
     ) -> None:
-        """Write the end, unless another node already has. Retries until S3 answers."""
+        """Write the end, unless another node already has. Retries until it is written or read.
+
+        Args:
+            result: One of RESULTS of trainium_wire.job.
+            reason: A sentence, for users.
+            rank: Rank of the process that failed first, if known.
+            exit_code: Exit code of that process, or of the command.
+            traceback: Traceback of that process, if any.
+        """
         own = end_record(
             result,
             reason,

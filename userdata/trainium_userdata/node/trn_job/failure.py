@@ -1,4 +1,4 @@
-"""Why a command failed, from its output: the first traceback, not those that it caused."""
+"""Why a command failed, from its output: the failure of the first rank, not those that it caused on others."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Finder:
                 self._count += 1
 
     def _summary(self, line: str) -> None:
-        """torchrun's summary has the first failure."""
+        """Read the rank and exit code of the first failure from torchrun's summary."""
         if line.strip() == ROOT_CAUSE:
             self._in_summary, self._root = True, {}
         elif self._in_summary:
@@ -126,7 +126,10 @@ class Finder:
 
 
 def full_disk(folder: Path) -> str:
-    """A hint that the disk is full: output of processes may be lost, because it passes through files of torchrun."""
+    """A clause if the disk of a folder is full; otherwise empty.
+
+    Output of processes may then be lost, because it passes through files of torchrun.
+    """
     full = shutil.disk_usage(folder).free < LEAST_FREE_BYTES
     return "; no space is left on the disk of the job" if full else ""
 

@@ -1,10 +1,10 @@
-"""The launch file: the input of a node's part of a job."""
+"""The launch file: the input of a node's part of an attempt."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from trainium_wire.job import Job
 from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
@@ -14,18 +14,18 @@ class Timing(NamedTuple):
     """Times in seconds.
 
     Attributes:
-        poll: Between reads of objects from other nodes.
+        poll: Between reads of the end of the attempt, the request to stop, and notices.
         others: On node 0, between reads of the other nodes' records after its own command has ended.
         grace: From SIGTERM to SIGKILL.
-        peers: Between tests of the neighbours.
+        peers: Between tests of the neighbours; also replaces `parts` after the loss of a node.
         peers_again: Between a failed test of the neighbours and the next test.
         log: Between parts of the log of node 0.
         log_others: Between parts of the logs of other nodes.
         report: Between progress records.
         give_way: How long a failure that another node may have caused waits for that node's report.
         stacks: Time for hanging processes to print their stacks.
-        results: How long a node tries to store checkpoints and outputs at the end.
-        refused: The same if S3 refuses all that is left.
+        results: How long a node tries to store checkpoints, outputs and the log at the end.
+        refused: The same if S3 refuses all that is left, or it cannot be read.
         parts: How long node 0 then waits for the other nodes' parts of checkpoints.
     """
 
@@ -57,8 +57,8 @@ class Launch(NamedTuple):
         resume_from: Name of the checkpoint to continue from, if any.
         resume_job: Job that saved the checkpoint.
         seconds_left: Remaining seconds of the job's time limit; None without one.
-        notice_file: File that has the notice of this node's end, if there is one.
-        notice_seconds: How long before the end of this node the notice applies.
+        notice_file: File with the notice that this node will be interrupted, if there is one; empty: no notices.
+        notice_seconds: How many seconds before the interruption the notice applies.
         compile_cache: `url`, `folder` on this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None
             without a compile cache.
         venv: Virtual environment of the job's stack, or of the node; None without one.
@@ -104,7 +104,7 @@ class Launch(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """S3 URLs by name, also of uploads."""
+        """S3 URLs of the inputs by name, including those of uploads."""
         folder = f"{self.url.rpartition('/')[0]}/{self.job_keys.inputs}"
         return {
             name: url if "://" in url else f"{folder}/{url.partition('/')[2]}" for name, url in self.spec.inputs.items()
@@ -123,6 +123,9 @@ class Launch(NamedTuple):
 
 def read(path: str) -> Launch:
     """Read a launch file. Raises OSError, ValueError, LookupError or TypeError if it is invalid."""
-    raw: dict[str, Any] = json.loads(Path(path).read_text())
+    raw: Any = json.loads(Path(path).read_text())
+    if not isinstance(raw, dict):
+        raise TypeError("it is not a JSON object")
+    raw = cast("dict[str, Any]", raw)
     timing, spec = Timing(**raw.pop("timing", {})), Job.from_record(raw.pop("spec"))
     return Launch(**raw, spec=spec, timing=timing)

@@ -17,7 +17,11 @@ class Log:
     """The log of a node.
 
     Args:
-        send: Stores the part with the given number. After an error, the next `send` stores the lines again.
+        send: Stores the part with the given number. After its error, the next call of the method `send` stores the
+            lines again under the same number.
+
+    Attributes:
+        parts: Number of stored parts.
     """
 
     def __init__(self, send: Callable[[int, bytes], None]) -> None:
@@ -34,9 +38,7 @@ class Log:
             if self._bytes + len(text) > MAX_BYTES:
                 self._dropped += 1
                 return
-            if self._dropped:
-                self._append(f"[trn] {self._dropped} lines were dropped\n".encode())
-                self._dropped = 0
+            self._note_dropped()
             self._append(text)
 
     def say(self, text: str) -> None:
@@ -49,6 +51,8 @@ class Log:
         with self._sending:
             while True:
                 with self._lock:
+                    if not self._lines:
+                        self._note_dropped()
                     lines: list[bytes] = []
                     size = 0
                     for line in self._lines:
@@ -63,6 +67,11 @@ class Log:
                 with self._lock:
                     del self._lines[: len(lines)]
                     self._bytes -= size
+
+    def _note_dropped(self) -> None:
+        if self._dropped:
+            self._append(f"[trn] {self._dropped} lines were dropped while S3 did not store the log\n".encode())
+            self._dropped = 0
 
     def _append(self, line: bytes) -> None:
         self._lines.append(line)

@@ -30,8 +30,8 @@ class Notices:
     def poll(self) -> None:
         """Publish a notice to this node for the others; after a notice to another node, signal the processes here.
 
-        The watch, which writes the notice file, has already signalled this node's processes. Raises OSError if S3 does
-        not answer.
+        The watch, which writes the notice file, has already signalled this node's processes. Raises OSError if S3
+        does not answer or refuses.
         """
         own = self._own()
         if own:
@@ -46,7 +46,7 @@ class Notices:
             processes.notify()
 
     def _own(self) -> dict[str, Any] | None:
-        """The notice to this node, if its end is near."""
+        """The notice to this node, if the interruption is near; None without one."""
         try:
             notice = json.loads(Path(self._launch.notice_file).read_text()) if self._launch.notice_file else None
             if not notice:

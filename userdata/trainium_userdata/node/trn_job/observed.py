@@ -60,7 +60,10 @@ class Observed:
         return [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
 
     def as_record(self) -> dict[str, Any]:
-        """The highest counters of any process, the number of processes with counters, and what the output shows."""
+        """The highest counters of any process, the number of processes with counters, and what the output shows.
+
+        Empty without `observe`.
+        """
         if not self._launch.spec.observe:
             return {}
         counts = [*filter(None, map(_read, sorted((self._folder / "counted").glob("*.json"))))]
@@ -83,7 +86,7 @@ class Observed:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The counters of a process; empty for an incomplete file."""
+    """The counters of a process; empty if the file cannot be read or is incomplete."""
     try:
         found: dict[str, Any] = json.loads(file.read_text())
     except (OSError, ValueError):

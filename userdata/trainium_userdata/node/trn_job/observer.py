@@ -1,8 +1,9 @@
 """The `sitecustomize` of every Python process of a job with `observe`, or with `profile` and ranks.
 
-A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when it ends. Others,
-and those whose frameworks lack these functions, write nothing. The Neuron runtime of a rank in TRN_PROFILE_RANKS writes
-a profile: it reads its variables after this file has run. An existing `sitecustomize` runs as well.
+A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when Python exits. A
+process that a signal ends, and one without these frameworks or their functions, writes nothing. The Neuron runtime of a
+rank in TRN_PROFILE_RANKS writes a profile: it reads its variables after this file has run. An existing `sitecustomize`
+runs as well.
 
 Sources: PyTorch/XLA's torch_xla/debug/metrics.py and its guide on troubleshooting (counters aten::* are operators on
 the CPU; times are in nanoseconds); the tests of native torch-neuronx (get_fallback_ops, get_dynamo_metrics); Neuron
@@ -100,6 +101,6 @@ def run_next() -> None:
 if __name__ == "sitecustomize":
     profile()
     if "TRN_OBSERVE_DIR" in os.environ:
-        # Registered with atexit, so that it runs before the frameworks' own exit functions, which end their runtimes.
+        # Exit functions of threading run before those of atexit, with which the frameworks end their runtimes.
         getattr(threading, "_register_atexit", atexit.register)(write)
     run_next()

@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def make_overlay(image: Path, folder: Path) -> Path | None:
-    """Make an environment whose own packages take precedence over the image's. None if the image's has another layout.
+    """Make an environment whose own packages take precedence over those of the image's environment.
+
+    Returns its folder, or None if the image's environment has another layout.
 
     Programs of the image's environment, such as torchrun, run with the new environment's Python. pip treats packages of
     the image as installed, and installs other versions beside them. Raises OSError.
