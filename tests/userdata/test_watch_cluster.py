@@ -152,6 +152,14 @@ def test_new_membership_is_tested_again(node: WatchNode):
     assert peers_check(node.sent) == ("1 of 1", "1 of 1", True)
 
 
+def test_hostfile_gets_the_address_of_a_replaced_node(node: WatchNode):
+    node.membership(NODES)
+    node.pass_time()
+    node.membership([*NODES[:2], FOURTH], version="v2")
+    node.pass_time(60)
+    assert files.read("etc/trn/hostfile") == "127.0.0.2\n127.0.0.3\n127.0.0.5\n"
+
+
 def test_denied_membership_is_an_error_only_after_a_success(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     node.aws.s3_refuses = True
     node.pass_time(30)

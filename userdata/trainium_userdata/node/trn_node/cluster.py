@@ -126,7 +126,7 @@ class Cluster:
 
     @property
     def nodes(self) -> dict[str, str]:
-        """Addresses of the nodes by instance id, in the order of ranks; empty without a membership."""
+        """Addresses of the nodes by instance ID, in the order of ranks; empty without a membership."""
         return {node["instance_id"]: node["address"] for node in self._membership.get("nodes", [])}
 
     @property
@@ -144,7 +144,11 @@ class Cluster:
         return self.peers is not None and self.peers.membership == self.version
 
     def poll(self, instance_id: str, now: float) -> list[Notice]:
-        """Read the membership, act on it as the given instance, and return its notices.
+        """Read the membership, test its nodes, write VARIABLES and HOSTS, and return the membership's notices.
+
+        Args:
+            instance_id: This instance.
+            now: The time in seconds since 1970.
 
         Raises:
             OSError: S3 does not answer or refuses, or a file cannot be read or written.
@@ -165,7 +169,13 @@ class Cluster:
         return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
     def exchange_keys(self, instance_id: str) -> None:
-        """If the plan has logins between nodes, publish this instance's keys and trust those of the others."""
+        """If the plan has logins between nodes, publish this instance's keys and trust those of the others, once per
+        membership.
+
+        Raises:
+            OSError: S3 does not answer or refuses, or a file cannot be read or written.
+            ValueError, LookupError: The plan is invalid.
+        """
         version = self._membership.get("version")
         if version and version != self._trusted_version and files.plan()["internode_ssh"]:
             ssh_keys.exchange(self._s3, folder(), instance_id, self.nodes)
@@ -231,7 +241,7 @@ class Cluster:
 
 
 def folder() -> str:
-    """S3 URL of the cluster's folder, which contains the folder of node records."""
+    """S3 URL of the cluster's folder, which contains the folder of node records. Raises LookupError without one."""
     return files.locations()["TRN_REPORT_URL"].rpartition("/")[0]
 
 
@@ -243,19 +253,19 @@ def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
     """
     head = addresses[0]
     text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(instance_id)}\nTRN_NODES={len(names)}\n"
-    if files.read(VARIABLES) != text:
-        files.write(HOSTS, "\n".join(addresses) + "\n")
-        files.write(VARIABLES, text)
+    for name, content in ((HOSTS, "\n".join(addresses) + "\n"), (VARIABLES, text)):
+        if files.read(name) != content:
+            files.write(name, content)
 
 
 def unreachable(addresses: Iterable[str], ports: Iterable[int] = (SSH_PORT,)) -> set[str]:
-    """The addresses that do not answer on every port."""
+    """The addresses that do not answer on at least one of the ports."""
     with ThreadPoolExecutor(THREADS) as pool:
         return {*pool.map(_unreachable_address, [(address, port) for port in ports for address in addresses])} - {""}
 
 
 def _unreachable_address(target: tuple[str, int]) -> str:
-    """The address if it does not answer."""
+    """The address if it does not answer; otherwise empty."""
     return "" if answers(*target) else target[0]
 
 
