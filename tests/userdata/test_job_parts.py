@@ -1,8 +1,10 @@
 """Modules of trn_job that need no process."""
 
+import gzip
 import io
 import tarfile
 import threading
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +15,9 @@ from tests.userdata.job_parts import MemoryStore, launch
 from trn_job import __main__, command, inputs, logs
 from trn_job.end import End
 from trn_job.inputs import InputError
-from trn_job.peers import already_ended
+from trn_job.peers import already_succeeded
 from trn_job.periodic_thread import PeriodicThread
-from trn_job.progress import Compiling, Progress
+from trn_job.progress import MAX_KEYS, Compiling, Progress
 from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
 
@@ -75,6 +77,21 @@ def test_progress_after_compiler_dots_counts() -> None:
     progress = Progress()
     progress.feed(0, "...TRN step=1")
     assert progress.as_record()["step"] == 1
+
+
+def test_last_values_of_many_keys_are_kept() -> None:
+    progress = Progress()
+    for step in (1, 2):
+        progress.feed(0, f"TRN step={step} " + " ".join(f"key{number}={step}" for number in range(MAX_KEYS - 1)))
+    record = progress.as_record()
+    assert {record[f"key{number}"] for number in range(MAX_KEYS - 1)} == {"2"}
+
+
+def test_keys_of_progress_are_limited() -> None:
+    progress = Progress()
+    for _ in range(2):
+        progress.feed(0, "TRN " + " ".join(f"key{number}=1" for number in range(MAX_KEYS + 1)))
+    assert {*progress.as_record()} == {*(f"key{number}" for number in range(MAX_KEYS)), "last_at"}
 
 
 @pytest.mark.parametrize(
@@ -274,6 +291,16 @@ def test_unreadable_source_is_reported(content: bytes, tmp_path: Path) -> None:
         unpack(tmp_path / "source.tar.gz", tmp_path / "source")
 
 
+def test_damaged_source_is_reported(tmp_path: Path) -> None:
+    archive = packed(tmp_path, (tarfile.TarInfo("words"), b"x" * 100_000))
+    compress = zlib.compressobj(wbits=31)
+    start = compress.compress(gzip.decompress(archive.read_bytes())[:50_000]) + compress.flush(zlib.Z_SYNC_FLUSH)
+    # A block of an invalid type.
+    archive.write_bytes(start + b"\x07")
+    with pytest.raises(SourceError, match="the packed source cannot be read: Error -3"):
+        unpack(archive, tmp_path / "source")
+
+
 class _Records:
     """A store in which nodes 1 and 3 have succeeded, and node 2 has no record."""
 
@@ -281,10 +308,10 @@ class _Records:
         return {"node-1": {"state": "succeeded"}, "node-3": {"state": "succeeded"}}.get(key)
 
 
-def test_nodes_that_ended_before_a_hang_are_named() -> None:
+def test_nodes_that_succeeded_before_a_hang_are_named() -> None:
     launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node="node-{}".format))
     store: Any = _Records()
-    assert already_ended(launch, store) == "; already succeeded: node 1, 3"
+    assert already_succeeded(launch, store) == "; already succeeded: node 1, 3"
 
 
 def test_periodic_thread_is_stopped_once_its_current_call_has_ended() -> None:

@@ -23,7 +23,7 @@ from .logs import Log
 from .notices import Notices
 from .observed import Observed
 from .overlay import make_overlay
-from .peers import Listener, Neighbours, already_ended, any_compiles, has_succeeded
+from .peers import Listener, Neighbours, already_succeeded, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
 from .results import Results, retry
@@ -311,7 +311,7 @@ class Attempt:
             if processes.compiles() or any_compiles(launch, self._store):
                 self._note_life()
             else:
-                ended = already_ended(launch, self._store)
+                ended = already_succeeded(launch, self._store)
                 self._end.declare("hung", f"no output from node 0 for {limit} seconds; no compiler is running{ended}")
 
     def _wait_for_others(self) -> None:

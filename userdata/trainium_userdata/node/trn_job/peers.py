@@ -1,4 +1,4 @@
-"""Checks that the neighbours of a node answer. Each node tests only the next two."""
+"""Tests whether the next two nodes answer, and reads the records of other nodes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .store import Store
 
 NEIGHBOURS = 2
 _NAMED = 3
+"""The maximum number of nodes in a clause."""
 
 
 class Listener:
@@ -46,7 +47,8 @@ class Neighbours:
         return any(self._misses.values())
 
     def test(self) -> str | None:
-        """A sentence on the neighbours that did not answer twice in a row; None without such neighbours."""
+        """A sentence on the neighbours that failed the last two tests, because they do not answer or their part of the
+        job has ended; None without such neighbours."""
         lost: list[str] = []
         for rank in self._ranks:
             node = self._launch.nodes[rank]
@@ -68,7 +70,7 @@ class Neighbours:
         return " and ".join(lost) or None
 
     def _port(self, rank: int) -> dict[int, int]:
-        """The port of the node's listener by its rank; empty before the first record of the node."""
+        """The port of the node's listener by its rank; empty before its first record, or if S3 does not answer."""
         try:
             record = self._store.read(self._launch.keys.node(rank))
         except OSError:
@@ -81,10 +83,14 @@ def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
     return _record(launch, store, rank).get("state") == "succeeded"
 
 
-def already_ended(launch: Launch, store: Store) -> str:
-    """A clause that names nodes whose part has already succeeded; empty without any. The others may wait for these."""
-    ended = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
-    return f"; already succeeded: node {', '.join(ended[:_NAMED])}" if ended else ""
+def already_succeeded(launch: Launch, store: Store) -> str:
+    """A clause that names the nodes, except node 0, whose part has already succeeded; empty without any.
+
+    The nodes that are still running may hang because they wait for these.
+    """
+    names = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
+    shown = f"{', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
+    return f"; already succeeded: node {shown}" if names else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:

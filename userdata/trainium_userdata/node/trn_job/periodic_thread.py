@@ -13,14 +13,19 @@ _LOGGER = logger_of("trn_job")
 class PeriodicThread(threading.Thread):
     """Calls `work` at once, then after each interval or call of `soon`, until `stop`.
 
-    Prints its errors, repeated ones only once.
+    Logs the errors of `work`, and that it works again. An error that occurs several times in a row is logged once.
+
+    Args:
+        name: Name of the thread, for the log.
+        work: Does the work. Errors do not end the thread.
+        seconds: Returns the interval in seconds.
     """
 
     def __init__(self, name: str, work: Callable[[], object], seconds: Callable[[], float]) -> None:
         super().__init__(name=name, daemon=True)
         self.work, self.seconds = work, seconds
         self._due = threading.Event()
-        self._stop_requested = False  # Thread itself has an attribute `_is_stopped`.
+        self._stop_requested = False  # Not `_is_stopped`, which Thread itself may have.
         self._error = ""
 
     def run(self) -> None:
@@ -43,7 +48,7 @@ class PeriodicThread(threading.Thread):
         self._due.set()
 
     def stop(self) -> None:
-        """Wait for the current call, and stop."""
+        """End the thread after the current call of `work`, and wait until it has ended."""
         self._stop_requested = True
         self._due.set()
         if self.is_alive():

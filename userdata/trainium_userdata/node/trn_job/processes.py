@@ -17,7 +17,7 @@ PR_SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10
 
 COMPILERS = ("neuronx-cc", "neuron-cc", "walrus_driver", "hlo2penguin", "hlo-opt")
-"""Programs of neuronx-cc."""
+"""Names of Neuron's compilers and of the programs that they start."""
 
 
 def adopt_orphans() -> None:
@@ -64,7 +64,7 @@ def compiles() -> bool:
 
 
 def kill_all() -> None:
-    """Kill all processes, including those started in the meantime. Gives up after KILL_SECONDS."""
+    """Kill all descendants, including those started in the meantime. Gives up after KILL_SECONDS."""
     end = time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         left = descendants()
@@ -85,7 +85,7 @@ def _environment(process: int) -> list[str]:
 
 
 def _name(process: int) -> str:
-    """The program's name in the kernel, which cuts it to 15 characters."""
+    """The program's name in the kernel, which cuts it to 15 characters; empty if the process has ended."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{process}/comm").read_text().strip()
     return ""

@@ -12,9 +12,10 @@ from trainium_wire.formats import now_text
 from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, pairs_of
 
 WINDOW = 50
-"""Number of steps for rates: a few seconds or minutes of most scripts."""
+"""Rates are averages over at most this many intervals between progress lines."""
 LONGEST_TEXT = 200
 MAX_KEYS = 20
+"""Further keys of progress lines are ignored."""
 
 
 class Progress:
@@ -49,12 +50,16 @@ class Progress:
         if loss is not None:
             self._rates["loss"] = loss
             del values["loss"]
-        for name in list(values)[: max(0, MAX_KEYS - len(self._rates))]:
-            self._rates[name] = values[name][:LONGEST_TEXT]
+        for name, value in values.items():
+            if name in self._rates or len(self._rates) < MAX_KEYS:
+                self._rates[name] = value[:LONGEST_TEXT]
         self._rates["last_at"] = now_text()
 
     def as_record(self) -> dict[str, Any]:
-        """The values that were printed last. After two steps also steps_per_second and tokens_per_second."""
+        """The values that were printed last, and when; empty before the first progress line.
+
+        After two lines with steps, `steps_per_second` is added, and `tokens_per_second` if tokens were printed.
+        """
         rates: dict[str, float] = {}
         if len(self._steps) > 1:
             (first_at, first_step, first_tokens), (last_at, last_step, last_tokens) = self._steps[0], self._steps[-1]

@@ -25,8 +25,10 @@ class Results:
     """Checkpoints, outputs and the log of an attempt.
 
     Attributes:
+        checkpoints: The checkpoints of this node.
         checkpoint_seconds: Time of the uploads of checkpoints while the command ran.
-        lost: A sentence on checkpoints or outputs that are not in S3; empty if all are.
+        lost: After `store` or `complete_checkpoints`, a clause on the checkpoints or outputs that could not be stored;
+            empty if all were.
     """
 
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
@@ -52,12 +54,16 @@ class Results:
         self._running_ended = self._running_ended or time.monotonic()
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:
-        """Store the remaining results. One time limit applies to all calls together."""
+        """Store the remaining results. The time limits begin with the first call of this or the next method.
+
+        Args:
+            is_cancelled: Whether to stop retrying.
+        """
         tasks = {"checkpoints": self.checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send}
         self._deliver(tasks, is_cancelled)
 
     def complete_checkpoints(self) -> None:
-        """On node 0, write manifests when all nodes have stored their parts. The same time limit applies."""
+        """On node 0, write manifests when all nodes have stored their parts. The same time limits apply."""
         self._deliver({"checkpoints": self.checkpoints.complete_all}, lambda: False)
 
     def _deliver(self, tasks: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:
@@ -80,7 +86,7 @@ class Results:
 
 
 class Outputs:
-    """Stores every file of the job's output folder once."""
+    """Stores every file of the job's output folder once, without symbolic links."""
 
     def __init__(self, launch: Launch, store: Store, folder: Path) -> None:
         self._launch, self._store, self._folder = launch, store, folder
@@ -151,7 +157,7 @@ def deliver(
         is_cancelled: Whether to stop retrying.
         began: When the time limit began, by time.monotonic().
         patience: The time limit in seconds.
-        refused_patience: The time limit in seconds if S3 refuses every remaining task.
+        refused_patience: The time limit in seconds if retries are unlikely to help any remaining task (`is_refusal`).
 
     Returns:
         The remaining tasks with their last errors.

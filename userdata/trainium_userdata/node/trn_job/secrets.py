@@ -41,7 +41,7 @@ class Secrets:
         self.hidden = sorted((line for line in lines if len(line) >= SHORTEST), key=len, reverse=True)
 
     def masked(self, line: str) -> str:
-        """A line of output without the values."""
+        """A line of output in which HIDDEN replaces the texts in `hidden`."""
         for value in self.hidden:
             line = line.replace(value, HIDDEN)
         return line

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 
 class SourceError(Exception):
-    """A sentence on a problem with the source."""
+    """The source of a job is missing or invalid. The message says why."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -38,7 +39,7 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise SourceError(
                         f"the packed source holds {member.name}, which is not a file, folder or symbolic link"
                     )
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except (tarfile.TarError, EOFError, ValueError, zlib.error) as error:
         raise SourceError(f"the packed source cannot be read: {error}") from None
     # Last, so that nothing is written through a link.
     for path, target in links:

@@ -19,13 +19,13 @@ process."""
 
 
 def print_stacks(say: Callable[[str], None], has_ended: Callable[[], bool], seconds: float) -> None:
-    """Print the stack of each computing process with py-spy. If py-spy fails, faulthandler prints the stack on SIGABRT,
-    which ends the process.
+    """Print the stack of each computing process with py-spy. If py-spy is missing or fails, faulthandler prints the
+    stack on SIGABRT, which ends the process.
 
     Args:
         say: Writes a line to the log.
         has_ended: Whether the command has ended.
-        seconds: Time limit of faulthandler.
+        seconds: How long to wait for the command to end, so that faulthandler can print.
     """
     ranks = processes.ranks()
     say("stacks of the processes:")

@@ -12,7 +12,12 @@ from trn_node.objects import Objects
 
 
 class Store:
-    """A folder in S3. Keys are relative to it. All requests raise OSError if S3 does not answer or refuses."""
+    """A folder in S3. Keys are relative to it. All requests raise OSError if S3 does not answer or refuses.
+
+    Args:
+        s3: Requests to S3.
+        url: S3 URL of the folder, without a slash at its end.
+    """
 
     def __init__(self, s3: Objects, url: str) -> None:
         self._s3, self._url = s3, url
@@ -28,7 +33,7 @@ class Store:
         return [stored.key[len(self._url) - len(bucket) + 1 :] for stored in objects]
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """A JSON object; None if it does not exist."""
+        """A JSON object; None if it does not exist. Raises ValueError if it is not JSON."""
         stored = self._s3.get(f"{self._url}/{key}")
         return json_value(stored[0]) if stored else None
 
@@ -43,10 +48,10 @@ class Store:
         self._s3.put(f"{self._url}/{key}", text, "text/plain; charset=utf-8")
 
     def upload(self, key: str, file: Path, digest: str = "") -> None:
-        """Store a file. digest: SHA-256 of the file, if known."""
+        """Store a file. digest: SHA-256 of the file in hexadecimal, if known."""
         self._s3.put_file(f"{self._url}/{key}", file, digest)
 
     def download(self, key: str, file: Path) -> bool:
-        """Download an object. False if it does not exist."""
+        """Download an object. Returns False if it does not exist; the file is then empty."""
         file.parent.mkdir(parents=True, exist_ok=True)
         return self._s3.get_file(f"{self._url}/{key}", file)
