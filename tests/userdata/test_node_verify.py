@@ -231,7 +231,9 @@ def test_wrong_clock_is_reported_to_s3_despite_its_refusal(node: VerifiedNode):
     outcome = node.run("verify")
     assert outcome.record
     assert outcome.record.reason.startswith("the clock is 1")
-    assert outcome.record.reason.endswith(" seconds behind S3's; S3 refuses requests if it is off by more than 900")
+    assert outcome.record.reason.endswith(
+        " seconds behind S3's clock; S3 refuses requests if they differ by more than 900 seconds"
+    )
 
 
 def test_chrony_overrides_a_negative_timedatectl(node: VerifiedNode):

@@ -1,3 +1,3 @@
-"""The node program, `trn-node`: Python 3.9 or later, standard library only, part of the node script."""
+"""The node program, `trn-node`: Python 3.9 or later, standard library and trainium_wire only."""
 
 __version__ = "1.27.38"

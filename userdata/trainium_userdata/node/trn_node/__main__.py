@@ -27,10 +27,10 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("reason", nargs="?", default="")
     commands.add_parser("collectives", help="test an all-reduce within this node with nccom-test or nccl-tests")
     commands.add_parser("framework", help="print the folder of the framework's environment")
-    commands.add_parser("cache-url", help="print the URL of graphs that PyTorch/XLA compiles outside of jobs")
+    commands.add_parser("cache-url", help="print the URL of PyTorch/XLA's compile cache outside of jobs")
     commands.add_parser("watch", help="watch this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
-    commands.add_parser("precompile", help="run the job of the host of trn precompile; run by its service")
+    commands.add_parser("precompile", help="run the job on the host of trn precompile; run by its service")
     return top
 
 

@@ -1,7 +1,7 @@
 """An all-reduce over all processes of torchrun, compared with the result of the CPU.
 
 Argument: xla, native or cuda. Each process prints MARK and the problem with its sums, in JSON; then the first process
-of the node prints BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce
+of each node prints BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce
 (aws-neuron-samples, torch-neuronx/training/aws-batch/all-reduce); for native PyTorch, AWS Neuron SDK documentation,
 torch/guides/torch-distributed.rst at 2.33.0.
 """

@@ -31,9 +31,9 @@ CLOSE_SECONDS = 60
 """How long the other nodes wait for the first node to end a job whose last attempt has ended."""
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 1, 5
-"""Seconds between polls. Few, because users wait after submitting a job."""
+"""Bounds of the interval between polls. Short, because users wait after submitting a job."""
 POLLS_PER_SECOND = 200
-"""Of all nodes together: S3 allows 5,500 reads per second, and each node needs a dozen when a job starts."""
+"""Of all nodes together: S3 allows 5,500 reads per second and prefix, and each node needs a dozen when a job starts."""
 ENDING_SECONDS = 0.2
 """Seconds between polls while systemd stops the remaining processes of a job on this node."""
 
@@ -263,7 +263,10 @@ class ClusterJob:
             self._begin(record, cluster)
 
     def _begin(self, record: dict[str, Any], cluster: Members) -> None:
-        """Write the start of the next attempt, if there are enough nodes and, after an attempt, if they answer."""
+        """Start the next attempt if there are enough nodes and, after an attempt, if they answer.
+
+        If the job is to continue from another job without a complete checkpoint, end it.
+        """
         wanted = self._wanted.nodes
         nodes = dict(list(cluster.nodes.items())[:wanted])
         if len(nodes) < wanted:
@@ -338,7 +341,7 @@ def resumption(s3: Objects, spec: Job, attempts: int, jobs_url: str) -> tuple[st
 
     Returns:
         The name of the checkpoint and the ID of the job. Without a checkpoint, the name is None, and the ID is
-        `spec.resume_from`, or that of this job if that is not set.
+        `spec.resume_from`, or that of this job if `resume_from` is not set.
 
     Raises:
         OSError: S3 does not answer or refuses.
@@ -358,5 +361,5 @@ def _newest_checkpoint(s3: Objects, keys: JobKeys) -> str | None:
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
-    """Sorts numbers by value: step-1000 comes after step-200."""
+    """A sort key that orders numbers by value: step-1000 comes after step-200."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]

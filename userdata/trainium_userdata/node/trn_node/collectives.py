@@ -1,4 +1,7 @@
-"""nccom-test: an all-reduce whose result it compares with the CPU's (AWS Neuron SDK documentation, nccom-test.rst)."""
+"""An all-reduce with nccom-test, which compares the result with the CPU's.
+
+Source: AWS Neuron SDK documentation, nccom-test.rst.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,8 @@ def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: 
 
 
 def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
-    """The bus bandwidth of the report's only result, in GB/s; None without a result of this size and a nonzero time."""
+    """The bus bandwidth of the report's only result, in GB/s; None without a result of at least this size in
+    bytes and a nonzero time."""
     try:
         (result,) = json.loads(text)["results"]
         timed = float(result["time:avg(us)"]) > 0 and int(result["size(B)"]) >= size

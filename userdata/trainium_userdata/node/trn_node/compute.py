@@ -1,4 +1,4 @@
-"""Computations on NeuronCores or GPUs, compared with results of the CPU. It runs in a framework's environment.
+"""Computations on NeuronCores or GPUs, compared with results of the CPU. Runs in a framework's environment.
 
 Arguments: xla, native or cuda, for PyTorch on the only visible core or GPU, or jax, for all cores; and how many blocks
 of device memory each core reads, by default none. It prints a line for each core: MARK and the problem with a small

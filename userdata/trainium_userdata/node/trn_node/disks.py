@@ -10,7 +10,7 @@ from .programs import run
 
 SECONDS = 30
 SHARE = 0.9
-"""Minimum fraction of the disks' size, because file systems reserve some."""
+"""Minimum fraction of the disks' size, because file systems reserve a part of it."""
 
 
 def check_nvme(plan: dict[str, Any]) -> list[Check]:

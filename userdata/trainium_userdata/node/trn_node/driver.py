@@ -37,9 +37,9 @@ def check_driver(plan: dict[str, Any]) -> Check:
 
 
 def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_right: bool) -> list[Check]:
-    """The checks. With an incompatible runtime, that of the driver warns or fails.
+    """The checks, in which the check of the driver fails or has a warning if the runtime is incompatible.
 
-    Compatibility is from the release notes; correct numbers are better evidence.
+    Rules of compatibility come from the release notes; correct numbers are better evidence.
 
     Args:
         plan: The plan's expectations of the node.
@@ -89,6 +89,6 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def is_within(rule: dict[str, str], name: str, text: str) -> bool:
-    """Whether a version is within the bounds of the rule."""
+    """Whether a version of the driver or runtime (`name`) is within the bounds of the rule: from one, below another."""
     low, high = rule.get(f"{name}_from"), rule.get(f"{name}_below")
     return (low is None or version(text) >= version(low)) and (high is None or version(text) < version(high))

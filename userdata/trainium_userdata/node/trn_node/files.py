@@ -29,7 +29,7 @@ def read(name: str) -> str:
 
 
 def write(name: str, text: str) -> None:
-    """Replace a file atomically."""
+    """Replace a file atomically. Raises OSError."""
     file = path(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}.new")

@@ -1,4 +1,4 @@
-"""Compares the GPUs of nvidia-smi with the plan; DCGM's diagnostics, nccl-tests, and counters of uncorrected errors.
+"""Checks GPUs with nvidia-smi, DCGM's diagnostics, nccl-tests, and the counters of uncorrected memory errors.
 
 Sources: nvidia-smi --help-query-gpu and --help-query-compute-apps; NVIDIA DCGM, nvvs/src/JsonOutput.cpp of 3.x and 4.x
 (a list of tests, in categories before 4.0); nccl-tests, src/common.cu (the lines of the summary).
@@ -103,7 +103,7 @@ def error_counts() -> dict[str, int]:
 
 
 def check_errors(before: dict[str, int], now: dict[str, int]) -> Check:
-    """Errors during the tests fail the node; earlier ones are a warning."""
+    """Errors during the tests fail the node; earlier ones, or GPUs without counters, are a warning."""
     new = {index: count - before[index] for index, count in now.items() if count > before.get(index, count)}
     findings = [f"GPU {index}: {count} uncorrected memory errors" for index, count in new.items()]
     findings += [
@@ -142,7 +142,7 @@ def check_dcgm(plan: dict[str, Any]) -> Check:
 
 
 def _diagnosed(text: str) -> Iterator[tuple[str, str]]:
-    """Name of each test that ran, and why it failed; empty if it passed. Skipped tests are left out."""
+    """Name of each test that ran, and why it failed; empty if it passed or only warns. Skipped tests are left out."""
     start = text.find("{")
     try:
         printed: Any = json.JSONDecoder().raw_decode(text[start:])[0] if start >= 0 else {}

@@ -76,7 +76,11 @@ class KernelLog:
         self._file = -1
 
     def errors(self) -> dict[str, str]:
-        """The state of the node for each error after `seen`, by sentence. Raises OSError without a kernel log."""
+        """The resulting state of the node for each error after `seen`, by sentence; empty if the state does not change.
+
+        Raises:
+            OSError: There is no kernel log.
+        """
         if self._file < 0:
             self._file = os.open(files.path(KMSG), os.O_RDONLY | os.O_NONBLOCK)
         found: dict[str, str] = {}
@@ -103,7 +107,7 @@ class KernelLog:
 
 
 def classify(error: str, rest: str) -> tuple[str, str]:
-    """A sentence on an error in the kernel log, and the resulting state of the node; empty: not changed."""
+    """A sentence on an error in the kernel log, and the resulting state of the node; empty if it does not change."""
     device = re.search(r"\bnd-id=(\w{1,8})", rest)
     lost = error in LOST or "action=TERMINATE_INSTANCE" in rest
     state = "" if error == ELSEWHERE else FAILED if lost else DRAINING
@@ -144,7 +148,7 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
     """Errors in the counters of devices and cores before and after the tests.
 
     Errors during the tests fail the node, except repairable ones. Other errors and reports of the firmware are
-    warnings, because it is not documented whether a healthy node has none at its first boot.
+    warnings, because it is not documented whether a healthy node has none at its first boot. So are missing counters.
     """
     increased = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
     fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in increased)
