@@ -16,7 +16,7 @@ class Package:
     """A Debian package.
 
     Attributes:
-        files: Text by path on the node. All files are executable.
+        files: Text by path on the node, without the leading slash. All files are executable.
         after_install: A shell script.
     """
 

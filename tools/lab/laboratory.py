@@ -27,6 +27,8 @@ from trainium_local.environment import Connection, safe_environment, tool_folder
 from trainium_local.server import Settings
 
 REGION = "us-west-2"
+FIRST_OF_NAMESPACE = 1
+"""The process ID of the lab in its own PID namespace."""
 HOSTS = (f"*.{REGION}.amazonaws.com", f"*.s3.{REGION}.amazonaws.com", "*.repos.neuron.amazonaws.com", "*.amazonaws.com")
 
 
@@ -78,7 +80,11 @@ class Laboratory:
 
 @contextmanager
 def laboratory() -> Generator[Laboratory]:
-    """Switch the lab on. Must run in separate namespaces, see `tools.lab.machine.NAMESPACES`."""
+    """Switch the lab on. Raises RuntimeError outside the namespaces that `python -m tools.lab` makes."""
+    if os.getpid() != FIRST_OF_NAMESPACE:
+        raise RuntimeError(
+            "the lab replaces network links, mounts and DNS: start it with `python -m tools.lab`, or make lab"
+        )
     base = node_rootfs().folder
     shutil.rmtree(RUN, ignore_errors=True)
     RUN.mkdir(parents=True)

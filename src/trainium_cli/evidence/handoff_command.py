@@ -32,7 +32,7 @@ _MODEL_NAME = re.compile(r"(?=.{1,63}$)([0-9a-zA-Z][_-]?)+")
 _ROLE = re.compile(r"arn:aws(-[^:]+)?:iam::[0-9]{12}:role/.+")
 _DEFAULT_REGION = "us-east-1"
 _LONGEST_JOB_NAME = 63
-_BILLED = "A model is billed per custom model unit, from its first call on."
+_BILLED = "A model is billed per custom model unit while copies of it run, from its first call on."
 _EXAMPLE_ACCOUNT = "111122223333"
 
 
@@ -109,7 +109,8 @@ def handoff() -> None:
 @click.option(
     "--name",
     callback=_matching(
-        _MODEL_NAME, "up to 63 characters: letters and digits, each followed by at most one hyphen or underscore"
+        _MODEL_NAME,
+        "a model name: up to 63 letters, digits, and single hyphens or underscores between them",
     ),
     help="With --go: the name of the imported model.",
 )
@@ -129,14 +130,14 @@ def bedrock(
 ) -> ExitCode:
     """Check a checkpoint against the requirements of Bedrock's model import.
 
-    Reads the configuration and the headers of the weights in DIR, or in S3. Shows the policies of the role that the
-    import needs, and the commands of the AWS CLI that start it. Without --go, nothing is imported.
+    Reads the configuration and the headers of the weights in DIR, or in S3. Without --go, shows the policies of the
+    role that the import needs and the AWS CLI commands that start it, and imports nothing.
 
     --go starts the import in the region of the plan. The model gets the tag trn:cluster, so that `trn audit` and
     `trn destroy` list it. They do not delete it: delete it yourself.
 
     Exit code 0: every check passed, or the import was started. 1: a check failed, Bedrock refused the import, the
-    import failed at once, or not confirmed. 3: no source says whether imports support the checkpoint, or AWS did not
+    import failed at once, or you declined. 3: no source says whether imports support the checkpoint, or AWS did not
     answer.
     """
     plan = _import_plan(invocation, checkpoint, region, role, name, yes=yes) if go else None
@@ -230,7 +231,7 @@ def _show_role(trust: object, role: object, location: str, folder: Path | None, 
     echo(json.dumps(trust, indent=2))
     say("\nPolicy:")
     echo(json.dumps(role, indent=2))
-    say("\nTo import the checkpoint, use --go with --role and --name, or these commands:\n")
+    say("\nTo import the checkpoint from S3, use --go with --role and --name, or these commands:\n")
     for command in (
         *([f"aws s3 sync {quote(str(folder))} {location}"] if folder else []),
         f"aws bedrock create-model-import-job --region {region} --job-name NAME --imported-model-name NAME "

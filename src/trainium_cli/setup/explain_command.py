@@ -28,7 +28,8 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     reads = text == ("-",) or (not text and not sys.stdin.isatty())
     pasted = sys.stdin.read() if reads else " ".join(text)
     if not pasted.strip():
-        raise click.UsageError("paste the error, in quotes: trn explain 'VcpuLimitExceeded ...'")
+        where = "standard input is empty" if reads else "TEXT is empty"
+        raise click.UsageError(f"{where}: pass the error, such as trn explain 'VcpuLimitExceeded ...'")
     lines = pasted.splitlines()
     found = explain_log(lines)
     if invocation.as_json:

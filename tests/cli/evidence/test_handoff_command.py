@@ -121,7 +121,7 @@ def test_refused_import_says_why(bedrock: type[Bedrock], monkeypatch: pytest.Mon
         (("s3://models/llama", "--go", *GOOD), "--go needs --role and --name"),
         (("s3://models/llama", *GO, "--region", "us-east-1"), "is not the region of the plan, us-west-2"),
         (("s3://models/llama", *GO, "--json"), "--json does not prompt"),
-        (("s3://models/llama", *GO, "--name", "a--b"), "'a--b' is not up to 63 characters: letters and digits"),
+        (("s3://models/llama", *GO, "--name", "a--b"), "'a--b' is not a model name: up to 63 letters, digits"),
         (("nothing",), "'nothing' is not a folder"),
     ],
 )

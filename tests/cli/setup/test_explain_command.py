@@ -50,7 +50,7 @@ def test_unknown_error_exits_with_not_ready() -> None:
 def test_missing_error_text_is_requested(arguments: Sequence[str]) -> None:
     ended = run("explain", *arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "paste the error" in ended.stderr
+    assert "pass the error" in ended.stderr
 
 
 @pytest.mark.parametrize("arguments", [("-",), ()])

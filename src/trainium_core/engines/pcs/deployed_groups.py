@@ -13,7 +13,7 @@ _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> Iterator[DeployedFleet]:
-    """The compute node groups in a template that have a cluster tag, except those of login nodes.
+    """The compute node groups of nodes (NODE_GROUP) in a template that have a cluster tag.
 
     Args:
         resources: The resources of the template.

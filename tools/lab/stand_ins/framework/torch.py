@@ -1,4 +1,4 @@
-"""The part of PyTorch that the self-test of a NeuronCore or GPU needs, computed on the CPU; a core may answer zeros."""
+"""The part of PyTorch that the self-test of a core or GPU needs, on the CPU. A core can be set to return zeros."""
 
 import os
 import sys
@@ -62,7 +62,7 @@ def visible_core() -> int:
 
 
 def open_core() -> None:
-    """Raise the runtime's error if the visible core does not exist."""
+    """Raise the runtime's error if the driver is not loaded, or the visible core does not exist."""
     hardware = description()
     cores = hardware["neuron_cores_per_device"] // hardware["logical_neuroncore_config"]
     if not is_driver_loaded() or visible_core() >= cores * len(devices_present(hardware)):
