@@ -125,7 +125,7 @@ def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_ke
 
 
 def removal_policy(*, keep: bool) -> RemovalPolicy:
-    """The removal policy for the setting `retain` or `destroy`."""
+    """RETAIN if `keep`, else DESTROY."""
     return RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
 
 

@@ -11,7 +11,7 @@ WHOLE_FILE = "cdk.json"
 OVERRIDE = "-c"
 """Key of a problem of an option `-c` without the name of a setting."""
 
-_SHOWN = 120  # characters of a value; longer ones are shortened, such as a setup script in place of its path
+_SHOWN = 120  # characters; longer values are shortened, for example a script that was given instead of its path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Problem:
     """A problem that prevents a deployment.
 
     Attributes:
-        key: A setting without its prefix, WHOLE_FILE or OVERRIDE.
+        key: The name of a setting without its prefix; or WHOLE_FILE; or OVERRIDE.
         got: The value in the plan; None for a missing setting.
         allowed: The allowed values.
         nearest: The allowed value closest to the one in the plan, if any is close.

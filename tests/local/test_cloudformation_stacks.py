@@ -42,7 +42,7 @@ class TestCreation:
         assert [one for one, status in events if status == "CREATE_COMPLETE"] == ["C", "B", "A", name]
         assert [one for one, status in events if status == "DELETE_COMPLETE"] == ["A", "B", "C", name]
         times = [one["Timestamp"] for one in stacks.api.describe_stack_events(StackName=stack_id)["StackEvents"]]
-        assert len(set(times)) == len(times)  # Clients sort by the millisecond.
+        assert len(set(times)) == len(times)  # Clients sort by the timestamp.
         assert parameters(stacks) == before
         with pytest.raises(ClientError, match=f"Stack with id {name} does not exist"):
             stacks.describe(name)

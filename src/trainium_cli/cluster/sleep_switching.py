@@ -42,13 +42,17 @@ _IMAGE_IS_GONE = (
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
-_HOST_ENDS = "The host of `trn precompile` is terminated. A new one can be started while the cluster is asleep.\n"
-_NOTIFIED = "Interrupted: the nodes keep running, and are billed. The notice to them may not be withdrawn."
+_HOST_ENDS = (
+    "The host of `trn precompile` is running, and will be terminated. "
+    "A new one can be started while the cluster is asleep.\n"
+)
+_NOTIFIED = "Interrupted: the nodes keep running, and are billed. The notice to them might not have been withdrawn."
 _WITHDRAWN = "Interrupted: the nodes keep running, and are billed. The notice to them was withdrawn."
 _ENDING = (
     "Interrupted: Auto Scaling continues to terminate the nodes. Everything else keeps running, and is billed. "
     "`trn status` shows the progress."
 )
+_INCOMPLETE = "Interrupted: the change may be incomplete. `trn status` shows the state; run the command again."
 _LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows them."
 
 
@@ -85,6 +89,7 @@ def switch(
     Raises:
         CliError: The wanted state was not reached.
         PlanError: The plan has mistakes.
+        RequestRefusedError: AWS refused to terminate the precompile host.
         UnavailableError: AWS could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
@@ -101,12 +106,13 @@ def switch(
     if decision.action == "nothing" and not decision.terminates_host:
         return decision.message
     _confirm(invocation, target, decision, want, yes=yes)
-    if decision.terminates_host:  # the command does not wait for its end
-        for group in state.hosts:
-            account.empty_group(group, for_good=False)
-    if decision.action != "nothing" and want == "asleep":
-        _give_notice(target, grace)
-    return _carry_out(target, decision, want)
+    with interrupt_message(_INCOMPLETE):
+        if decision.terminates_host:  # the command does not wait for its end
+            for group in state.hosts:
+                account.empty_group(group, for_good=False)
+        if decision.action != "nothing" and want == "asleep":
+            _give_notice(target, grace)
+        return _carry_out(target, decision, want)
 
 
 def _observe(target: _Target) -> Observed:
@@ -158,7 +164,7 @@ def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
         job = running_job_sentence(invocation, plan, target.stack) if want == "asleep" else None
-    nodes = "its node is terminated" if plan.nodes == 1 else f"its {plan.nodes} nodes are terminated"
+    nodes = f"its running nodes (up to {plan.nodes}) are terminated"
     of_job = f"  job:    {job}\n" if job else ""
     if want == "awake":
         say(
@@ -175,7 +181,7 @@ def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
     else:
         say(
             f"{plan.cluster_name} goes to sleep: {nodes}, and the data on their disks is lost. "
-            "Its endpoints or NAT gateway are deleted. Cache and file systems stay.\n"
+            "Endpoints and NAT gateways of its SleepSwitch are deleted. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
             f"  asleep: {estimated.asleep_month} per month, plus storage\n{of_job}"
         )
@@ -202,14 +208,16 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
     _forget_notice(target)
     name, state = target.plan.cluster_name, target.state
     if outcome.state != "done":
-        raise CliError(f"The nodes of {name} have not all ended: {outcome.message}.", ExitCode.NOT_READY)
+        raise CliError(f"The nodes of {name} are not all terminated: {outcome.message}.", ExitCode.NOT_READY)
     if state.asleep and state.status in STEADY:
         return _asleep(target)
     if state.asleep is None and not because:
         return f"{name} has no nodes. `trn wake` restores them."
     launches = ", whose deployment may launch nodes again" if state.status == "UPDATE_IN_PROGRESS" else ""
     why = because or f"{target.stack} is in {state.status}{launches}"
-    message = f"The nodes of {name} have ended. Everything else stays, and endpoints or NAT gateways are billed: {why}"
+    message = (
+        f"The nodes of {name} are terminated. Everything else stays, and endpoints or NAT gateways are billed: {why}"
+    )
     message = f"{message}\n" if "\n" in why else f"{message.removesuffix('.')}. "
     raise CliError(f"{message}Run `trn sleep` again once the stack can be updated.", ExitCode.NOT_READY)
 
@@ -227,7 +235,7 @@ def _launch(target: _Target) -> str:
 
 
 def _await_nodes(target: _Target) -> str:
-    """Wait until all nodes are proven. Raises CliError if they cannot be proven, or not in trn:node_timeout_minutes."""
+    """Wait until all nodes are proven. Raises CliError if they are not proven within trn:node_timeout_minutes."""
     plan = target.plan
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     replacements = plan.node.replacements if plan.node.recovery else 0
@@ -244,7 +252,10 @@ def _await_nodes(target: _Target) -> str:
     if report and report.verdict.state == "ready":
         return f"{plan.cluster_name} is awake: {report.verdict.reason}."
     reason = report.verdict.reason if report else f"{target.stack} does not exist"
-    raise CliError(f"The nodes of {plan.cluster_name} are not all proven: {reason}.", ExitCode.NOT_READY)
+    late = (
+        "" if report and report.is_final else f" after {plan.node.timeout_minutes} minutes (trn:node_timeout_minutes)"
+    )
+    raise CliError(f"The nodes of {plan.cluster_name} are not all proven{late}: {reason}.", ExitCode.NOT_READY)
 
 
 def _put_to_sleep(target: _Target) -> str:
@@ -267,7 +278,7 @@ def _wake(target: _Target) -> str:
     except RequestRefusedError as error:
         # CloudFormation resolves the image's SSM parameter at every update.
         gone = f". {_IMAGE_IS_GONE}" if "from parameter store" in str(error) else ""
-        raise CliError(f"Nothing was changed: {error}{gone}", ExitCode.NOT_READY) from error
+        raise CliError(f"Nothing was changed: {str(error).removesuffix('.')}{gone}", ExitCode.NOT_READY) from error
     failure = deployment_failure(events)
     if failure is not None:
         raise CliError(f"{name} could not be woken:\n{failure.text}", ExitCode.NOT_READY)
@@ -284,8 +295,10 @@ def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
     """The events of an update that changes only the parameter. Raises RequestRefusedError."""
     account, stack = target.account, target.stack
     before = account.last_event(stack)
-    ending = "end" if asleep else "are launched, and billed"
-    message = f"Interrupted: CloudFormation continues to update {stack}, and its nodes {ending}. `trn status` shows it."
+    change = "terminated" if asleep else "launched, and billed"
+    message = (
+        f"Interrupted: CloudFormation continues to update {stack}. Its nodes are {change}. `trn status` shows them."
+    )
     with interrupt_message(message):
         account.set_asleep(stack, asleep=asleep)
         with ProgressReporter() as reporter:

@@ -242,7 +242,7 @@ def _optional(rule: Rule) -> Rule:
         id=rule.id + OPTIONAL_SUFFIX,
         title=f"{rule.title}, imported under a condition or where a failed import is handled",
         severity={stack: min(severity, Severity.look) for stack, severity in rule.severity.items()},
-        doubt="reading does not show whether the code works without the library",
+        doubt="static analysis does not show whether the code works without the library",
     )
 
 

@@ -236,7 +236,7 @@ def test_notice_that_cannot_be_withdrawn_is_reported(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
     answer = switch(monkeypatch, "sleep", Silent(state=AWAKE, running=2), "--yes")
-    assert "The notice to them may not be withdrawn." in answer.stderr
+    assert "The notice to them might not have been withdrawn." in answer.stderr
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS"])
@@ -244,7 +244,7 @@ def test_nodes_of_stack_that_cannot_be_updated_end(monkeypatch: pytest.MonkeyPat
     account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
     answer = switch(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, ["nodes"], [])
-    assert "The nodes of trn-pilot have ended." in answer.stderr
+    assert "The nodes of trn-pilot are terminated." in answer.stderr
     assert f"TrnClusterStack is in {status}" in answer.stderr
 
 
@@ -285,7 +285,7 @@ def test_precompile_host_ends_with_or_without_nodes(monkeypatch: pytest.MonkeyPa
     ended = switch(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.emptied == [HOST]
-    assert "The host of `trn precompile` is terminated" in ended.stdout
+    assert "The host of `trn precompile` is running, and will be terminated" in ended.stdout
 
 
 def test_nodes_end_when_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
