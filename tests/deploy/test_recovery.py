@@ -54,7 +54,7 @@ def test_failed_node_is_replaced_and_the_deployment_succeeds(healed: Account) ->
     assert outputs(healed.cluster())["Fleet"] == "2 of 2 nodes proven"
 
 
-def test_replaced_node_is_terminated_and_its_record_is_kept(healed: Account) -> None:
+def test_replaced_node_leaves_the_group_and_its_record_is_kept(healed: Account) -> None:
     (failed,) = [record.instance_id for record in healed.cluster().records if record.state == "failed"]
     assert failed not in instance_ids(healed.cluster())
     assert {line["replaced"]: line["how"] for line in reconciler_log(healed) if "replaced" in line} == {

@@ -40,8 +40,8 @@ class Network:
         parameters = {"LaunchTemplate": {"LaunchTemplateId": template}, "MinCount": count, "MaxCount": count}
         return self.ec2.run_instances(**parameters | {"SubnetId": self.subnet} | more)["Instances"]
 
-    def scale(self, name: str, template: str, nodes: int, version: str = "$Latest") -> dict[str, Any]:
-        """An Auto Scaling group of `nodes` in the subnet, from DescribeAutoScalingGroups."""
+    def create_group(self, name: str, template: str, nodes: int, version: str = "$Latest") -> dict[str, Any]:
+        """Create an Auto Scaling group of `nodes` instances in the subnet, and return its description."""
         self.autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=name,
             LaunchTemplate={"LaunchTemplateId": template, "Version": version},
@@ -71,11 +71,11 @@ def make_network(aws: Any, *, zone_id: str, prefix: int = 24) -> Network:
 
 
 def clear(network: Network) -> None:
-    """End every group and instance, so that the next test has the whole quota."""
-    end_instances(network.ec2, network.autoscaling)
+    """Delete every Auto Scaling group and terminate every instance, so that the next test has the whole quota."""
+    delete_groups_and_terminate_instances(network.ec2, network.autoscaling)
 
 
-def end_instances(ec2: Any, autoscaling: Any) -> None:
+def delete_groups_and_terminate_instances(ec2: Any, autoscaling: Any) -> None:
     for group in autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
         autoscaling.delete_auto_scaling_group(AutoScalingGroupName=group["AutoScalingGroupName"], ForceDelete=True)
     alive = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]

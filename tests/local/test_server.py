@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from tests.local.conftest import EmbeddedAws
 
 
-def test_server_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
+def test_server_listens_on_one_ipv4_address_127_0_0_1(embedded_aws: EmbeddedAws) -> None:
     port = int(embedded_aws.endpoint.rsplit(":", 1)[1])
     sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
     listening = {local for _, local, _, state, *_ in sockets if state == "0A"}
@@ -22,7 +22,7 @@ def test_settings_of_caller_do_not_change_the_account(chosen_aws: EmbeddedAws) -
 
 
 @pytest.mark.parametrize(("service", "action"), [("sagemaker", "list_spaces"), ("cloudformation", "list_stack_sets")])
-def test_unsupported_action_is_refused_without_server_error(
+def test_unsupported_action_is_refused_with_501_and_not_retried(
     embedded_aws: EmbeddedAws, service: str, action: str
 ) -> None:
     refused: pytest.ExceptionInfo[ClientError]
@@ -32,7 +32,7 @@ def test_unsupported_action_is_refused_without_server_error(
     assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (501, 0)
 
 
-# In a separate process: importing the table imports all of moto, and installing it changes moto.
+# In a separate process: importing the table imports moto's modules, and installing it changes moto.
 INSPECT = """
 from trainium_local.services import install, replacements
 rows = replacements()

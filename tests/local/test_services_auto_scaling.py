@@ -46,7 +46,7 @@ def activities(network: Network, name: str) -> list[dict[str, Any]]:
 
 
 def test_group_launches_up_to_the_quota(network: Network, name: str) -> None:
-    group = network.scale(name, network.template(name, NetworkInterfaces=network.cards(8)), nodes=3)
+    group = network.create_group(name, network.template(name, NetworkInterfaces=network.cards(8)), nodes=3)
     ids = [state["InstanceId"] for state in group["Instances"]]
     assert [len(network.instance(i)["NetworkInterfaces"]) for i in ids] == [8, 8]
     newest, *others = activities(network, name)
@@ -57,14 +57,14 @@ def test_group_launches_up_to_the_quota(network: Network, name: str) -> None:
 
 def test_zone_without_type_is_a_failed_activity(embedded_aws: EmbeddedAws, name: str) -> None:
     elsewhere = make_network(embedded_aws, zone_id="usw2-az2")
-    group = elsewhere.scale(name, elsewhere.template(name), nodes=1)
+    group = elsewhere.create_group(name, elsewhere.template(name), nodes=1)
     assert group["Instances"] == []
     assert "not supported in your requested Availability Zone" in activities(elsewhere, name)[0]["StatusMessage"]
     clear(elsewhere)
 
 
 def test_desired_capacity_above_maximum_is_refused(network: Network, name: str) -> None:
-    network.scale(name, network.template(name), nodes=1)
+    network.create_group(name, network.template(name), nodes=1)
     with pytest.raises(ClientError, match="value 2 is above max value 1 for the AutoScalingGroup"):
         network.autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=2)
 
@@ -89,7 +89,7 @@ def test_newest_instance_is_terminated_first_by_policy(network: Network, name: s
 
 
 def test_terminations_are_in_the_history_of_the_group(network: Network, name: str) -> None:
-    group = network.scale(name, network.template(name, "trn1.2xlarge"), nodes=1)
+    group = network.create_group(name, network.template(name, "trn1.2xlarge"), nodes=1)
     (instance,) = [state["InstanceId"] for state in group["Instances"]]
     network.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0)
     newest = activities(network, name)[0]
@@ -97,7 +97,7 @@ def test_terminations_are_in_the_history_of_the_group(network: Network, name: st
 
 
 def test_deleted_group_ends_protected_instances_too(network: Network, name: str) -> None:
-    group = network.scale(name, network.template(name, "trn1.2xlarge"), nodes=1)
+    group = network.create_group(name, network.template(name, "trn1.2xlarge"), nodes=1)
     (instance,) = [state["InstanceId"] for state in group["Instances"]]
     network.autoscaling.set_instance_protection(
         AutoScalingGroupName=name, InstanceIds=[instance], ProtectedFromScaleIn=True
@@ -110,7 +110,7 @@ def test_group_launches_its_named_template_version(network: Network, name: str) 
     template = network.template(name)
     second = {"ImageId": network.image, "InstanceType": "trn1.2xlarge"}
     network.ec2.create_launch_template_version(LaunchTemplateId=template, LaunchTemplateData=second)
-    (state,) = network.scale(name, template, nodes=1, version="2")["Instances"]
+    (state,) = network.create_group(name, template, nodes=1, version="2")["Instances"]
     assert network.instance(state["InstanceId"])["InstanceType"] == "trn1.2xlarge"
     assert state["LaunchTemplate"]["Version"] == "2"
 
@@ -148,7 +148,7 @@ def record_of_the_only_node(aws: EmbeddedAws, user_data: Callable[[str], str]) -
     aws.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     network = make_network(aws, zone_id="usw2-az4")
     template = network.template(bucket, UserData=b64encode(user_data(bucket).encode()).decode())
-    (state,) = network.scale(bucket, template, nodes=1)["Instances"]
+    (state,) = network.create_group(bucket, template, nodes=1)["Instances"]
     try:
         return wait_for_record(aws, bucket, f"nodes/{state['InstanceId']}.json")
     finally:
@@ -192,7 +192,7 @@ def test_stand_ins_report_reached_peers_once_in_a_membership(
     configuration: dict[str, Any] = {"EventBridgeConfiguration": {}}
     s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=configuration)
     template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
-    ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
+    ids = [state["InstanceId"] for state in network.create_group(name, template, nodes=2)["Instances"]]
     assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").membership for i in ids} == {""}
     membership = Membership.of(dict.fromkeys(ids, "10.0.0.1"))
     s3.put_object(Bucket=bucket, Key="cluster.json", Body=membership.to_json().encode())
@@ -214,7 +214,7 @@ def test_stand_ins_run_a_job_as_local_processes(
     configuration: dict[str, Any] = {"EventBridgeConfiguration": {}}
     s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=configuration)
     template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
-    ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
+    ids = [state["InstanceId"] for state in network.create_group(name, template, nodes=2)["Instances"]]
     for instance_id in ids:
         wait_for_record(embedded_aws, bucket, f"nodes/{instance_id}.json")
     membership = Membership.of(dict.fromkeys(ids, "10.0.0.1"))
@@ -258,13 +258,13 @@ def test_no_record_is_written_without_stand_ins(start_embedded_aws: Callable[[Se
     bucket = "records"
     aws.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     network = make_network(aws, zone_id="usw2-az4")
-    network.scale(bucket, network.template(bucket, UserData=b64encode(plain(bucket).encode()).decode()), nodes=1)
+    network.create_group(bucket, network.template(bucket, UserData=b64encode(plain(bucket).encode()).decode()), nodes=1)
     time.sleep(3 * BOOT_SECONDS)
     assert "Contents" not in aws.client("s3").list_objects_v2(Bucket=bucket)
 
 
 def test_console_returns_what_was_stored(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
-    ids = [state["InstanceId"] for state in network.scale(name, network.template(name), nodes=2)["Instances"]]
+    ids = [state["InstanceId"] for state in network.create_group(name, network.template(name), nodes=2)["Instances"]]
     embedded_aws.connection.send("PUT", f"{CONSOLE_PATH}/{ids[0]}", b"trn-node FAILED: disk full\n")
     outputs = [network.ec2.get_console_output(InstanceId=i, Latest=True).get("Output", "") for i in ids]
     assert outputs == ["trn-node FAILED: disk full\n", ""]
@@ -272,4 +272,4 @@ def test_console_returns_what_was_stored(embedded_aws: EmbeddedAws, network: Net
 
 def test_missing_bucket_does_not_fail_the_launch(network: Network, name: str) -> None:
     user_data = b64encode(plain(f"nobody-has-{name}").encode()).decode()
-    assert len(network.scale(name, network.template(name, UserData=user_data), nodes=1)["Instances"]) == 1
+    assert len(network.create_group(name, network.template(name, UserData=user_data), nodes=1)["Instances"]) == 1

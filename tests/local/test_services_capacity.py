@@ -187,7 +187,7 @@ def test_unsuitable_reservation_refuses_the_launch(
 
 def test_full_reservation_is_a_failed_scaling_activity(ec2: Any, network: Network) -> None:
     name = f"g-{uuid.uuid4().hex[:8]}"
-    group = network.scale(name, template(network, **into(reserve(ec2, 1))), nodes=2)
+    group = network.create_group(name, template(network, **into(reserve(ec2, 1))), nodes=2)
     assert len(group["Instances"]) == 1
     activities = network.autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
     failed = [activity["StatusMessage"] for activity in activities if activity["StatusCode"] == "Failed"]

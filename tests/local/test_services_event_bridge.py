@@ -143,7 +143,7 @@ def test_event_does_not_call_target_of_schedule_rule(embedded_aws: EmbeddedAws, 
 
 
 def test_terminated_group_instance_is_reported(network: Network, listener: Listener, name: str) -> None:
-    (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
+    (state,) = network.create_group(name, network.template(name), nodes=1)["Instances"]
     listener.listen(
         EventPattern={
             "source": ["aws.autoscaling"],
@@ -168,7 +168,7 @@ def ids(network: Network, name: str) -> set[str]:
 
 
 def test_unhealthy_instance_is_replaced_unless_suspended(network: Network, name: str) -> None:
-    (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
+    (state,) = network.create_group(name, network.template(name), nodes=1)["Instances"]
     replacing = {"AutoScalingGroupName": name, "ScalingProcesses": ["ReplaceUnhealthy"]}
     network.autoscaling.suspend_processes(**replacing)
     network.autoscaling.set_instance_health(InstanceId=state["InstanceId"], HealthStatus="Unhealthy")

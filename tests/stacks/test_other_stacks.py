@@ -18,6 +18,8 @@ BILLED = {
     "AWS::EC2::EIP",
     "AWS::EC2::NatGateway",
     "AWS::EC2::VPCEndpoint",
+    "AWS::EFS::FileSystem",
+    "AWS::FSx::FileSystem",
     "AWS::S3::Bucket",
     "AWS::PCS::Cluster",
     "AWS::PCS::ComputeNodeGroup",
@@ -52,7 +54,7 @@ def test_no_ingress_is_allowed_from_elsewhere(name: str) -> None:
 
 
 @every_stack
-def test_functions_use_python_and_stack_deletes_their_log_groups(name: str) -> None:
+def test_functions_use_python_and_log_groups_of_the_stack_are_deleted(name: str) -> None:
     template = other_template(name)
     functions = template.resources("AWS::Lambda::Function").values()
     assert all(function["Properties"]["Runtime"].startswith("python3.") for function in functions)
@@ -114,7 +116,7 @@ def test_every_resource_belongs_to_the_cluster(name: str) -> None:
 
 
 @every_stack
-def test_every_billed_resource_has_a_line_in_the_estimate(name: str) -> None:
+def test_resources_of_billed_types_have_a_line_in_the_estimate(name: str) -> None:
     plan = a_plan(**{**settings_of(name), "stacks": (engine_of(name),)})
     resources = other_template(name).resources().values()
     gateways = [r for r in resources if r["Properties"].get("VpcEndpointType", "Gateway") == "Gateway"]

@@ -119,7 +119,7 @@ def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
             f"|---|---|{rule}",
             *by_base,
             f"| **all** | | {_figures(total)} |",
-            f"| **all, without libraries** | | {_figures_of(total, code)} |",
+            f"| **all, without the rules of libraries** | | {_figures_of(total, code)} |",
             "",
             f"| rule | finds | {header}",
             f"|---|---|{rule}",

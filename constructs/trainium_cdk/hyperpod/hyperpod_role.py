@@ -22,12 +22,12 @@ _SESSION_ACTIONS = (
     "ssmmessages:OpenDataChannel",
 )
 _MODIFY = "ec2:ModifyNetworkInterfaceAttribute"
-"""The VPC CNI sets an interface's security groups to those of its node, and its deletion with the instance
-(amazon-vpc-cni-k8s, pull request 3554). These actions also need permissions on groups and instances (Service
+"""The VPC CNI gives an interface the security groups of its node, and sets it to be deleted with the instance
+(amazon-vpc-cni-k8s, pull request 3554). This action also needs permissions on groups and instances (Service
 Authorization Reference, Amazon EC2)."""
 
-_ATTACHING = ("ec2:DetachNetworkInterface",)
-_KUBERNETES_ATTACHING = ("ec2:AttachNetworkInterface", _MODIFY)
+_INSTANCE_ACTIONS = ("ec2:DetachNetworkInterface",)
+_KUBERNETES_INSTANCE_ACTIONS = ("ec2:AttachNetworkInterface", _MODIFY)
 _KUBERNETES_ADDRESSES = ("ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses")
 _KUBERNETES = (
     "ec2:DescribeInstances",
@@ -43,8 +43,10 @@ _KUBERNETES = (
 
 
 class HyperPodRole(Construct):
-    """An execution role for HyperPod instances, with the permissions of AmazonSageMakerClusterInstanceRolePolicy on
-    fewer resources.
+    """An execution role for HyperPod instances.
+
+    It has the permissions of AmazonSageMakerClusterInstanceRolePolicy on fewer resources, and those for network
+    interfaces in a VPC and, for EKS, for the VPC CNI, ECR and Pod Identity.
 
     The trust policy has no condition on the source, because it is not documented that HyperPod sets it (SageMaker AI
     Developer Guide, cross-service confused deputy prevention). `role` is the CDK object.
@@ -70,13 +72,13 @@ class HyperPodRole(Construct):
         self.role = service_role(self, "Role", "sagemaker.amazonaws.com")
         self._allow_logs()
         allow_objects(lifecycle_bucket, self.role, {lifecycle_prefix: ["s3:GetObject", "s3:ListBucket"]})
-        attaching = [*_ATTACHING, *(_KUBERNETES_ATTACHING if kubernetes else ())]
-        more = ["ec2:CreateTags", *attaching, *(_KUBERNETES_ADDRESSES if kubernetes else ())]
+        on_instances = [*_INSTANCE_ACTIONS, *(_KUBERNETES_INSTANCE_ACTIONS if kubernetes else ())]
+        more = ["ec2:CreateTags", *on_instances, *(_KUBERNETES_ADDRESSES if kubernetes else ())]
         allow_interfaces(self.role, subnet=subnet, security_groups=security_groups, also_on_an_interface=more)
         # The actions also need permissions on instances (Service Authorization Reference, Amazon EC2). It is not
         # documented which account owns HyperPod's instances; the developer guide allows any.
         instances = self._ec2_arn("instance", "*", account="*")
-        allow(self.role, attaching, [instances])
+        allow(self.role, on_instances, [instances])
         justify_wildcard(self.role, instances, "ids and account of the instances are not known at synthesis")
         if kubernetes:
             allow(

@@ -12,7 +12,7 @@ from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_opt
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.next_steps import INSTALL, PROGRAMS, session_command
+from trainium_core.nodes.next_steps import PLUGIN_INSTALL_URL, PROGRAMS, session_command
 from trainium_core.nodes.report import DeployedNodes
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
@@ -52,7 +52,7 @@ def _check_session(plan: Plan) -> None:
         raise CliError(message, ExitCode.NOT_READY)
     for program, name in PROGRAMS.items():
         if shutil.which(program) is None:
-            message = f"{program} is not on the PATH: install {name}, see {INSTALL}"
+            message = f"{program} is not on the PATH: install {name}, see {PLUGIN_INSTALL_URL}"
             raise CliError(message, ExitCode.NOT_READY)
 
 

@@ -44,7 +44,7 @@ PROGRAMS = {
 }
 """Programs that a session needs on the user's machine."""
 
-INSTALL = (
+PLUGIN_INSTALL_URL = (
     "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"
 )
 

@@ -91,7 +91,7 @@ class SlurmCluster:
             raise self._error
 
     def prepare(self, preparation: Preparation) -> None:
-        """Prepare all nodes that start later. Their numbers count all nodes of the cluster."""
+        """Prepare all nodes that start later. Node numbers count all nodes started before, also before this call."""
         self._prepare = preparation
 
     def run(self, command: str, *, user: str = "ada") -> str:

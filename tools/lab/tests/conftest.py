@@ -1,4 +1,4 @@
-"""The lab, switched on once for all tests, and one deployed cluster for tests that need a healthy one."""
+"""The lab, switched on once for each part of the run; a deployed cluster, and a Slurm cluster."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
 
 
 def prepare_two_faults(number: int, node: Node) -> None:
-    """One node lacks a device, and another one loses packets; all have PyTorch."""
+    """One node lacks a device, and another one has no EFA traffic; all have PyTorch."""
     with_torchrun(number, node)
     if number == 0:
         lose_a_device(node)

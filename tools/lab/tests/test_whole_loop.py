@@ -41,12 +41,12 @@ def nodes(cluster: ClusterJobs) -> Mapping[str, Node]:
     return {node.instance.instance_id: node for node in cluster.nodes}
 
 
-def test_deployment_of_healthy_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_deployment_ends_with_all_nodes_proven(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes proven"
     assert len(nodes) == NODES
 
 
-def test_nodes_with_missing_device_or_packet_loss_are_replaced(cluster: ClusterJobs) -> None:
+def test_nodes_with_missing_device_or_without_efa_traffic_are_replaced(cluster: ClusterJobs) -> None:
     assert cluster.booted == NODES + 2
 
 
@@ -70,7 +70,7 @@ def test_login_shell_has_cluster_variables(nodes: Mapping[str, Node]) -> None:
         assert shown.split() == ["efa", head, str(rank), str(NODES), REGION, "unset", program]
 
 
-def test_printed_command_runs_service_with_rank_0_on_head(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_printed_command_runs_in_a_service_with_rank_0_on_head(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     line = output(lab, "Torchrun")
 
     def train(node: Node) -> str:

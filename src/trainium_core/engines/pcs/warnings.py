@@ -26,7 +26,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             billed.append(f"static nodes ({plan.pcs.min_nodes})")
         yield (
             "ends",
-            "nothing ends the AWS PCS cluster. Billed until the stack is destroyed, even without jobs: "
+            "nothing ends the AWS PCS cluster. Billed until the stack is destroyed, even without jobs, among others: "
             f"{', '.join(billed)}; set trn:ends, such as 5d",
         )
     elif plan.pilot.ends_action is None:

@@ -41,5 +41,5 @@ def check_precompile(plan: Plan, account: Account) -> CheckResult | None:
     )
     if found.outcome != "fail":
         return found
-    fix = f"request an increase of {quota['code']}, or set trn:precompile_instance_type to a smaller type"
+    fix = f"{found.fix}; or set trn:precompile_instance_type to a smaller type"
     return replace(found, outcome="warn", fix=fix)
