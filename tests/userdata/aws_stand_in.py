@@ -39,6 +39,7 @@ class AwsStandIn:
         records: The stored bytes as text (see `as_text`), by `bucket/key`.
         parts: The parts of the last multipart upload.
         secrets: The values of secrets, by ARN.
+        throttled: How many of the next requests for a secret are throttled.
     """
 
     def __init__(self, *, region: str) -> None:
@@ -54,6 +55,7 @@ class AwsStandIn:
         self.content_types: list[str | None] = []
         self.parts: list[bytes] = []
         self.secrets: dict[str, str] = {}
+        self.throttled = 0
         self.refusals: list[str] = []
         self._writing = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -148,6 +150,9 @@ class AwsStandIn:
         service, member = ("ssm", "Name") if "SSM" in headers["x-amz-target"] else ("secretsmanager", "SecretId")
         if headers.get("authorization") != self._signed("POST", host, path, headers, body, service):
             return 403, '{"__type": "InvalidSignatureException"}'
+        if self.throttled:
+            self.throttled -= 1
+            return 400, '{"__type": "ThrottlingException", "message": "Rate exceeded"}'
         value = self.secrets.get(json.loads(body)[member])
         if value is None:
             return 400, '{"__type": "com.amazon#AccessDeniedException", "Message": "no policy allows it"}'

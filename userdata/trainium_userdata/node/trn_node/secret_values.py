@@ -33,6 +33,7 @@ class Service(NamedTuple):
     options: dict[str, Any]
 
 
+THROTTLED = 429
 SERVICES = {
     "secretsmanager": Service(
         "secretsmanager",
@@ -70,11 +71,13 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
     def attempt() -> web.Response:
         digest = hashlib.sha256(body).hexdigest()
         url = f"{address.rstrip('/')}/"
-        return web.send(
+        answer = web.send(
             "POST", url, signed_headers(service.name, "POST", url, headers, digest, imds, time.time()), body
         )
+        # Both services throttle with status 400, which is final for all other errors.
+        is_throttled = answer.status == 400 and b"ThrottlingException" in answer.body
+        return answer._replace(status=THROTTLED) if is_throttled else answer
 
-    # A refusal is final: only temporary errors are retried.
     answer = web.retry(attempt, (200, 400, 403, 404), imds.retries)
     try:
         value: Any = json.loads(answer.body)
