@@ -20,6 +20,7 @@ from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_directory
+from trainium_core.plurals import count
 
 _REMOTE = "WHERE:PATH, where WHERE is a job ID, a rank, an instance ID, or all"
 
@@ -136,4 +137,4 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
     if not fetched:
         there = ", ".join(sorted({name.partition("/")[0] for name in engine.files(job_id, "")}))
         raise CliError(f"{job_id} has no {wanted}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
-    echo(f"Copied to {target}: {fetched} file{'' if fetched == 1 else 's'}.", err=True)
+    echo(f"Copied to {target}: {count(fetched, 'file')}.", err=True)

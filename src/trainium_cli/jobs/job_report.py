@@ -14,6 +14,7 @@ from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import attempt_seconds, record_of
 from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.plurals import count
 from trainium_wire.formats import moment
 from trainium_wire.job import SUCCEEDED, Job, Outcome
 from trainium_wire.job_progress import CacheUse
@@ -127,7 +128,7 @@ def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
         is_last = line.get("attempt") == len(state.attempts)
         if line["event"] == "graphs" and line["node"] == 0 and not (is_last and has_cache_row):
             compiled, cached = (line["graphs"].get(name, 0) for name in ("compiled", "cached"))
-            yield f"attempt {line['attempt']}: {compiled} graphs compiled, {cached} from the cache"
+            yield f"attempt {line['attempt']}: {count(compiled, 'graph')} compiled, {cached} from the cache"
         if line["event"] == "attempt-end" and not (line["result"] == SUCCEEDED and is_last):
             yield f"attempt {line['attempt']}: {line['result']}: {line['reason']}"
     for attempt in state.attempts:
@@ -193,7 +194,7 @@ def observed_lines(state: JobState) -> Iterator[str]:
     if not observed.processes:
         yield "no process has written counters: PyTorch/XLA or TorchNeuron was not loaded, or the process was killed"
     else:
-        yield f"{observed.compiled} graphs compiled in {duration(observed.compile_seconds)}"
+        yield f"{count(observed.compiled, 'graph')} compiled in {duration(observed.compile_seconds)}"
         yield f"on the CPU: {_largest(observed.fallbacks)}" if observed.fallbacks else "no operator on the CPU"
     if observed.reasons:
         yield f"reasons for compilation: {_largest(observed.reasons)}"

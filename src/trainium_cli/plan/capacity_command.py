@@ -23,6 +23,7 @@ from trainium_core.capacity.option import CapacityOption, Prospect, outlook
 from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import CapacitySearch, search_capacity
 from trainium_core.costs.estimate import dollars
+from trainium_core.plurals import count
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
 from trainium_core.problems import SETTING_PREFIX
@@ -96,7 +97,7 @@ def capacity(
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     chosen, clients = chosen_regions(plan, regions), invocation.clients
     request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
-    with waiting(f"Asking AWS in {len(chosen)} region{'' if len(chosen) == 1 else 's'} ..."):
+    with waiting(f"Asking AWS in {count(len(chosen), 'region')} ..."):
         found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
     if invocation.as_json:
         print_json(found_as_json(request, found, invocation.overrides))
@@ -145,8 +146,7 @@ def found_as_json(request: CapacityRequest, found: CapacitySearch, overrides: Se
 
 def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Sequence[str]) -> None:
     out, plan = console(), request.plan
-    nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
-    out.print(f"{nodes} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
+    out.print(f"{count(plan.nodes, 'node')} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
     ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
     if ways:
         numbers = ["Hours", "Total", "Node-hour"]

@@ -11,6 +11,7 @@ from trainium_core.engines.registry import plan_warnings
 from trainium_core.naming import CONSTRUCT_IDS, STACK_NAME
 from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan.pilot_end import passed_end
+from trainium_core.plurals import count
 from trainium_core.problems import PlanError
 
 
@@ -32,9 +33,8 @@ def plan(invocation: Invocation) -> None:
         return
     out = console()
     zone = checked.zone_id or f"the zone of {checked.network.subnet_id}"
-    node_count = "1 node" if checked.nodes == 1 else f"{checked.nodes} nodes"
     out.print(
-        f"{checked.cluster_name}: {node_count} of {checked.instance_type}, {checked.capacity}, "
+        f"{checked.cluster_name}: {count(checked.nodes, 'node')} of {checked.instance_type}, {checked.capacity}, "
         f"in {checked.region} ({zone})",
         style="bold",
     )

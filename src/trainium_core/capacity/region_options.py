@@ -9,6 +9,7 @@ from trainium_core.capacity.offerings import INSTANCE_PLATFORM, BlockOffering, R
 from trainium_core.capacity.option import CapacityOption
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plurals import count
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Price, PricedItem
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import stops_before_block_end
@@ -166,7 +167,7 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
     if not answers.blocks:
         nodes, largest = request.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
         by = f" that starts by {request.start_by:%Y-%m-%d}" if request.start_by else ""
-        reason = f"no block for {nodes} node{'s' if nodes > 1 else ''} and {request.hours} h{by} is for sale"
+        reason = f"no block for {count(nodes, 'node')} and {request.hours} h{by} is for sale"
         if not answers.sells_blocks:
             reason = "AWS does not sell this type here"
             if request.plan.type.instances_per_ultraserver > 1:

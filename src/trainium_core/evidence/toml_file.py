@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sys import float_info
 from typing import Any
 
+from trainium_core.plurals import count
 from trainium_core.problems import nearest
 
 
@@ -17,9 +18,8 @@ class TomlFileError(ValueError):
 
     def listed(self, file: object) -> str:
         """A line with the file's name, and a line for each problem."""
-        count = len(self.problems)
         lines = "".join(f"\n  {problem}" for problem in self.problems)
-        return f"{file} has {count} mistake{'' if count == 1 else 's'}:{lines}"
+        return f"{file} has {count(len(self.problems), 'mistake')}:{lines}"
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from trainium_core.audit.outcome import Audit, Audited
 from trainium_core.costs.estimate import CostLine
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plurals import count
 from trainium_core.prices.price import CAPACITY_BLOCK, products
 from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
@@ -46,7 +47,7 @@ def node_lines(
     if runs and not per_node:
         yield Line(what=f"{noun}s", usd=None, how=f"unknown: the plan has no {noun}")
     if unknown:
-        what = f"{unknown} {noun}{'' if unknown == 1 else 's'} with an unknown end"
+        what = f"{count(unknown, noun)} with an unknown end"
         yield Line(what=what, usd=None, how="unknown: no longer in Auto Scaling's history")
 
 

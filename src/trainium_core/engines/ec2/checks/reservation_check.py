@@ -9,6 +9,7 @@ from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.capacity.region_options import usable_until
 from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.plan import Plan
+from trainium_core.plurals import count
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.check_result import CheckResult
@@ -104,7 +105,7 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
 
 def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> CheckResult:
     missing = max(0, plan.nodes - own_nodes)
-    needed = f"{missing} instance{'' if missing == 1 else 's'}"
+    needed = count(missing, "instance")
     if not reservation.total and reservation.state == "scheduled":
         found = "its number of instances is known only after it starts"
         return CheckResult(outcome="unknown", found=found, needed=needed)
