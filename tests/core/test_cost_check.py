@@ -7,6 +7,7 @@ import pytest
 
 from tests.core.fake_prices import FakePrices
 from tests.core.plans import from_settings
+from trainium_core.costs.estimate import stack_cost_items
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.check_result import CheckResult
@@ -35,6 +36,13 @@ def test_prices_of_the_user_are_named() -> None:
     yours = Price(usd=Decimal("0.05"), source="contract", date="2026-11-01", origin="yours")
     answer = check_cost(from_settings().but(prices={volume: yours}), FakePrices(usd=CHEAP))
     assert answer.found.endswith("; your prices in the file of trn:prices, and list prices, before tax and discounts")
+
+
+def test_prices_of_the_user_alone_are_no_list_prices() -> None:
+    yours = Price(usd=Decimal("0.05"), source="contract", date="2026-11-01", origin="yours")
+    plan = from_settings()
+    answer = check_cost(plan.but(prices={cost.item: yours for cost in stack_cost_items(plan)}), FakePrices())
+    assert answer.found.endswith("; your prices in the file of trn:prices")
 
 
 def test_unknown_price_is_a_warning() -> None:

@@ -28,8 +28,10 @@ def check_cost(plan: Plan, aws: Prices) -> CheckResult:
 def _where_from(estimated: Estimate) -> str:
     prices = [line.price for line in estimated.lines if line.price]
     origins = {price.origin for price in prices}
-    yours = "your prices in the file of trn:prices, and " if "yours" in origins else ""
+    if origins == {"yours"}:
+        return "your prices in the file of trn:prices"
     if "snapshot" not in origins:
+        yours = "your prices in the file of trn:prices, and " if "yours" in origins else ""
         return f"{yours}list prices, before tax and discounts"
     oldest = min(price.date for price in prices if price.origin == "snapshot")
     why = f", because {estimated.unavailable[0]}" if estimated.unavailable else ""
