@@ -24,7 +24,7 @@ def packed(release: str, hours_ago: float) -> CachedObject:
         (["model.hlo_module.pb", "model.neff", "model.done"], FINISHED),
         (["model.hlo_module.pb", "model.hlo_module.pb.lock"], "locked"),
         (["model.hlo_module.pb", "model.log"], "failed"),
-        (["model.hlo_module.pb", "model.neff"], "half-made"),
+        (["model.hlo_module.pb", "model.neff"], "incomplete"),
     ],
 )
 @pytest.mark.parametrize("above", ["", "direct/neuronx-cc-2.21.2-a1/trn2-lnc2/xla/world-64/"])

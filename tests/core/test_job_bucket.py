@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.aws_stubs import create_bucket
 from tests.core.job_bucket import BUCKET, JOB, NOON, NodesOfAJob, job_bucket
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
 from trainium_core.jobs import aws_jobs
@@ -200,6 +201,17 @@ def test_files_of_complete_checkpoints_keep_their_paths(jobs: AwsJobs, nodes: No
     assert jobs.files(JOB.id, "checkpoints/step-10/shard-1") == {"checkpoints/step-10/shard-1": 1}
     jobs.download(JOB.id, "checkpoints/node-1/step-10/meta", str(tmp_path / "meta"))
     assert (tmp_path / "meta").read_text() == "of 1"
+
+
+def test_checkpoints_in_another_bucket_are_copied_from_there(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+    create_bucket("models")
+    nodes.put("job.json", replace(JOB, checkpoints="s3://models/kept").to_json())
+    saved = f"kept/{JOB.id}/checkpoints/step-10"
+    for key, body in ((f"{saved}.json", '{"parts": ["1-0-1"]}'), (f"{saved}/1-0-1/model.pt", "weights")):
+        nodes.s3.put_object(Bucket="models", Key=key, Body=body.encode())
+    assert jobs.files(JOB.id, "checkpoints") == {"checkpoints/model.pt": 7}
+    jobs.download(JOB.id, "checkpoints/model.pt", str(tmp_path / "model.pt"))
+    assert (tmp_path / "model.pt").read_text() == "weights"
 
 
 def test_rejected_submission_is_not_a_job(jobs: AwsJobs) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_core.sleep.account import SleepState
-from trainium_core.sleep.decision import STEADY, Observed, Switch, Want, decide
+from trainium_core.sleep.decision import Observed, Switch, Want, decide
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="pilot", groups=("nodes",), hosts=("host",))
@@ -69,7 +70,7 @@ def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_
 @given(
     state=st.builds(
         SleepState,
-        status=st.sampled_from([*STEADY, STUCK, "UPDATE_IN_PROGRESS"]),
+        status=st.sampled_from([*STABLE_STATUSES, STUCK, "UPDATE_IN_PROGRESS"]),
         asleep=st.sampled_from([None, True, False]),
         cluster=st.sampled_from([None, "pilot", "other"]),
         groups=st.sampled_from([(), ("nodes",)]),
@@ -84,7 +85,7 @@ def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_
     switch = decided(want, state, nodes=nodes, host=host, has_clock=has_clock)
     assert bool(switch.message) == (switch.action in ("refuse", "nothing"))
     if switch.action == "update stack":
-        assert (state.status in STEADY, state.asleep) == (True, want != "asleep")
+        assert (state.status in STABLE_STATUSES, state.asleep) == (True, want != "asleep")
     if switch.terminates_host:
         assert (host, want) == (True, "asleep")
     if switch.action in ("launch nodes", "terminate nodes"):

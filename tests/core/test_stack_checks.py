@@ -27,6 +27,7 @@ def test_missing_bootstrap_fails_with_the_command() -> None:
         (None, "pass"),
         ("REVIEW_IN_PROGRESS", "pass"),
         ("CREATE_COMPLETE", "pass"),
+        ("IMPORT_ROLLBACK_COMPLETE", "pass"),
         ("ROLLBACK_COMPLETE", "warn"),
         ("DELETE_FAILED", "fail"),
         ("UPDATE_ROLLBACK_FAILED", "fail"),

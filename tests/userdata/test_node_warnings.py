@@ -18,14 +18,14 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
     return VerifiedNode(tmp_path, TRN1, aws)
 
 
-def half_made_scratch(node: VerifiedNode) -> None:
+def unmounted_scratch(node: VerifiedNode) -> None:
     node.scratch(7600, target="/")
     node.write("run/trn/scratch", "the local disk /dev/nvme1n1 is not blank (ext4); it was not changed\n")
 
 
 WARNINGS: list[tuple[str, Breakage, str]] = [
     ("time-sync", lambda node: node.program("timedatectl", "echo no"), "the clock is not synchronised"),
-    ("nvme", half_made_scratch, "/scratch on the local disks: not mounted (the local disk /dev/nvme1n1 is not blank"),
+    ("nvme", unmounted_scratch, "/scratch on the local disks: not mounted (the local disk /dev/nvme1n1 is not blank"),
     (
         "collectives",
         lambda node: node.collectives(then="echo No mismatch on rank 3"),

@@ -28,7 +28,8 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.sleep.account import SleepAccount, SleepState
 from trainium_core.sleep.aws_account import AwsSleepControl
-from trainium_core.sleep.decision import STEADY, Observed, Switch, Want, decide
+from trainium_core.sleep.decision import Observed, Switch, Want, decide
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import StackEvent, follow
 from trainium_core.teardown.notice import NotifyNodes
@@ -209,7 +210,7 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
     name, state = target.plan.cluster_name, target.state
     if outcome.state != "done":
         raise CliError(f"The nodes of {name} are not all terminated: {outcome.message}.", ExitCode.NOT_READY)
-    if state.asleep and state.status in STEADY:
+    if state.asleep and state.status in STABLE_STATUSES:
         return _asleep(target)
     if state.asleep is None and not because:
         return f"{name} has no nodes. `trn wake` restores them."

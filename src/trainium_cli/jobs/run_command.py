@@ -141,6 +141,9 @@ def run(
             job.upload()
         print_json(job.as_json) if invocation.as_json else echo(job.as_text)
         return ExitCode.OK
+    if wake or precompile:
+        assert isinstance(job, PreparedClusterJob), "other engines refuse --wake and --precompile"
+        _find_checkpoint(invocation, plan, job)
     if precompile:
         # Imported here because it is rarely needed.
         from trainium_cli.jobs.precompiling import precompile_first
@@ -171,6 +174,14 @@ def _run(
     return ExitCode.OK if detach else job_exit_code(state)
 
 
+def _find_checkpoint(invocation: Invocation, plan: Plan, job: PreparedClusterJob) -> None:
+    """Find the checkpoint of a resumed job before hosts or nodes are started, which are billed."""
+    if job.job.resume_from:
+        with nothing_started(), asking(invocation, plan, "Looking for the checkpoint ..."):
+            for text in job.find_checkpoint():
+                echo(text, err=True)
+
+
 def _run_awake(
     invocation: Invocation,
     plan: Plan,
@@ -181,10 +192,6 @@ def _run_awake(
     outputs: Path | None,
 ) -> ExitCode:
     """Wake the cluster, run the job, and put the cluster to sleep."""
-    if job.job.resume_from:
-        with nothing_started(), asking(invocation, plan, "Looking for the checkpoint ..."):
-            for text in job.find_checkpoint():
-                echo(text, err=True)
     begun = time.monotonic()
     say(switch(invocation, cluster.stack, "awake", yes=yes))
     job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))

@@ -15,8 +15,7 @@ from trainium_core.identity.caller import Identities
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.price import CAPACITY_BLOCK, PricedItem, Prices, PriceTable
 from trainium_core.prices.quotes import quotes
-
-_STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +40,7 @@ class ClusterStack:
     @property
     def is_steady(self) -> bool:
         """Whether the stack is not changing and needs no attention."""
-        return self.status in _STEADY
+        return self.status in STABLE_STATUSES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ class CachedEntry:
         release: Compiler release.
         objects: One object for a packed entry; every file for an entry of PyTorch/XLA.
         is_packed: Whether a node packed it; False for an entry of PyTorch/XLA.
-        state: `finished`, `failed`, `locked` or `half-made`.
+        state: `finished`, `failed`, `locked` or `incomplete`.
     """
 
     name: str
@@ -172,7 +172,7 @@ def _direct(above: str, name: str, files: list[CachedObject]) -> CachedEntry:
     elif any(file.endswith(".log") for file in sizes):
         state = "failed"
     else:
-        state = "half-made"
+        state = "incomplete"
     place = parse_place(above.removeprefix(f"{DIRECT}/"))
     compiler = name.partition("/")[0].removeprefix("neuronxcc-").replace("+", "-")
     release = place.release if place else f"{RELEASE_PREFIX}{compiler}"

@@ -79,11 +79,11 @@ class AwsJobs(AwsService):
     ) -> None:
         super().__init__(region, clients=clients)
         self.bucket, self._current_key = bucket, current_key
-        # Caches of objects that no longer change, and the keys of checkpoint files, by path.
+        # Caches of objects that no longer change, and the buckets and keys of checkpoint files, by path.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
-        self._saved: dict[tuple[str, str], str] = {}
+        self._saved: dict[tuple[str, str], tuple[str, str]] = {}
 
     def current(self) -> CurrentJob | None:
         """The current job; None if there has been no job.
@@ -256,8 +256,8 @@ class AwsJobs(AwsService):
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        If `folder` is `checkpoints` or below it, files have the script's paths. Incomplete checkpoints, and checkpoints
-        in a folder outside this bucket, are then omitted.
+        If `folder` is `checkpoints` or below it, files have the script's paths, incomplete checkpoints are omitted, and
+        the bucket is that of the job's checkpoints.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")
@@ -274,19 +274,21 @@ class AwsJobs(AwsService):
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
         """Sizes of the files of complete checkpoints, by path. The lowest rank's copy of a file keeps its path."""
-        keys, found = job_keys(job_id), dict[str, int]()
-        for name in self.checkpoints(job_id):
-            parts = (self._json(keys.checkpoint(name)) or {}).get("parts")
+        job, found = self.job(job_id), dict[str, int]()
+        folder_url = job.checkpoints if job else None
+        bucket, saved = self._checkpoint_place(job_id, folder_url)
+        for name in self.checkpoints(job_id, folder_url):
+            parts = (self._json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
             listed = cast("list[Any]", parts) if isinstance(parts, list) else []
             for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=rank_of_part):
-                prefix = keys.checkpoint_file(name, part, "")
-                for entry in self._entries(prefix):
+                prefix = f"{saved}{name}/{part}/"
+                for entry in self._entries(prefix, bucket=bucket):
                     relative = entry["Key"].removeprefix(prefix)
                     path = f"{_CHECKPOINTS}/{relative}"
                     if path in found:
                         path = f"{_CHECKPOINTS}/node-{rank_of_part(part)}/{relative}"
                     found[path] = entry["Size"]
-                    self._saved[job_id, path] = entry["Key"]
+                    self._saved[job_id, path] = (bucket, entry["Key"])
         return found
 
     @property
@@ -298,9 +300,9 @@ class AwsJobs(AwsService):
         """Download a file of a job, by its path in `files`. For files of checkpoints, call `files` first."""
         top, _, rest = name.partition("/")
         usual = f"{job_keys(job_id).inputs}/{rest}" if top == INPUTS else f"{job_keys(job_id).folder}/{name}"
-        key = self._saved.get((job_id, name), usual)
-        with read_errors(self._permission("s3:GetObject")):
-            self._transfers.download_file(self.client("s3"), self.bucket, key, path)
+        bucket, key = self._saved.get((job_id, name), (self.bucket, usual))
+        with read_errors(self._permission("s3:GetObject", bucket)):
+            self._transfers.download_file(self.client("s3"), bucket, key, path)
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}

@@ -8,11 +8,8 @@ from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_core.stacks.deployed_stack import StackNetwork
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES, StackNetwork
 from trainium_runtime.check_result import CheckResult
-
-_UPDATABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
-"""States in which CloudFormation accepts an update."""
 
 _DESTROY = "run: cdk destroy {stack}; the stack's events name what cannot be deleted"
 _ROLL_BACK = "run: cdk rollback {stack}"
@@ -71,7 +68,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
         found = f"{stack} belongs to cluster {cluster}, not to {plan.cluster_name}: cdk deploy would replace {cluster}"
         fix = f"set trn:cluster_name to {cluster} to change that cluster, or to another name"
         return CheckResult(outcome="fail", found=found, fix=fix)
-    if status in _UPDATABLE:
+    if status in STABLE_STATUSES:
         if contents.network and (refusal := _unsupported_network_change(stack, construct_id, plan, contents.network)):
             return refusal
         return CheckResult(outcome="pass", found=f"{stack} exists ({status}) and will be updated")

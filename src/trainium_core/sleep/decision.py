@@ -6,13 +6,12 @@ from typing import Literal
 
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.sleep.account import SleepState
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 Want = Literal["asleep", "awake"]
 
 Action = Literal["refuse", "nothing", "launch nodes", "terminate nodes", "update stack"]
 """`launch nodes` and `terminate nodes` change only the Auto Scaling groups; `update stack` changes `Asleep`."""
-
-STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
 _END_COMMANDS = {
     "CREATE_IN_PROGRESS": "trn destroy",
@@ -88,7 +87,7 @@ def _sleep(observed: Observed) -> Switch:
         if state.asleep:
             return _nothing(f"{cluster} is already asleep.", terminates_host=observed.has_host)
         return Switch(action="update stack", terminates_host=observed.has_host)
-    if state.asleep is False and state.status in STEADY:
+    if state.asleep is False and state.status in STABLE_STATUSES:
         return Switch(action="update stack", terminates_host=observed.has_host)
     return Switch(action="terminate nodes", terminates_host=observed.has_host)
 
@@ -128,7 +127,7 @@ def _obstacle(observed: Observed) -> Switch | None:
     state, stack = observed.state, observed.stack
     if state.asleep is None:
         return _refuse(f"{stack} has no nodes that can sleep. `trn destroy` deletes the stack.")
-    if state.status not in STEADY:
+    if state.status not in STABLE_STATUSES:
         return _refuse(f"{stack} is in {state.status}: wait until the operation has ended, or see `trn preflight`.")
     return None
 

@@ -5,6 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+STABLE_STATUSES = frozenset(
+    {
+        "CREATE_COMPLETE",
+        "UPDATE_COMPLETE",
+        "UPDATE_ROLLBACK_COMPLETE",
+        "IMPORT_COMPLETE",
+        "IMPORT_ROLLBACK_COMPLETE",
+    }
+)
+"""Statuses of a stack that can be updated. Source: "last known stable state" of the RollbackStack API, 2026-11-27."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeployedStack:

@@ -45,6 +45,16 @@ def test_run_does_not_precompile_modules_of_earlier_job(
     assert job.name == "graphs"
 
 
+@pytest.mark.usefixtures("cluster")
+def test_checkpoint_is_found_before_precompile(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(precompiling, "precompile_first", lambda *arguments, **_: started.append(arguments))
+    ended = run("run", *TWO, *HOST, "--precompile", "--yes", "--resume", "typo", file)
+    assert ended.exit_code != ExitCode.OK
+    assert "typo is not a job of this cluster" in ended.stderr
+    assert started == []
+
+
 class Host:
     """Shows one state after the other."""
 

@@ -97,7 +97,7 @@ class Cache:
         found = self.layout.finished(self.root)
         if self.layout.settle_seconds:
             self._complete = {*_text(self.root / COMPLETE).splitlines()}
-            dead.update((entry.path, "half-made?") for name, entry in found.items() if name not in self._complete)
+            dead.update((entry.path, "maybe incomplete") for name, entry in found.items() if name not in self._complete)
         for path, why in dead.items():
             if path.is_dir():
                 shutil.rmtree(path)

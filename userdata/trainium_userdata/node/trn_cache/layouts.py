@@ -97,7 +97,7 @@ class Layout:
     def unfinished(self, root: Path) -> dict[Path, str]:
         """Paths that do not belong to a finished entry, including all locks, and why.
 
-        The reason is `locked`, `half-made`, or `failed` with the last line of the compiler's log, if it has any.
+        The reason is `locked`, `incomplete`, or `failed` with the last line of the compiler's log, if it has any.
         """
         finished = {path for path in self.candidates(root) if self.entry(root, path)}
         found = {path: _why(path) for path in self.candidates(root) if path not in finished}
@@ -108,7 +108,7 @@ class Layout:
             if file.suffix == LOCK:
                 found[file] = "locked"
             elif above.isdisjoint(finished):
-                found[file] = "half-made"
+                found[file] = "incomplete"
         return found
 
 
@@ -184,4 +184,4 @@ def _why(path: Path) -> str:
             return f"failed: {last[:LONGEST_LINE]}" if last else "failed"
         if any(path.glob(f"*{LOCK}")):
             return "locked"
-    return "half-made"
+    return "incomplete"
