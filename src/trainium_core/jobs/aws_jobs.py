@@ -256,8 +256,7 @@ class AwsJobs(AwsService):
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        If `folder` is `checkpoints` or below it, files have the script's paths, incomplete checkpoints are omitted, and
-        the bucket is that of the job's checkpoints.
+        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")

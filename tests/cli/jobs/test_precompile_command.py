@@ -47,8 +47,8 @@ def test_run_does_not_precompile_modules_of_earlier_job(
 
 @pytest.mark.usefixtures("cluster")
 def test_checkpoint_is_found_before_precompile(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
-    started: list[object] = []
-    monkeypatch.setattr(precompiling, "precompile_first", lambda *arguments, **_: started.append(arguments))
+    started: list[str] = []
+    monkeypatch.setattr(precompiling, "precompile_first", lambda *_, **__: started.append("the host"))
     ended = run("run", *TWO, *HOST, "--precompile", "--yes", "--resume", "typo", file)
     assert ended.exit_code != ExitCode.OK
     assert "typo is not a job of this cluster" in ended.stderr
