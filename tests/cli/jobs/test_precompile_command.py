@@ -48,7 +48,11 @@ def test_run_does_not_precompile_modules_of_earlier_job(
 @pytest.mark.usefixtures("cluster")
 def test_checkpoint_is_found_before_precompile(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     started: list[str] = []
-    monkeypatch.setattr(precompiling, "precompile_first", lambda *_, **__: started.append("the host"))
+
+    def start(*_: object, **_options: object) -> None:
+        started.append("the host")
+
+    monkeypatch.setattr(precompiling, "precompile_first", start)
     ended = run("run", *TWO, *HOST, "--precompile", "--yes", "--resume", "typo", file)
     assert ended.exit_code != ExitCode.OK
     assert "typo is not a job of this cluster" in ended.stderr
