@@ -180,13 +180,21 @@ def test_intelligent_tiering_lustre_without_capacity_is_listed() -> None:
     assert (resource.detail, bool(resource.charge.unpriced)) == ("LUSTRE", True)
 
 
-def test_efs_in_cheaper_storage_class_has_unknown_price() -> None:
-    size = {"Value": 3 * 2**30, "ValueInIA": 2**30}
+@pytest.mark.parametrize(
+    ("more", "priced"),
+    [
+        ({}, [3]),
+        ({"SizeInBytes": {"Value": 3 * 2**30, "ValueInIA": 2**30}}, [2]),
+        ({"AvailabilityZoneId": "usw2-az1"}, []),
+    ],
+)
+def test_only_regional_standard_efs_storage_has_a_price(more: dict[str, Any], priced: list[int]) -> None:
     file_system = {"OwnerId": "1", "CreationToken": "t", "FileSystemId": "fs-1", "CreationTime": "2026-11-21T00:00:00Z"}
-    more = {"LifeCycleState": "available", "NumberOfMountTargets": 0, "PerformanceMode": "generalPurpose", "Tags": []}
-    (resource,) = listed("EFS file system", {"FileSystems": [file_system | more | {"SizeInBytes": size}]})
-    assert [item.quantity for item in resource.charge.items] == [2]
-    assert resource.charge.unpriced
+    file_system |= {"LifeCycleState": "available", "NumberOfMountTargets": 0, "PerformanceMode": "generalPurpose"}
+    file_system |= {"Tags": [], "SizeInBytes": {"Value": 3 * 2**30}}
+    (resource,) = listed("EFS file system", {"FileSystems": [file_system | more]})
+    assert [item.quantity for item in resource.charge.items] == priced
+    assert bool(resource.charge.unpriced) == bool(more)
 
 
 @pytest.mark.parametrize(

@@ -227,10 +227,17 @@ def test_missing_bucket_or_file_system_has_no_size(aws: AwsTeardown) -> None:
     assert aws.stored("AWS::EFS::FileSystem", "fs-01234567") is None
 
 
-def test_size_of_fsx_file_system_is_its_capacity() -> None:
+@pytest.mark.parametrize(
+    ("capacity", "stored"),
+    [
+        ({"StorageCapacity": 1200}, StoredBytes(count=1200 * 1024**3)),
+        ({"StorageType": "INTELLIGENT_TIERING"}, StoredBytes(count=0, at_least=True)),
+    ],
+)
+def test_size_of_fsx_file_system_is_its_capacity_if_it_has_one(capacity: dict[str, Any], stored: StoredBytes) -> None:
     aws, stub = stubbed("fsx")
-    stub.add_response("describe_file_systems", {"FileSystems": [{"StorageCapacity": 1200}]})
-    assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)
+    stub.add_response("describe_file_systems", {"FileSystems": [capacity]})
+    assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == stored
 
 
 @pytest.mark.parametrize(("status", "containing"), [("CREATE_COMPLETE", "mine"), ("DELETE_SKIPPED", None)])

@@ -41,7 +41,7 @@ class StoredBytes:
 
     Attributes:
         count: Number of bytes.
-        at_least: Whether counting stopped before the end, so that more may be stored.
+        at_least: Whether more may be stored, for example because counting stopped before the end.
     """
 
     count: int

@@ -125,10 +125,11 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
         return None
 
     def _in_fsx(self, file_system_id: str) -> StoredBytes | None:
-        """The capacity of the file system, which is billed regardless of use."""
+        """The capacity of the file system, which is billed regardless of use. Intelligent-Tiering has none."""
         with read_errors("fsx:DescribeFileSystems", absent=("FileSystemNotFound",)):
             (entry,) = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"]
-            return StoredBytes(count=entry["StorageCapacity"] * _GIB)
+            capacity = entry.get("StorageCapacity")
+            return StoredBytes(count=(capacity or 0) * _GIB, at_least=capacity is None)
         return None
 
     def _in_efs(self, file_system_id: str) -> StoredBytes | None:

@@ -57,7 +57,9 @@ def _backups(entry: Entry, _location: Location) -> Resource:
 )
 def _efs_file_systems(entry: Entry, _location: Location) -> Resource:
     file_system_id, size = entry["FileSystemId"], entry["SizeInBytes"]
-    elsewhere = size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
+    # The price list names regional Standard storage only.
+    is_one_zone = "AvailabilityZoneId" in entry
+    elsewhere = size["Value"] if is_one_zone else size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
     stored = Decimal(size["Value"] - elsewhere) / _BYTES_PER_GB
     return Resource(
         name=file_system_id,
@@ -68,7 +70,7 @@ def _efs_file_systems(entry: Entry, _location: Location) -> Resource:
         detail=f"{gib(size['Value'])}{', ' + entry['Name'] if entry.get('Name') else ''}",
         created=entry.get("CreationTime"),
         charge=Charge(
-            items=(ChargedItem(product="efs-storage", quantity=stored),),
+            items=() if is_one_zone else (ChargedItem(product="efs-storage", quantity=stored),),
             unpriced="data outside EFS Standard" if elsewhere else "",
         ),
     )
