@@ -4,5 +4,5 @@ Standard library and boto3 only. The functions' code is this package and trainiu
 update the deployed functions.
 """
 
-__version__ = "1.22.19"
+__version__ = "1.22.20"
 """Version of the functions."""
