@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.constructs.synth import OWN_NETWORK
+from tests.constructs.synth import EXISTING_NETWORK
 from trainium_core import Plan, builtin_catalog
 from trainium_core.plan.settings.network import CARD_INTERFACE_TYPES, EGRESS
 from trainium_core.setting_schema.setting import AT_DESTROY
@@ -19,7 +19,7 @@ OFFERED = [
 ]
 """Valid combinations of instance type, region and capacity."""
 
-_WHERE: list[dict[str, Any]] = [*({"egress": egress} for egress in (None, *EGRESS)), dict(OWN_NETWORK)]
+_WHERE: list[dict[str, Any]] = [*({"egress": egress} for egress in (None, *EGRESS)), dict(EXISTING_NETWORK)]
 
 
 def reserved(capacity: str) -> dict[str, str]:

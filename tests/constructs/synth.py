@@ -19,7 +19,7 @@ Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 REGION = "us-west-2"
 PLAN: Mapping[str, Any] = {"instance_type": "trn1.32xlarge", "region": REGION, "nodes": 2}
-OWN_NETWORK: Mapping[str, Any] = {
+EXISTING_NETWORK: Mapping[str, Any] = {
     "vpc_id": "vpc-0123456789abcdef0",
     "subnet_id": "subnet-0123456789abcdef0",
     "route_table_id": "rtb-0123456789abcdef0",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from aws_cdk import Environment, Stack, assertions
 
-from tests.constructs.synth import OWN_NETWORK, Template, a_plan, new_app, new_stack, synthesize
+from tests.constructs.synth import EXISTING_NETWORK, Template, a_plan, new_app, new_stack, synthesize
 from trainium_cdk import TrainiumCluster
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
 from trainium_core import PlanError
@@ -48,7 +48,7 @@ def test_warnings_of_the_plan_are_shown_at_synth() -> None:
 
 
 def test_nodes_in_existing_network_depend_on_its_added_endpoint() -> None:
-    _, template = cluster(**OWN_NETWORK)
+    _, template = cluster(**EXISTING_NETWORK)
     group = template.resources("AWS::AutoScaling::AutoScalingGroup")
     assert template.logical_id("AWS::EC2::VPCEndpoint") in next(iter(group.values()))["DependsOn"]
 

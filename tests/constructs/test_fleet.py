@@ -12,7 +12,7 @@ from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.plans import RESERVATION, reserved
 from tests.constructs.synth import (
-    OWN_NETWORK,
+    EXISTING_NETWORK,
     Json,
     Template,
     a_plan,
@@ -284,7 +284,7 @@ def test_reconciler_and_gate_have_the_replacement_limit_of_the_plan(
     ids=["nothing", "packages"],
 )
 def test_http_egress_in_existing_vpc_is_open_only_for_downloads(settings: Json, ports: set[int]) -> None:
-    template = cluster_template(**OWN_NETWORK, **settings, dns_servers=("10.1.0.2",))
+    template = cluster_template(**EXISTING_NETWORK, **settings, dns_servers=("10.1.0.2",))
     (group,) = template.resources("AWS::EC2::SecurityGroup").values()
     rules = group["Properties"]["SecurityGroupEgress"]
     assert {rule["FromPort"] for rule in rules if rule["CidrIp"] == "0.0.0.0/0"} == ports

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import OWN_NETWORK, Json, as_text, granted, statements
+from tests.constructs.synth import EXISTING_NETWORK, Json, as_text, granted, statements
 from tests.constructs.training import EKS_CLUSTER, TRAINING_PLAN, hyperpod_template
 
-EKS: dict[str, Any] = {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK}
+EKS: dict[str, Any] = {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **EXISTING_NETWORK}
 
 
 def cluster(**settings: Any) -> Json:

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from tests.constructs.synth import OWN_NETWORK, Json, Template, as_text, cluster_template, new_stack, synthesize
+from tests.constructs.synth import EXISTING_NETWORK, Json, Template, as_text, cluster_template, new_stack, synthesize
 from trainium_cdk import ClusterNetwork, EfaSecurityGroup
 from trainium_cdk.network.network import Egress
 
@@ -141,20 +141,23 @@ def test_subnet_of_nodes_is_the_lower_half_of_the_cidr(egress: Egress, cidr: str
 
 def test_existing_network_gains_only_an_s3_endpoint() -> None:
     stack = new_stack()
-    ClusterNetwork.from_cluster_network_attributes(stack, "Network", **OWN_NETWORK)
+    ClusterNetwork.from_cluster_network_attributes(stack, "Network", **EXISTING_NETWORK)
     template = synthesize(stack)
     assert list(endpoints(template, "Gateway")) == ["s3"]
     assert len(template.resources()) == 1
     endpoint = template.properties("AWS::EC2::VPCEndpoint")
-    assert (endpoint["VpcId"], endpoint["RouteTableIds"]) == (OWN_NETWORK["vpc_id"], [OWN_NETWORK["route_table_id"]])
+    assert (endpoint["VpcId"], endpoint["RouteTableIds"]) == (
+        EXISTING_NETWORK["vpc_id"],
+        [EXISTING_NETWORK["route_table_id"]],
+    )
 
 
 def test_existing_network_without_route_table_is_not_changed() -> None:
     stack = new_stack()
     network = ClusterNetwork.from_cluster_network_attributes(
-        stack, "Network", vpc_id=OWN_NETWORK["vpc_id"], subnet_id=OWN_NETWORK["subnet_id"]
+        stack, "Network", vpc_id=EXISTING_NETWORK["vpc_id"], subnet_id=EXISTING_NETWORK["subnet_id"]
     )
     EfaSecurityGroup(stack, "Group", vpc=network.vpc)
     template = synthesize(stack)
     assert not template.resources("AWS::EC2::VPCEndpoint")
-    assert template.properties("AWS::EC2::SecurityGroup")["VpcId"] == OWN_NETWORK["vpc_id"]
+    assert template.properties("AWS::EC2::SecurityGroup")["VpcId"] == EXISTING_NETWORK["vpc_id"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
-from tests.constructs.synth import OWN_NETWORK, Json, Template, a_plan, as_list, as_text, new_stack
+from tests.constructs.synth import EXISTING_NETWORK, Json, Template, a_plan, as_list, as_text, new_stack
 from tests.constructs.training import KMS_KEY, training_template
 from tests.state_machine.interpreter import REPORTS_TOPIC
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
@@ -114,7 +114,7 @@ def test_jobs_in_vpc_use_only_efa_among_themselves_and_https() -> None:
 
 
 def test_existing_network_gets_only_endpoint_and_security_group() -> None:
-    template = training_template(sagemaker_vpc=True, **OWN_NETWORK)
+    template = training_template(sagemaker_vpc=True, **EXISTING_NETWORK)
     made = {r["Type"] for r in template.resources().values() if r["Type"].startswith("AWS::EC2::")}
     assert made == {
         "AWS::EC2::SecurityGroup",

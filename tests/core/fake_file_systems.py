@@ -3,25 +3,25 @@
 from dataclasses import dataclass
 
 from tests.core.fake_network import SUBNET, VPC
-from tests.core.plans import OWN_EFS, OWN_LUSTRE
+from tests.core.plans import EXISTING_EFS, EXISTING_LUSTRE
 from trainium_core.storage.storage import EfsFileSystem, FsxFileSystem, MountTarget
 
 LUSTRE = FsxFileSystem(
-    file_system_id=OWN_LUSTRE["fsx_lustre"],
+    file_system_id=EXISTING_LUSTRE["fsx_lustre"],
     kind="LUSTRE",
     state="AVAILABLE",
     vpc_id=VPC.vpc_id,
     subnet_id=SUBNET.subnet_id,
-    mount_name=OWN_LUSTRE["fsx_lustre_mount_name"],
-    security_group_ids=[OWN_LUSTRE["fsx_lustre_security_group"]],
+    mount_name=EXISTING_LUSTRE["fsx_lustre_mount_name"],
+    security_group_ids=[EXISTING_LUSTRE["fsx_lustre_security_group"]],
 )
 TARGET = MountTarget(
     zone_id=SUBNET.zone_id,
     vpc_id=VPC.vpc_id,
     state="available",
-    security_group_ids=[OWN_EFS["efs_security_group"]],
+    security_group_ids=[EXISTING_EFS["efs_security_group"]],
 )
-EFS = EfsFileSystem(file_system_id=OWN_EFS["efs"], state="available", mount_targets=(TARGET,))
+EFS = EfsFileSystem(file_system_id=EXISTING_EFS["efs"], state="available", mount_targets=(TARGET,))
 
 SERVICES = "/aws/service/global-infrastructure/regions/"
 

@@ -14,13 +14,13 @@ from trainium_core.problems import PlanError, Problem
 
 RESERVATION = "cr-0123456789abcdef0"
 GOOD: dict[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}
-OWN_VPC: dict[str, Any] = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
-OWN_LUSTRE: dict[str, Any] = {
+EXISTING_VPC: dict[str, Any] = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+EXISTING_LUSTRE: dict[str, Any] = {
     "fsx_lustre": "fs-0123456789abcdef0",
     "fsx_lustre_mount_name": "abcdefgh",
     "fsx_lustre_security_group": "sg-0123456789abcdef0",
 }
-OWN_EFS: dict[str, Any] = {"efs": "fs-0fedcba9876543210", "efs_security_group": "sg-0fedcba9876543210"}
+EXISTING_EFS: dict[str, Any] = {"efs": "fs-0fedcba9876543210", "efs_security_group": "sg-0fedcba9876543210"}
 
 SELLABLE = [
     (entry.name, region, zone, capacity)

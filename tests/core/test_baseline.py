@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.core.plans import GOOD, OWN_VPC, RESERVATION, plans
+from tests.core.plans import EXISTING_VPC, GOOD, RESERVATION, plans
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.evidence.baseline import Baseline, BaselineError, baseline, pairs
 from trainium_core.plan import Plan
@@ -85,7 +85,7 @@ def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
         cache_at_destroy="retain",
         pcs_idle_minutes=5,
         ends="5d",
-        **OWN_VPC,
+        **EXISTING_VPC,
     )
     assert proposal.left_out == {
         "reservation_id": "a reservation is for one type",
@@ -94,7 +94,7 @@ def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
         "pcs_idle_minutes": "it is for other stacks",
     }
     assert proposal.plan.capacity == "on-demand"
-    assert (proposal.plan.pilot.ends, proposal.plan.network.subnet_id) == ("5d", OWN_VPC["subnet_id"])
+    assert (proposal.plan.pilot.ends, proposal.plan.network.subnet_id) == ("5d", EXISTING_VPC["subnet_id"])
     assert any("capacity-block" in note for note in proposal.notes)
     assert any("must offer p5en.48xlarge" in note for note in proposal.notes)
 

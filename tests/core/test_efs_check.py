@@ -9,19 +9,19 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_file_systems import EFS, TARGET
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import finding_of
-from tests.core.plans import OWN_EFS, OWN_VPC
+from tests.core.plans import EXISTING_EFS, EXISTING_VPC
 from trainium_core.preflight.finding import Finding
 from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:
     """The finding about a file system with an existing mount target."""
-    return finding_of("efs", FakeAccount(found_efs=file_system), **OWN_VPC, **OWN_EFS)
+    return finding_of("efs", FakeAccount(found_efs=file_system), **EXISTING_VPC, **EXISTING_EFS)
 
 
 def without_target(file_system: EfsFileSystem, **settings: Any) -> Finding:
     """The finding about a file system that gets a mount target."""
-    return finding_of("efs", FakeAccount(found_efs=file_system), efs=OWN_EFS["efs"], **settings)
+    return finding_of("efs", FakeAccount(found_efs=file_system), efs=EXISTING_EFS["efs"], **settings)
 
 
 def with_targets(*targets: MountTarget) -> EfsFileSystem:
@@ -63,8 +63,11 @@ def test_file_system_unreachable_for_nodes_fails(file_system: EfsFileSystem | No
 
 
 def test_second_mount_target_in_a_zone_is_refused() -> None:
-    finding = without_target(EFS, **OWN_VPC)
-    assert (finding.outcome, finding.fix) == ("fail", f"set trn:efs_security_group to {OWN_EFS['efs_security_group']}")
+    finding = without_target(EFS, **EXISTING_VPC)
+    assert (finding.outcome, finding.fix) == (
+        "fail",
+        f"set trn:efs_security_group to {EXISTING_EFS['efs_security_group']}",
+    )
 
 
 def test_mount_target_in_a_second_vpc_is_refused() -> None:
@@ -79,4 +82,4 @@ def test_mount_target_created_by_the_cluster_passes() -> None:
 
 @pytest.mark.parametrize(("zone", "outcome"), [("usw2-az4", "pass"), ("usw2-az1", "fail")])
 def test_one_zone_file_system_is_reachable_only_from_its_zone(zone: str, outcome: str) -> None:
-    assert without_target(replace(with_targets(), only_zone_id=zone), **OWN_VPC).outcome == outcome
+    assert without_target(replace(with_targets(), only_zone_id=zone), **EXISTING_VPC).outcome == outcome

@@ -9,7 +9,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_file_systems import LUSTRE
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import finding_of
-from tests.core.plans import OWN_LUSTRE, OWN_VPC
+from tests.core.plans import EXISTING_LUSTRE, EXISTING_VPC
 from trainium_core.network.vpc import Subnet
 from trainium_core.preflight.finding import Finding
 
@@ -17,7 +17,7 @@ ELSEWHERE = Subnet(subnet_id="subnet-1", vpc_id=VPC.vpc_id, zone_id="usw2-az1", 
 
 
 def own(**account: Any) -> Finding:
-    return finding_of("lustre", FakeAccount(**account), **OWN_VPC, **OWN_LUSTRE)
+    return finding_of("lustre", FakeAccount(**account), **EXISTING_VPC, **EXISTING_LUSTRE)
 
 
 def test_new_file_system_without_service_in_region_fails() -> None:
@@ -64,10 +64,10 @@ def test_file_system_with_unreadable_zone_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("off", ["dns_support", "dns_hostnames"])
-@pytest.mark.parametrize("file_system", [OWN_LUSTRE, {"fsx_lustre": 1200}])
+@pytest.mark.parametrize("file_system", [EXISTING_LUSTRE, {"fsx_lustre": 1200}])
 def test_vpc_without_dns_resolution_fails(off: str, file_system: dict[str, Any]) -> None:
     account = FakeAccount(found_vpc=replace(VPC, **{off: False}))
-    finding = finding_of("lustre", account, **OWN_VPC, **file_system)
+    finding = finding_of("lustre", account, **EXISTING_VPC, **file_system)
     assert finding.outcome == "fail"
     assert finding.fix.startswith("turn on enableDns")
 

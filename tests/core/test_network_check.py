@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import finding_of
-from tests.core.plans import OWN_VPC, from_settings
+from tests.core.plans import EXISTING_VPC, from_settings
 from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.permissions.roles import scope_of
 from trainium_core.preflight.endpoint_policy_check import s3_needs
@@ -34,11 +34,11 @@ SESSIONS = tuple(
 
 def network(**account: Any) -> Finding:
     """The finding about an existing VPC."""
-    return finding_of("network", FakeAccount(**account), **OWN_VPC)
+    return finding_of("network", FakeAccount(**account), **EXISTING_VPC)
 
 
 def with_route_table(route_table_id: str = TABLE.route_table_id, **account: Any) -> Finding:
-    return finding_of("network", FakeAccount(**account), **OWN_VPC, route_table_id=route_table_id)
+    return finding_of("network", FakeAccount(**account), **EXISTING_VPC, route_table_id=route_table_id)
 
 
 def test_vpc_with_room_and_nat_gateway_passes() -> None:
@@ -69,7 +69,7 @@ def test_missing_or_mismatched_vpc_and_subnet_fail(account: dict[str, Any], says
 
 def test_efa_only_card_uses_no_address() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, free_addresses=2))
-    assert finding_of("network", account, **OWN_VPC, secondary_interface_type="efa-only").outcome == "pass"
+    assert finding_of("network", account, **EXISTING_VPC, secondary_interface_type="efa-only").outcome == "pass"
 
 
 @given(free=st.integers(0, 40), held=st.integers(0, 40))
@@ -207,7 +207,7 @@ def test_vpc_without_dns_is_a_warning() -> None:
 
 
 def test_allowed_custom_resolver_is_a_warning() -> None:
-    finding = finding_of("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
+    finding = finding_of("network", FakeAccount(found_vpc=OWN_RESOLVER), **EXISTING_VPC, dns_servers="10.1.0.2")
     assert finding.outcome == "warn"
     assert "cannot be checked here" in finding.found
 

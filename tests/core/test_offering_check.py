@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_network import SUBNET
 from tests.core.findings import finding_of
-from tests.core.plans import OWN_VPC
+from tests.core.plans import EXISTING_VPC
 
 
 def test_zone_that_offers_the_type_passes_without_a_promise() -> None:
@@ -26,12 +26,12 @@ def test_type_that_no_zone_offers_has_only_the_advice_of_another_type() -> None:
 
 
 def test_zone_of_an_existing_subnet_is_used() -> None:
-    assert finding_of("offering", FakeAccount(zones=["usw2-az4"]), **OWN_VPC).outcome == "pass"
-    assert finding_of("offering", FakeAccount(zones=["usw2-az1"]), **OWN_VPC).outcome == "fail"
+    assert finding_of("offering", FakeAccount(zones=["usw2-az4"]), **EXISTING_VPC).outcome == "pass"
+    assert finding_of("offering", FakeAccount(zones=["usw2-az1"]), **EXISTING_VPC).outcome == "fail"
 
 
 def test_existing_subnet_must_be_in_the_zone_of_the_plan() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, zone_id="usw2-az4"))
-    finding = finding_of("offering", account, **OWN_VPC, availability_zone_id="usw2-az1")
+    finding = finding_of("offering", account, **EXISTING_VPC, availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"
     assert "set trn:availability_zone_id to usw2-az4" in finding.fix

@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.core.plans import GOOD, OWN_EFS, OWN_LUSTRE, OWN_VPC, RESERVATION, from_settings, problems_of, the_problem
+from tests.core.plans import (
+    EXISTING_EFS,
+    EXISTING_LUSTRE,
+    EXISTING_VPC,
+    GOOD,
+    RESERVATION,
+    from_settings,
+    problems_of,
+    the_problem,
+)
 from trainium_core.plan import Plan
 from trainium_core.problems import PlanError
 
@@ -76,17 +85,17 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"nodes": 10**9}, "nodes", "each node needs 8 of the subnet's"),
     ({"nodes": 10**9}, "nodes", "reduce trn:nodes, or set trn:secondary_interface_type to efa-only"),
     ({"nodes": 10**9, "vpc_cidr": "10.0.0.0/24"}, "nodes", "or set trn:vpc_cidr to a larger block, up to /16 or"),
-    ({"nodes": "1000000000", **OWN_VPC}, "nodes", "8 of the largest possible subnet's 65531 addresses"),
-    ({"nodes": "1000000000", **OWN_VPC}, "nodes", "trn:secondary_interface_type to efa-only"),
+    ({"nodes": "1000000000", **EXISTING_VPC}, "nodes", "8 of the largest possible subnet's 65531 addresses"),
+    ({"nodes": "1000000000", **EXISTING_VPC}, "nodes", "trn:secondary_interface_type to efa-only"),
     ({**OHIO, "logical_neuroncore_config": 4}, "logical_neuroncore_config", "1 or 2 on trn2.48xlarge"),
     ({"logical_neuroncore_config": 2}, "logical_neuroncore_config", "1 on trn1.32xlarge"),
     # Network
-    ({"vpc_id": OWN_VPC["vpc_id"]}, "subnet_id", OWN_VPC["vpc_id"]),
-    ({"subnet_id": OWN_VPC["subnet_id"]}, "subnet_id", "no value without trn:vpc_id"),
+    ({"vpc_id": EXISTING_VPC["vpc_id"]}, "subnet_id", EXISTING_VPC["vpc_id"]),
+    ({"subnet_id": EXISTING_VPC["subnet_id"]}, "subnet_id", "no value without trn:vpc_id"),
     ({"route_table_id": "rtb-0123456789abcdef0"}, "route_table_id", "no value without trn:vpc_id"),
     ({"dns_servers": "10.1.0.2"}, "dns_servers", "no value without trn:vpc_id"),
-    ({**OWN_VPC, "egress": "nat-gateway"}, "egress", "no value with trn:vpc_id"),
-    ({**OWN_VPC, "vpc_cidr": "10.9.0.0/16"}, "vpc_cidr", "no value with trn:vpc_id"),
+    ({**EXISTING_VPC, "egress": "nat-gateway"}, "egress", "no value with trn:vpc_id"),
+    ({**EXISTING_VPC, "vpc_cidr": "10.9.0.0/16"}, "vpc_cidr", "no value with trn:vpc_id"),
     ({"vpc_cidr": "172.17.0.0/16"}, "vpc_cidr", "Docker's own bridge"),
     # Compile cache
     ({"cache_access": "read"}, "cache_access", "read-write for a new bucket"),
@@ -103,20 +112,24 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"cache_bucket": "my-cache", "cache_at_destroy": "destroy"}, "cache_at_destroy", "retain with trn:cache_bucket"),
     # File systems
     *[
-        ({**OWN_VPC, **OWN_LUSTRE, key: None}, key, "describe-file-systems --region us-west-2 --file-system-ids fs-")
+        (
+            {**EXISTING_VPC, **EXISTING_LUSTRE, key: None},
+            key,
+            "describe-file-systems --region us-west-2 --file-system-ids fs-",
+        )
         for key in ("fsx_lustre_mount_name", "fsx_lustre_security_group")
     ],
-    (OWN_LUSTRE, "fsx_lustre", "trn:vpc_id and trn:subnet_id"),
-    (OWN_EFS, "efs", "trn:vpc_id and trn:subnet_id"),
+    (EXISTING_LUSTRE, "fsx_lustre", "trn:vpc_id and trn:subnet_id"),
+    (EXISTING_EFS, "efs", "trn:vpc_id and trn:subnet_id"),
     *[
         ({**new, key: value}, key, fix)
         for new, fix in (({}, " too, or remove it"), (NEW_FILE_SYSTEMS, "a new file system has its own"))
-        for key, value in {**OWN_LUSTRE, **OWN_EFS}.items()
+        for key, value in {**EXISTING_LUSTRE, **EXISTING_EFS}.items()
         if key not in NEW_FILE_SYSTEMS
     ],
     ({"file_systems_at_destroy": "retain"}, "file_systems_at_destroy", "no value without a new file system"),
     (
-        {"file_systems_at_destroy": "retain", **OWN_VPC, **OWN_LUSTRE, **OWN_EFS},
+        {"file_systems_at_destroy": "retain", **EXISTING_VPC, **EXISTING_LUSTRE, **EXISTING_EFS},
         "file_systems_at_destroy",
         "no value without a new file system",
     ),
@@ -189,7 +202,7 @@ def test_settings_that_exclude_each_other_are_refused(settings: dict[str, Any], 
         {"stacks": "hyperpod", "ends": "5d"},
         {"stacks": "hyperpod", "budget_usd": "500"},
         {"stacks": "sagemaker", "sagemaker_budget_hours": 672},
-        {**EKS, **OWN_VPC},
+        {**EKS, **EXISTING_VPC},
     ],
 )
 def test_settings_within_the_limits_are_accepted(settings: dict[str, Any]) -> None:

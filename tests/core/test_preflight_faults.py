@@ -25,7 +25,7 @@ from trainium_local.server import Settings
 from trainium_runtime.aws_service import Clients
 
 REGION = "us-west-2"
-NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "an existing VPC", "a reservation"
+NEW_VPC, EXISTING_VPC, RESERVED = "a new VPC", "an existing VPC", "a reservation"
 FILE_SYSTEMS, ENDING = "existing file systems", "an end"
 HYPERPOD = "a HyperPod cluster"
 SLURM = "Slurm on AWS PCS"
@@ -48,15 +48,15 @@ QUESTIONS = [
     ("ec2.DescribeNetworkInterfaces", NEW_VPC, "ec2:DescribeNetworkInterfaces", "limits"),
     ("cloudformation.DescribeStacks", NEW_VPC, "cloudformation:DescribeStacks", "stack"),
     ("cloudformation.DescribeStacks", ENDING, "cloudformation:DescribeStacks", "stack end"),
-    ("budgets.DescribeBudgets", OWN_VPC, "budgets:ViewBudget", "budget"),
-    ("ec2.DescribeInstances", OWN_VPC, "ec2:DescribeInstances", "quota network"),
-    ("ec2.DescribePlacementGroups", OWN_VPC, "ec2:DescribePlacementGroups", "placement"),
-    ("s3.HeadBucket", OWN_VPC, "s3:ListBucket on the bucket our-cache", "cache"),
-    ("ec2.DescribeSubnets", OWN_VPC, "ec2:DescribeSubnets", "offering network"),
-    ("ec2.DescribeVpcs", OWN_VPC, "ec2:DescribeVpcs", "network"),
-    ("ec2.DescribeVpcAttribute", OWN_VPC, "ec2:DescribeVpcAttribute", "network"),
-    ("ec2.DescribeRouteTables", OWN_VPC, "ec2:DescribeRouteTables", "network"),
-    ("ec2.DescribeVpcEndpoints", OWN_VPC, "ec2:DescribeVpcEndpoints", "network"),
+    ("budgets.DescribeBudgets", EXISTING_VPC, "budgets:ViewBudget", "budget"),
+    ("ec2.DescribeInstances", EXISTING_VPC, "ec2:DescribeInstances", "quota network"),
+    ("ec2.DescribePlacementGroups", EXISTING_VPC, "ec2:DescribePlacementGroups", "placement"),
+    ("s3.HeadBucket", EXISTING_VPC, "s3:ListBucket on the bucket our-cache", "cache"),
+    ("ec2.DescribeSubnets", EXISTING_VPC, "ec2:DescribeSubnets", "offering network"),
+    ("ec2.DescribeVpcs", EXISTING_VPC, "ec2:DescribeVpcs", "network"),
+    ("ec2.DescribeVpcAttribute", EXISTING_VPC, "ec2:DescribeVpcAttribute", "network"),
+    ("ec2.DescribeRouteTables", EXISTING_VPC, "ec2:DescribeRouteTables", "network"),
+    ("ec2.DescribeVpcEndpoints", EXISTING_VPC, "ec2:DescribeVpcEndpoints", "network"),
     ("ec2.DescribeCapacityReservations", RESERVED, "ec2:DescribeCapacityReservations", "reservation"),
     ("ec2.DescribeInstances", RESERVED, "ec2:DescribeInstances", "reservation"),
     ("fsx.DescribeFileSystems", FILE_SYSTEMS, "fsx:DescribeFileSystems", "lustre"),
@@ -153,7 +153,7 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
     own = {"nodes": 2, "vpc_id": vpc, "subnet_id": subnet, "route_table_id": table}
     return {
         NEW_VPC: from_settings(nodes=2),
-        OWN_VPC: from_settings(**own, cache_bucket="our-cache", placement_group="ours", budget_usd=200),
+        EXISTING_VPC: from_settings(**own, cache_bucket="our-cache", placement_group="ours", budget_usd=200),
         FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
@@ -230,7 +230,7 @@ def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ..
     return findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD, PRECOMPILE])
+@pytest.mark.parametrize("kind", [NEW_VPC, EXISTING_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD, PRECOMPILE])
 def test_plan_without_a_fault_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
     assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 
@@ -270,7 +270,7 @@ def test_any_other_error_is_unknown_with_the_message_of_aws(plans: Mapping[str, 
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, FILE_SYSTEMS])
+@pytest.mark.parametrize("kind", [NEW_VPC, EXISTING_VPC, FILE_SYSTEMS])
 def test_empty_response_is_unknown(plans: Mapping[str, Plan], kind: str) -> None:
     assert nothing_passes(preflight(plans[kind], account(kind, lambda _: (200, {"ResponseMetadata": {}}))))
 

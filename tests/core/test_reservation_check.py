@@ -18,7 +18,7 @@ from trainium_runtime.errors import UnavailableError
 
 RESERVED = {"capacity": "reservation", "reservation_id": RESERVATION}
 IN_A_BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
-OWN_SUBNET = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+EXISTING_SUBNET = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 
 
 def judge(reservation: Reservation, *, own_nodes: int = 0, zone_id: str = "usw2-az1", **settings: Any) -> CheckResult:
@@ -58,7 +58,7 @@ def test_mismatch_fails_with_the_property(changed: dict[str, Any], found: str, f
 
 
 def test_zone_of_existing_subnet_is_changed_with_the_subnet() -> None:
-    assert judge(ACTIVE, zone_id="usw2-az4", **OWN_SUBNET).fix == "set trn:subnet_id to a subnet in usw2-az1"
+    assert judge(ACTIVE, zone_id="usw2-az4", **EXISTING_SUBNET).fix == "set trn:subnet_id to a subnet in usw2-az1"
 
 
 @pytest.mark.parametrize("state", ["expired", "failed"])
@@ -99,7 +99,7 @@ def test_nodes_in_the_reservation_need_no_room() -> None:
 def test_zone_of_a_missing_subnet_is_unknown() -> None:
     account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
     with pytest.raises(UnavailableError, match="the zone of the nodes is unknown"):
-        check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)
+        check_reservation(from_settings(**RESERVED, **EXISTING_SUBNET), account)
 
 
 def test_missing_reservation_fails() -> None:

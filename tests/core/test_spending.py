@@ -96,7 +96,7 @@ def test_slurm_node_costs_since_launch_and_ended_nodes_are_unknown() -> None:
     costs = spent(account(stacks=[stack], lister=lister), stacks=("pcs",))
     nodes, *_, ended, login_line = costs.estimated
     assert "2.00 node-hours" in nodes.how
-    assert (ended.what, ended.usd) == ("nodes of TrnClusterStack that have ended", None)
+    assert (ended.what, ended.usd) == ("terminated nodes of TrnClusterStack", None)
     assert login_line.what == f"EC2 instance {SECOND}"
 
 

@@ -6,7 +6,7 @@ from stacks.hyperpod_stack import HyperPodStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from tests.constructs.plans import reserved
-from tests.constructs.synth import OWN_NETWORK, Template
+from tests.constructs.synth import EXISTING_NETWORK, Template
 from tests.constructs.training import (
     EKS_CLUSTER,
     KMS_KEY,
@@ -28,7 +28,7 @@ TRAINING: dict[str, dict[str, Any]] = {
     },
     "training-own-vpc": {
         "sagemaker_vpc": True,
-        **OWN_NETWORK,
+        **EXISTING_NETWORK,
         "cache_bucket": "my-cache",
         "sagemaker_data": "s3://c0rpus",
     },
@@ -42,7 +42,7 @@ TRAINING: dict[str, dict[str, Any]] = {
 }
 HYPERPOD: dict[str, dict[str, Any]] = {
     "hyperpod": {},
-    "hyperpod-eks": {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK},
+    "hyperpod-eks": {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **EXISTING_NETWORK},
     "hyperpod-plan": {"hyperpod_training_plan": TRAINING_PLAN, "egress": "vpc-endpoints", "node_recovery": False},
     "hyperpod-trn2": {
         "instance_type": "trn2.48xlarge",
@@ -76,7 +76,7 @@ PCS: dict[str, dict[str, Any]] = {
     },
     "pcs-block": {
         **_IMAGE,
-        **OWN_NETWORK,
+        **EXISTING_NETWORK,
         **reserved("capacity-block"),
         "instance_type": "trn2.48xlarge",
         "region": "us-east-2",

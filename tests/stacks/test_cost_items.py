@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.synth import OWN_NETWORK, a_plan, cluster_template
+from tests.constructs.synth import EXISTING_NETWORK, a_plan, cluster_template
 from tests.stacks.variants import VARIANTS
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan.settings.network import EGRESS
@@ -42,7 +42,7 @@ ALMOST_FREE = {
     "AWS::Logs::LogGroup": "a few lines a deployment, gone with the stack",
 }
 
-NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(OWN_NETWORK)]
+NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(EXISTING_NETWORK)]
 HOURLY = ["AWS::EC2::VPCEndpoint", "AWS::EC2::NatGateway", "AWS::EC2::EIP"]
 PILOTS: list[dict[str, Any]] = [{"ends": "5d"}, {"budget_usd": 500, "budget_action": "stop"}]
 FILE_SYSTEMS: list[dict[str, Any]] = [{"fsx_lustre": 1200}, {"efs": "new"}]

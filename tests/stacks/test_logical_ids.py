@@ -14,8 +14,8 @@ import pytest
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import OWN_NETWORK, Template, cluster_template, new_stack, synthesize
-from tests.core.plans import OWN_EFS, OWN_LUSTRE
+from tests.constructs.synth import EXISTING_NETWORK, Template, cluster_template, new_stack, synthesize
+from tests.core.plans import EXISTING_EFS, EXISTING_LUSTRE
 from tests.stacks.other_stacks import EVERY, other_template, stack_of
 from tests.stacks.variants import VARIANTS
 from tests.wheel.typed_uses import give_everything
@@ -27,7 +27,7 @@ CLUSTERS: list[dict[str, Any]] = [
     {"egress": "nat-gateway"},
     {"capacity": "capacity-block", **reserved("capacity-block")},
     {"fsx_lustre": 1200, "efs": "new"},
-    {**OWN_NETWORK, **OWN_LUSTRE, **OWN_EFS},
+    {**EXISTING_NETWORK, **EXISTING_LUSTRE, **EXISTING_EFS},
     {"ends": "5d", "notify_email": "a@b.example", "budget_usd": 500, "budget_action": "stop"},
     {"precompile_instance_type": "r7i.24xlarge", "budget_usd": 500, "budget_action": "stop"},
 ]

@@ -8,26 +8,26 @@ from itertools import cycle
 from typing import Any
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import OWN_NETWORK
-from tests.core.plans import OWN_EFS, OWN_LUSTRE
+from tests.constructs.synth import EXISTING_NETWORK
+from tests.core.plans import EXISTING_EFS, EXISTING_LUSTRE
 from trainium_core import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.plan.settings.network import CARD_INTERFACE_TYPES, EGRESS
 from trainium_core.plan.values import CAPACITY
 
-_OWN_SUBNET_THAT_REACHES_S3 = {key: value for key, value in OWN_NETWORK.items() if key != "route_table_id"}
+_OWN_SUBNET_THAT_REACHES_S3 = {key: value for key, value in EXISTING_NETWORK.items() if key != "route_table_id"}
 
 _WHERE: list[dict[str, Any]] = [
     *({"egress": egress} for egress in EGRESS),
-    dict(OWN_NETWORK),
+    dict(EXISTING_NETWORK),
     _OWN_SUBNET_THAT_REACHES_S3,
 ]
 _CACHE: list[dict[str, Any]] = [{}, {"cache_at_destroy": "retain"}, {"cache_bucket": "my-cache"}, {}]
 _NEW_FILE_SYSTEMS: list[dict[str, Any]] = [{}, {"fsx_lustre": 1200}, {"efs": "new"}, {"fsx_lustre": 2400, "efs": "new"}]
 _OWN_FILE_SYSTEMS: list[dict[str, Any]] = [
     {"fsx_lustre": 1200, "efs": "new", "file_systems_at_destroy": "retain"},
-    {**OWN_LUSTRE, **OWN_EFS},
-    {"efs": OWN_EFS["efs"]},
+    {**EXISTING_LUSTRE, **EXISTING_EFS},
+    {"efs": EXISTING_EFS["efs"]},
 ]
 _IMAGE: list[dict[str, Any]] = [{}, {"ami": "ami-0123456789abcdef0", "root_device_name": "/dev/xvda"}]
 _HOST: list[dict[str, Any]] = [{}, {}, {"precompile_instance_type": "r7i.24xlarge"}]

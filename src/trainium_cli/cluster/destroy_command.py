@@ -178,7 +178,7 @@ def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
 
 def inventory_as_json(found: Inventory) -> dict[str, Any]:
     return {
-        "going": [asdict(item) for item in found.to_delete],
+        "to_delete": [asdict(item) for item in found.to_delete],
         "kept": [kept_as_json(resource) for resource in found.kept],
         "unknown": list(found.unknown),
     }

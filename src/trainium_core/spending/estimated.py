@@ -56,7 +56,7 @@ def lines_before_history(since: datetime | None, now: datetime) -> Iterator[Line
     start = history_start(now)
     if since is not None and since < start:
         how = f"unknown: Auto Scaling's history covers {_weeks()} weeks"
-        yield Line(what=f"nodes before {start:%Y-%m-%d} that have ended", usd=None, how=how)
+        yield Line(what=f"nodes terminated before {start:%Y-%m-%d}", usd=None, how=how)
 
 
 def history_start(now: datetime) -> datetime:

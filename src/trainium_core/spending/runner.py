@@ -134,7 +134,7 @@ def _runs(
 
 def _ended_line(stack: str) -> Line:
     """The line of nodes that a service started for jobs and then ended."""
-    return Line(what=f"nodes of {stack} that have ended", usd=None, how="unknown: their service keeps no history")
+    return Line(what=f"terminated nodes of {stack}", usd=None, how="unknown: their service keeps no history")
 
 
 def _per_node(estimated: Estimate) -> list[CostLine]:

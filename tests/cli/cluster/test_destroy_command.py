@@ -141,7 +141,7 @@ def test_json_reports_deleted_and_retained_resources_and_verdict(monkeypatch: py
     ended = destroy(monkeypatch, FakeTeardown(), "--yes", "--json")
     printed = json.loads(ended.stdout)
     assert printed["verdict"] == "gone"
-    assert {"what": "nodes", "name": "TrnClusterStack-Group", "detail": "2 running"} in printed["going"]
+    assert {"what": "nodes", "name": "TrnClusterStack-Group", "detail": "2 running"} in printed["to_delete"]
     assert [kept["resource_id"] for kept in printed["kept"]] == [CACHE]
     assert {step["state"] for step in printed["steps"]} == {"done"}
 
