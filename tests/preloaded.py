@@ -9,7 +9,7 @@ from trainium_local import server
 from trainium_local.services import lambda_starter
 
 # moto reads its settings from the environment, some of them when it is imported.
-server._remove_caller_settings(region="us-west-2", port=1)
+server._replace_caller_settings(region="us-west-2", port=1)
 
 for module in (
     *(command.module for command in COMMANDS.values()),

@@ -25,10 +25,10 @@ class Settings:
 
     Attributes:
         port: The port; 0 selects a free port.
-        region: Default region of commands.
+        region: Default region.
         quotas: Applied values by quota code, which override the values of vcpu_quotas.toml.
         fail_nodes: Number of simulated nodes, from the first launch on, that report a missing device.
-        stand_in_nodes: Simulate the nodes.
+        stand_in_nodes: Whether to simulate the nodes.
         iam: `enforced` or `ignored`.
         log: Path of the log file, for information only.
     """
@@ -85,14 +85,14 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
 
     Args:
         settings: The settings.
-        ready: Is called once the server accepts connections.
+        ready: Is called when the server accepts connections.
 
     Raises:
         OSError: The port cannot be used.
     """
     listener = socket.create_server((HOST, settings.port))
     port = listener.getsockname()[1]
-    _remove_caller_settings(region=settings.region, port=port)
+    _replace_caller_settings(region=settings.region, port=port)
     connection = Connection(endpoint=f"http://{HOST}:{port}", region=settings.region, credentials=access.make_owner())
     application, health = _application(settings, connection)
 
@@ -117,12 +117,12 @@ def _load_images(region: str) -> None:
     _ = ec2_backends[ACCOUNT_ID][region]
 
 
-def _remove_caller_settings(*, region: str, port: int) -> None:
-    """Remove settings of the caller that would lead to AWS or change moto's account. moto reads the environment."""
+def _replace_caller_settings(*, region: str, port: int) -> None:
+    """Replace the caller's AWS and moto settings, which could lead to AWS or change moto's account."""
     for name in [name for name in os.environ if name.startswith(("AWS_", "MOTO_"))]:
         del os.environ[name]
     os.environ.update(
-        AWS_ACCESS_KEY_ID="nobody",  # child processes find no credentials here
+        AWS_ACCESS_KEY_ID="nobody",  # not valid: child processes must not get credentials from the environment
         AWS_SECRET_ACCESS_KEY="nothing",
         AWS_DEFAULT_REGION=region,
         AWS_CONFIG_FILE=os.devnull,
@@ -137,7 +137,7 @@ def _remove_caller_settings(*, region: str, port: int) -> None:
 
 
 def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, Health]:
-    """Return moto's application with all replacements. Imports moto, so the environment must be set before."""
+    """Return moto's application with all replacements, and its health. Importing moto reads the environment."""
     warnings.simplefilter("ignore")
     share_loader()
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app

@@ -101,6 +101,11 @@ def test_future_block_has_no_capacity_and_its_size_in_a_tag(embedded_aws: Embedd
     assert tags["aws:ec2capacityreservation:incrementalRequestedQuantity"] == "4"
 
 
+def test_future_block_is_created_when_it_is_bought(embedded_aws: EmbeddedAws) -> None:
+    bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=6)[-1])
+    assert bought["CreateDate"] < bought["StartDate"]
+
+
 def test_block_is_listed_as_reservation_and_not_cancelled(embedded_aws: EmbeddedAws) -> None:
     client = embedded_aws.client("ec2", BLOCK_REGION)
     bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=5)[0])

@@ -12,10 +12,10 @@ class SageMakerQuota:
     """A quota.
 
     Attributes:
-        code: Its code.
-        name: Its name.
+        code: Quota code.
+        name: Quota name.
         default: AWS's default.
-        is_applied: False if the account has only AWS's default.
+        is_applied: Whether the account has an applied value, which equals the default.
     """
 
     code: str

@@ -14,10 +14,10 @@ class VcpuQuota:
     """A vCPU quota of instance families.
 
     Attributes:
-        code: Its code.
-        name: Its name.
-        market: on-demand or spot.
-        families: Prefixes of the instance families.
+        code: Quota code.
+        name: Quota name.
+        market: `on-demand` or `spot`.
+        families: Instance families, such as trn, or generations, such as p5.
         default: AWS's default.
         applied: The value of this account.
     """

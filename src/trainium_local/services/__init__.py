@@ -45,13 +45,13 @@ def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replacement]:
 
 
 def _with_original(by: Callable[..., Any], original: Any) -> Any:
-    """Return the function, with the original attribute bound to its first parameter if it is named `original`."""
+    """Return the function. If its first parameter is named `original`, bind the original attribute to it."""
     if next(iter(inspect.signature(by).parameters)) != "original":
         return by
-    moto_does = original.fget if isinstance(original, property) else original
+    moto_function = original.fget if isinstance(original, property) else original
 
     def wrapped(*arguments: Any, **named: Any) -> Any:
-        return by(moto_does, *arguments, **named)
+        return by(moto_function, *arguments, **named)
 
     return property(wrapped) if isinstance(original, property) else wrapped
 

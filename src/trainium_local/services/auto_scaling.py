@@ -1,8 +1,8 @@
-"""How an Auto Scaling group launches instances, and the scaling activities of refused launches.
+"""Launches, terminations and replacements of the instances of an Auto Scaling group, and its scaling activities.
 
 moto launches the *default* version of the launch template even if the group names another, uses one subnet, and fails
-the call if a launch is refused. On AWS, the call succeeds and a failed scaling activity shows the refusal. A launch
-template that can never launch an instance fails the call.
+the call if a launch is refused. On AWS, the call succeeds and a failed scaling activity shows the refusal. Only
+a launch template that can never launch an instance fails the call.
 """
 
 import re
@@ -30,7 +30,7 @@ REFUSED_AT_LAUNCH = re.compile(
     r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|ReservationCapacityExceeded|Insufficient.*"
 )
 
-_SOON_S = 0.3  # long enough to be visible as unhealthy; on AWS this takes a minute or two
+_REPLACEMENT_DELAY_S = 0.3  # long enough to see the instance as unhealthy; AWS takes a minute or two
 
 _listeners: list[Callable[[Any], None]] = []
 
@@ -100,7 +100,7 @@ def _check_launch_template(group: Any) -> None:
 
 
 def _check_placement(group: Any, name: str | None) -> None:
-    """A cluster placement group is in one zone (Auto Scaling API reference, PlacementGroup)."""
+    """Raise ValidationError for several zones with a cluster placement group (Auto Scaling API reference)."""
     ec2 = group.autoscaling_backend.ec2_backend
     zones = {ec2.get_subnet(place["subnet_id"]).availability_zone for place in _places(group) if "subnet_id" in place}
     if name and len(zones) > 1 and existing(ec2, name)["Strategy"] == "cluster":
@@ -112,7 +112,7 @@ def _not_launchable(error: ServiceException) -> ValidationError:
 
 
 def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
-    """Launch one at a time, in the subnet or zone with the fewest instances. Stop if none accepts a launch."""
+    """Launch instances one at a time. Stop if every subnet or zone refuses a launch."""
     tags = {**propagated_tags, ASG_NAME_TAG: group.name}
     for _ in range(count_needed):
         instance = _launch_where_possible(group, tags)
@@ -122,7 +122,7 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
 
 
 def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) -> None:
-    """Check the maximum size, and terminate the newest instances first if the policy says so. moto does neither."""
+    """Check the maximum size, terminate the newest instances first if the policy says so, and record terminations."""
     if new_capacity is not None and new_capacity > group.max_size:
         message = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
         raise ValidationError(f"{message} for the AutoScalingGroup.")
@@ -141,7 +141,7 @@ def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) ->
 
 
 def instance_launch_template(original: Any, state: Any) -> dict[str, Any] | None:
-    """Return the template version the instance was launched from. moto returns the default version."""
+    """Return the template version from which the instance was launched. moto returns the default version."""
     template = original(state)
     version = vars(state).get("launch_template_version")
     return template | {"Version": version} if template and version else template
@@ -249,7 +249,7 @@ def _record(group: Any, description: str, cause: str, **outcome: str) -> None:
 
 
 def set_instance_health(backend: Any, instance_id: str, health_status: str) -> None:
-    """Replace an instance that is marked unhealthy, unless replacement is suspended."""
+    """Set the health status. An unhealthy instance is replaced soon, unless replacement is suspended."""
     state, group = _find(backend, instance_id)
     if state is None:
         raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")
@@ -272,7 +272,7 @@ def _find(backend: Any, instance_id: str) -> tuple[Any, Any]:
 
 
 def _replace_soon(backend: Any, group: Any) -> None:
-    timer = threading.Timer(_SOON_S, _replace, args=(backend, group.name))
+    timer = threading.Timer(_REPLACEMENT_DELAY_S, _replace, args=(backend, group.name))
     timer.daemon = True
     timer.start()
 

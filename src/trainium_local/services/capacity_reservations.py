@@ -31,17 +31,11 @@ def reservations(backend: Any) -> dict[str, Reservation]:
 
 
 def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
-    """Create a reservation in a zone.
-
-    Args:
-        response: moto's response, with the request and the backend.
-        zone: The zone.
-        **more: Values that override defaults.
-    """
+    """Create a reservation in a zone, with the tags of the request. Values in `more` override defaults unless None."""
     backend, reservation_id = response.ec2_backend, "cr-" + mock_random.get_random_hex(17)
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})
     values = {name: value for name, value in more.items() if value is not None}
-    start = values.setdefault("StartDate", clock.now())
+    now = clock.now()
     reservation = {
         "CapacityReservationId": reservation_id,
         "CapacityReservationArn": (
@@ -56,7 +50,8 @@ def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
         "ReservationType": "default",
         "EbsOptimized": False,
         "EphemeralStorage": False,
-        "CreateDate": start,
+        "CreateDate": now,
+        "StartDate": now,
         "EndDateType": "limited" if "EndDate" in values else "unlimited",
         "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
         **values,
@@ -152,7 +147,7 @@ def describe_capacity_reservations(response: Any) -> ActionResult:
 
 
 def state_of(reserved: Reservation) -> str:
-    """Return the state at the current time, or cancelled."""
+    """Return `cancelled`, or the state at the current time."""
     now = clock.now()
     if "EndDate" in reserved and reserved["EndDate"] <= now:
         by_clock = "expired"

@@ -1,4 +1,4 @@
-"""Lets a test move the clock of the embedded AWS forward: PUT an instant to CLOCK_PATH."""
+"""Moves the clock of the embedded AWS forward: PUT an instant to CLOCK_PATH."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def when_put_forward(listener: Callable[[], None]) -> None:
 
 
 def answer(request: Request) -> Response:
-    """Answer requests to CLOCK_PATH."""
+    """Answer requests to CLOCK_PATH with the time, and the names of the schedules that ran."""
     ran: list[str] = []
     if request.method == "PUT":
         try:

@@ -1,4 +1,4 @@
-"""Errors of AWS that replacements raise: `Refused`, and by name those of refusals.toml."""
+"""Errors of AWS that replacements raise: `Refused`, or `refusal` for those of refusals.toml."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,12 +12,7 @@ _REFUSALS: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").jo
 
 
 class Refused(ServiceException):
-    """A request that AWS refuses.
-
-    Args:
-        code: AWS's error code.
-        message: The message.
-    """
+    """AWS's error for a request that it refuses."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -30,7 +25,7 @@ def refusal(name: str, **facts: Any) -> Refused:
 
 
 def call_action(original: Any, response: Any) -> Any:
-    """Refuse actions that moto lacks. The refusal is in the service's protocol, so SDKs do not retry."""
+    """Refuse actions that moto lacks, in the service's protocol, and with HTTP 501, which SDKs do not retry."""
     try:
         return original(response)
     except NotImplementedError:

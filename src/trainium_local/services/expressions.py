@@ -93,7 +93,7 @@ class _Functions(functions.Functions):
         fields = rest.split(" ")
         if kind == "rate":
             return len(fields) == 2 and re.fullmatch(r"[1-9]\d*", fields[0]) is not None and fields[1] in _UNITS
-        # day of month or day of week must be `?`
+        # Either day of month or day of week must be `?`, but not both.
         fits = all(re.fullmatch(pattern, field) for pattern, field in zip(_CRON, fields, strict=False))
         return kind == "cron" and len(fields) == len(_CRON) and fits and (fields[2] == "?") != (fields[4] == "?")
 

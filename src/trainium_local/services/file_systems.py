@@ -59,7 +59,7 @@ def create_file_system(original: Any, backend: Any, **arguments: Any) -> Any:
 
 
 def update_file_system(response: Any) -> str:
-    """FSx UpdateFileSystem of a Lustre file system. It is immediate; on AWS it takes minutes to hours."""
+    """FSx UpdateFileSystem. The update is immediate; AWS takes minutes to hours."""
     request, backend = json.loads(response.body), response.fsx_backend
     file_system = backend.file_systems.get(request["FileSystemId"])
     if file_system is None:
@@ -81,7 +81,7 @@ def update_file_system(response: Any) -> str:
 
 
 def _lustre_settings(*, lustre_configuration: Mapping[str, Any] | None, **arguments: Any) -> dict[str, Any]:
-    """Return the settings of a file system as rules see them."""
+    """Return the settings of a file system in the form that the rules use."""
     return {
         "SubnetIds": arguments["subnet_ids"],
         "StorageCapacity": arguments["storage_capacity"],

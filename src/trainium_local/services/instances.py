@@ -28,7 +28,7 @@ def run_instances(
     zone = None if request.subnet_id else request.zone
     # Used only in the request: moto does not support this argument.
     arguments.pop("placement_group", None)
-    # From a template, moto would create the volumes in addition to a root volume, which would never be deleted.
+    # moto takes volumes of a template in addition to a root volume of its own, which it would never delete.
     volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
     reservation = original(
         backend,
@@ -73,7 +73,7 @@ def terminate(original: Any, instance: Any) -> Any:
             interface.instance, interface.attachment_id, interface.status = None, None, "available"
     # moto reads the addresses of the instance from the first interface.
     instance.nics = {key: interface for key, interface in instance.nics.items() if key == 0}
-    # AWS lists a terminated instance for about an hour, as moto does. A search for leftovers by tag must not find it.
+    # AWS lists a terminated instance for about an hour, moto until the server ends. A search by tag must not find it.
     instance.ec2_backend.tags.pop(instance.id, None)
     _emit_termination(instance)
     return previous

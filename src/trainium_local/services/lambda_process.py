@@ -86,12 +86,7 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def run(function: Any, event: Any) -> Invocation:
-    """Invoke a function and wait. Its output is written to its log group.
-
-    Args:
-        function: moto's LambdaFunction.
-        event: The event.
-    """
+    """Invoke a function, moto's LambdaFunction, and wait. Its output is written to its log group, if that exists."""
     request_id = str(uuid.uuid4())
     group = _log_group(function)
     if function.package_type == "Zip" and str(function.run_time).startswith("python"):
@@ -110,7 +105,7 @@ def call(arn: str, event: Any, *, caller: str, check: Callable[[Any], None]) -> 
     Args:
         arn: ARN of the function.
         event: The event.
-        caller: Name of the service in the log.
+        caller: The caller, for the log of the embedded AWS.
         check: Is called first, and raises an error if the permission is missing.
     """
     _, _, _, region, account_id, *_ = arn.split(":")
@@ -137,12 +132,6 @@ def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any
     if invocation.failed:
         response_headers["x-amz-function-error"] = "Unhandled"
     return invocation.payload.encode()
-
-
-def invoke_lambda(function: Any, event: Any = None) -> tuple[str, bool, str]:
-    """Invoke a function for moto's other services: topics, queues, rules."""
-    invocation = run(function, event or {})
-    return invocation.payload, invocation.failed, invocation.logs
 
 
 def _unreadable(archive: bytes) -> str | None:
@@ -221,7 +210,10 @@ def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:
 
 
 def _log_group(function: Any) -> str | None:
-    """Return the log group. Lambda creates the default group at the first invocation, but not a configured one."""
+    """Return the log group, if it exists. Only the default group is created at an invocation.
+
+    Lambda also creates a configured group, but only if the function's role may do so. Those of this package may not.
+    """
     name = function.logs_group_name
     if not vars(function).get("logging_config"):
         function.logs_backend.ensure_log_group(name)
@@ -238,7 +230,7 @@ def _write_logs(function: Any, group: str, request_id: str, logs: str) -> None:
 def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], region: str, version: Any = 1) -> None:
     """Keep LoggingConfig. moto drops it, so every function would log to /aws/lambda/<name>."""
     original(function, account_id, spec, region, version)
-    _log_elsewhere(function, spec)
+    _set_log_group(function, spec)
 
 
 def checked_content(original: Any, code: Any) -> tuple[bytes, int, str, str]:
@@ -261,11 +253,11 @@ def get_configuration(original: Any, function: Any, *arguments: Any, **named: An
 
 
 def update_configuration(original: Any, function: Any, config_updates: dict[str, Any]) -> dict[str, Any]:
-    _log_elsewhere(function, config_updates)
+    _set_log_group(function, config_updates)
     return original(function, config_updates)
 
 
-def _log_elsewhere(function: Any, spec: dict[str, Any]) -> None:
+def _set_log_group(function: Any, spec: dict[str, Any]) -> None:
     config = spec.get("LoggingConfig") or {}
     if config.get("LogGroup"):
         function.logging_config = config
