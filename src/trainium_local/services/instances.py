@@ -28,7 +28,7 @@ def run_instances(
     zone = None if request.subnet_id else request.zone
     # Used only in the request: moto does not support this argument.
     arguments.pop("placement_group", None)
-    # moto takes volumes of a template in addition to a root volume of its own, which it would never delete.
+    # moto adds the volumes of a template to its default root volume, and would never delete them.
     volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
     reservation = original(
         backend,
