@@ -13,7 +13,7 @@ _INSTALL_AGAIN = (
     "cmp -s /var/lib/cloud/data/instance-id /var/lib/trn/instance-id"
     " || rm -f /var/lib/cloud/instance/sem/config_scripts_user"
 )
-_LINE = 76
+_LINE_LENGTH = 76
 """The maximum length of a base64 line (RFC 2045)."""
 
 
@@ -48,7 +48,7 @@ def _write_file(path: str, lines: Sequence[str]) -> str:
 
 
 def user_data(config: str, script: str | None = None) -> str:
-    """A document with a plain cloud-config part and a compressed script.
+    """A document with a plain cloud-config part and an optional compressed script.
 
     Args:
         config: The result of `cloud_config`.
@@ -67,7 +67,7 @@ Content-Type: text/cloud-config; charset="utf-8"
 
 def _script_part(script: str) -> str:
     packed = base64.b64encode(_compressed(script.encode())).decode()
-    text = "\n".join(packed[start : start + _LINE] for start in range(0, len(packed), _LINE))
+    text = "\n".join(packed[start : start + _LINE_LENGTH] for start in range(0, len(packed), _LINE_LENGTH))
     return f"""--{BOUNDARY}
 Content-Type: application/gzip
 Content-Transfer-Encoding: base64

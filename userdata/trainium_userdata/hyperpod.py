@@ -7,7 +7,7 @@ from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.script import TEMPLATES
 
-_LOCATIONS = "places.env"
+_LOCATIONS_FILE = "places.env"
 
 
 def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: str) -> dict[str, str]:
@@ -21,7 +21,7 @@ def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: s
     """
     return {
         script: hyperpod_script(node),
-        _LOCATIONS: f"TRN_REGION={region}\nTRN_CACHE_URL={cache_url}\n",
+        _LOCATIONS_FILE: f"TRN_REGION={region}\nTRN_CACHE_URL={cache_url}\n",
     }
 
 
@@ -29,11 +29,11 @@ def hyperpod_script(node: NodeSettings) -> str:
     """The lifecycle script of the instances, which is idempotent.
 
     It writes the environment, the URL of the compile cache, the shell profile, limits and reserved ports, and restarts
-    Slurm.
+    slurmd if it is running.
     """
     return TEMPLATES.get_template("hyperpod.sh.j2").render(
         node=node,
-        places_file=_LOCATIONS,
+        places_file=_LOCATIONS_FILE,
         expected=node_expectations(node),
         cache_place=(files("trainium_wire") / "cache_place.py").read_text().rstrip("\n"),
         limits=facts()["process_limits"],

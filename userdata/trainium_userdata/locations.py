@@ -23,7 +23,7 @@ class NodeLocations:
         efs_dns: DNS name of the EFS file system; None without one.
 
     Raises:
-        ValueError: A value contains a character that is not allowed in an unquoted value of a shell.
+        ValueError: A value is empty, or contains characters other than letters, digits and `./:_-`.
     """
 
     region: str
@@ -47,4 +47,4 @@ class NodeLocations:
         return [f"TRN_{name.upper()}={value}" for name, value in self._values()]
 
     def _values(self) -> list[tuple[str, str]]:
-        return [(place.name, value) for place in fields(self) if (value := getattr(self, place.name)) is not None]
+        return [(each.name, value) for each in fields(self) if (value := getattr(self, each.name)) is not None]

@@ -20,7 +20,7 @@ from .packing import Unpacking, pack
 from .report import Report
 
 THREADS = 8
-"""Parallel downloads: one connection to S3 is slower than a node's network."""
+"""Parallel requests to S3: one connection is slower than a node's network."""
 INCOMING = ".incoming"
 """Folder next to the entries, in which an entry is built before it is renamed into place."""
 OUTGOING = ".outgoing"
@@ -31,7 +31,7 @@ BOOT = ".boot"
 COMPLETE = ".whole"
 """File with the names of complete entries, for layouts without a mark."""
 LEAST_FREE = 0.05
-"""Fraction of the disk that the cache leaves free."""
+"""Fraction of the disk that downloads leave free."""
 LONGEST_SECONDS = 900.0
 """Time limit of one fill and of one write-back, so that a slow S3 does not delay a job for longer."""
 NOT_STORED = "not written to S3"
@@ -82,7 +82,7 @@ class Cache:
         self.in_s3_at_start: Mapping[str, Stored] = {}
 
     def prepare(self) -> None:
-        """Remove unfinished entries, and all entries if they may date from an earlier boot. Raises OSError.
+        """Remove all but finished entries, and all entries if they may date from an earlier boot. Raises OSError.
 
         Writes are not synced to the disk, because that would delay every job. A power failure may therefore leave an
         incomplete entry under its final name.
@@ -131,7 +131,7 @@ class Cache:
             _mark_unread(result)
 
     def store(self, *, settled: bool = False) -> None:
-        """Upload finished entries that are not in S3. Errors of S3 are reported, not raised; the next call continues.
+        """Upload finished entries that are not in S3. Errors are reported, not raised; the next call continues.
 
         Args:
             settled: Whether all processes that write to the folder have ended without being killed.
@@ -157,7 +157,7 @@ class Cache:
         return [each for name, each in self.in_s3_at_start.items() if name not in self._broken]
 
     def failures(self) -> dict[str, str]:
-        """Entries that failed to compile, with the compiler's last line."""
+        """Entries that failed to compile, with the last line of the compiler's log."""
         found = self.layout.unfinished(self.root)
         return {str(path.relative_to(self.root)): why for path, why in found.items() if why.startswith("failed")}
 
@@ -272,7 +272,7 @@ class Cache:
             task.result()
 
     def _read(self, stored: Stored, check: Callable[[], object]) -> bool:
-        """Download an entry atomically. Returns whether it is in S3 and valid. Raises OSError and errors of `check`."""
+        """Download an entry atomically. Returns whether it is in S3 and valid. Raises OSError, also if `check` does."""
         name = stored.key[: -len(SUFFIX)]
         target = self.root / name
         if not is_name(name):
@@ -284,7 +284,7 @@ class Cache:
         unpacking = Unpacking(whole, check)
         found = self._s3.read(self.url + stored.key, unpacking)
         if found is None:
-            # The entry has expired in the meantime.
+            # The entry was deleted in the meantime.
             self._in_s3.discard(name)
             return False
         digest, etag = found
@@ -338,8 +338,7 @@ def _text(file: Path) -> str:
 
 
 def _mark_unread(file: Path) -> None:
-    """Set the access time before the modification time, so that even a `relatime` file system updates it when the file
-    is read."""
+    """Set the access time to 1970: then even a `relatime` file system updates it when the file is read."""
     with contextlib.suppress(OSError):
         os.utime(file, ns=(0, file.stat().st_mtime_ns))
 

@@ -139,7 +139,7 @@ class Entries(Objects):
         return answer.status == 200
 
     def entries(self, url: str, most_requests: int = 100) -> list[Stored]:
-        """The objects below a URL that ends with a slash, sorted by key: the first 1,000 per allowed request."""
+        """The objects below a URL that ends with a slash, sorted by key: at most 1,000 for each allowed request."""
         prefix = url[len("s3://") :].partition("/")[2]
         objects = self.list(url, below=True, most_requests=most_requests)
         return [Stored(each.key[len(prefix) :], each.size, each.etag, _seconds(each.modified)) for each in objects]

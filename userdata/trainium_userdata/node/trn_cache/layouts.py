@@ -95,7 +95,7 @@ class Layout:
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:
-        """Paths that do not belong to a finished entry, including all locks, and why.
+        """The paths outside of finished entries, and all locks, each with a reason.
 
         The reason is `locked`, `incomplete`, or `failed` with the last line of the compiler's log, if it has any.
         """

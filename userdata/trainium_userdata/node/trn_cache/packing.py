@@ -69,7 +69,7 @@ class Unpacking:
 
 
 class _Digesting:
-    """Reads a source to its end and computes its digest, with one reused block of memory."""
+    """Reads a source and computes its digest, with one reused block of memory."""
 
     def __init__(self, source: Source, check: Callable[[], object]) -> None:
         self._source, self._check = source, check
@@ -86,7 +86,7 @@ class _Digesting:
         return block
 
     def read(self, size: int) -> bytes:
-        """The given number of bytes, or fewer at the end. Raises PackingError if it exceeds _LARGEST_HEADER."""
+        """The given number of bytes, or fewer at the end. Raises PackingError above _LARGEST_HEADER."""
         if size > _LARGEST_HEADER:
             raise PackingError(f"it has a header of {size} bytes")
         found = b""

@@ -18,11 +18,11 @@ FRESH = 0.1
 LIFETIME_SECONDS = 90 * 86400.0
 """Assumed lifetime without a lifecycle rule: entries are renewed anyway, because `trn cache clean` uses their age."""
 YOUNG_SECONDS = 43200.0
-"""Lifecycle rules count in days, so nothing is due before this time."""
+"""No entry is due at a lower age: the shortest lifetime of a lifecycle rule is a day."""
 MAX_PER_ATTEMPT, MAX_AT_ONCE = 1000, 100
 """Maximum number of renewed entries per attempt of a job and per call, because each entry takes two requests."""
 MAX_GONE = 5
-"""Nothing is renewed if this many of the oldest entries have expired since they were listed."""
+"""Nothing is renewed if this many of the oldest entries were deleted after they had been listed."""
 
 
 class Renewal:

@@ -281,7 +281,7 @@ class Attempt:
             self._exit_code = command.exit_code
             command.end(0)
             self._results.end_running()
-        self.log.say(f"the command ended with {self._exit_code} on {launch.name}")
+        self.log.say(f"the command ended with exit code {self._exit_code} on {launch.name}")
         if self._is_interrupted():
             self._declare_interruption()
         elif self._exit_code:
@@ -329,12 +329,12 @@ class Attempt:
             self._end.over.wait(timing.poll if self._launch.rank else timing.others)
 
     def _is_interrupted(self) -> bool:
-        """Whether the command ended because a node will be interrupted."""
+        """Whether the attempt ends because a node will be interrupted."""
         with contextlib.suppress(OSError):
             self._notices.poll()
         if not self._notices.announced:
             return False
-        if self._exit_code in (0, -signal.SIGTERM):
+        if self._exit_code in (0, -signal.SIGTERM) or (self._terminated and not self._why_ended):
             return True
         return self._finder.failure(self._exit_code or 0).may_be_a_consequence
 

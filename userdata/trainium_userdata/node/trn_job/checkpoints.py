@@ -86,7 +86,7 @@ class Checkpoints:
 
     @property
     def seconds(self) -> float:
-        """Seconds until the next `upload`: fewer while this node waits for reports of other nodes."""
+        """Seconds until the next `upload`: at most `timing.report` while node 0 waits for parts of other nodes."""
         every = self._launch.spec.checkpoint_seconds
         return min(every, self._launch.timing.report) if self._pending else every
 

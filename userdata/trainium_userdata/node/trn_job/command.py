@@ -21,7 +21,7 @@ LONGEST_LINE = 16384
 DOTS = re.compile(r"^(?:\[rank \d+\] ?[.\s]*)+(?=\[rank \d+\] )")
 WAITING = b"Another process must be compiling"
 KEPT = ("HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER")
-"""Variables to keep of this process; the login shell sets the others."""
+"""The variables of this process to keep; the login shell sets the others."""
 CLOSE_SECONDS = 5
 """How long to wait for output after all processes have ended."""
 
@@ -151,10 +151,10 @@ def split_rank(line: str) -> tuple[int | None, str]:
 
 
 def shows_life(block: bytes) -> bool:
-    """Whether output contains more than libneuronxla's message, once a minute, that another process is compiling.
+    """Whether output contains more than libneuronxla's message that another process is compiling.
 
-    The other process may have died, and its lock may remain for hours (three and four hours in aws-neuron-sdk issues of
-    2023 to 2025).
+    libneuronxla prints it once a minute. The other process may have died, and its lock may remain for hours (three and
+    four hours in aws-neuron-sdk issues of 2023 to 2025).
     """
     lines = [line for line in re.split(rb"[\r\n]+", block) if line.strip()]
     return not lines or not all(WAITING in line for line in lines)
@@ -168,16 +168,9 @@ def login_shell() -> dict[str, str]:
 def variables(
     *, spec_environment: Mapping[str, str], job: str, attempt: int, nodes: int, rank: int, head: str, place: Path
 ) -> dict[str, str]:
-    """The variables of a job, which are set after the profile.
+    """The variables of a job, which are set after the profile. Those of `spec_environment` take precedence.
 
-    Args:
-        spec_environment: The job's own variables, which take precedence.
-        job: Job ID.
-        attempt: Number of the attempt.
-        nodes: Number of nodes.
-        rank: Rank of this node.
-        head: Address of node 0.
-        place: The folder of the attempt.
+    `head` is the address of node 0, and `place` is the folder of the attempt.
     """
     return {
         "TRN_JOB": job,
