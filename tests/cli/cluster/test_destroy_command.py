@@ -183,13 +183,15 @@ def test_invalid_grace_is_refused_with_allowed_values(monkeypatch: pytest.Monkey
     assert account.changes == []
 
 
-@pytest.mark.parametrize(("going", "nodes_end"), [((DeletedItem(what="nodes", name="group"),), True), ((), False)])
+@pytest.mark.parametrize(("to_delete", "nodes_end"), [((DeletedItem(what="nodes", name="group"),), True), ((), False)])
 def test_shared_stack_mentions_ending_nodes_only_if_it_has_some(
-    going: tuple[DeletedItem, ...], nodes_end: bool, capsys: pytest.CaptureFixture[str]
+    to_delete: tuple[DeletedItem, ...], nodes_end: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = StackResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)
     stack = StackDescription(name="Web", stack_id="id", status="CREATE_COMPLETE", cluster=None, resources=(others,))
-    show_inventory(Inventory(to_delete=going, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2")
+    show_inventory(
+        Inventory(to_delete=to_delete, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2"
+    )
     shown = capsys.readouterr().out
     assert "The stack Web stays: it also has 1 AWS::EC2::VPC" in shown
     assert ("Its nodes are terminated." in shown) is nodes_end
