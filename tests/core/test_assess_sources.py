@@ -61,6 +61,7 @@ def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
         ("run.sh", "uv add flash-attn\n"),
         ("run.sh", "mamba install -c conda-forge flash-attn\n"),
         ("requirements.txt", "git+https://github.com/Dao-AILab/flash-attn.git@v2\n"),
+        ("requirements.txt", "-e git+https://example.com/fork.git#egg=flash-attn\n"),
     ],
 )
 def test_library_is_found_in_requirements(name: str, text: str, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
 
 
 def _of_line(line: str) -> str:
-    """The name in a line of requirements; empty for an option, a comment, or a path."""
-    line = re.split(r"(?:^|\s)#", line)[0].strip()
+    """The name in a line of requirements; empty for a comment, a path, or an option other than --editable."""
+    line = re.sub(r"^\s*(-e|--editable)[\s=]+", "", re.split(r"(?:^|\s)#", line)[0]).strip()
     if line.startswith(("git+", "http://", "https://")):
         egg = re.search(r"#egg=([\w.-]+)", line)
         url = _URL_NAME.match(line)

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import INPUT, files_below, open_input
+from trainium_core.jobs.transfers import download_object, upload_object
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -290,26 +290,20 @@ class AwsJobs(AwsService):
                     self._saved[job_id, path] = (bucket, entry["Key"])
         return found
 
-    @property
-    def _transfers(self) -> Any:
-        """boto3's parallel multipart transfers. Imported late, because the import is slow."""
-        return import_module("boto3.s3.inject")
-
     def download(self, job_id: str, name: str, path: str) -> None:
         """Download a file of a job, by its path in `files`. For files of checkpoints, call `files` first."""
         top, _, rest = name.partition("/")
         usual = f"{job_keys(job_id).inputs}/{rest}" if top == INPUTS else f"{job_keys(job_id).folder}/{name}"
         bucket, key = self._saved.get((job_id, name), (self.bucket, usual))
-        with read_errors(self._permission("s3:GetObject", bucket)):
-            self._transfers.download_file(self.client("s3"), bucket, key, path)
+        download_object(self.client("s3"), bucket, key, path)
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
         if path.is_dir():
             files = {f"{key}/{name}": file for name, file in files_below(path, option=INPUT).files.items()}
         for object_key, file in files.items():
-            with open_input(file) as content, write_errors(self._permission("s3:PutObject")):
-                self._transfers.upload_fileobj(self.client("s3"), content, self.bucket, object_key)
+            with open_input(file) as content:
+                upload_object(self.client("s3"), self.bucket, object_key, content)
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
         job_id = job.id

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from importlib import import_module
 from itertools import islice
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -32,6 +31,7 @@ from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.jobs.transfers import download_object
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
@@ -156,8 +156,7 @@ class SageMakerJobs(AwsService):
         bucket, key = next(
             (bucket, key) for bucket, key, path_of_job, _ in self._objects(job_id) if path_of_job == name
         )
-        with read_errors(f"s3:GetObject on the bucket {bucket}"):
-            import_module("boto3.s3.inject").download_file(self.client("s3"), bucket, key, path)
+        download_object(self.client("s3"), bucket, key, path)
 
     def _objects(self, job_id: str) -> Iterator[tuple[str, str, str, int]]:
         """Bucket, key, path (such as outputs/model.tar.gz) and size of each checkpoint and output file of a job."""
