@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from trainium_core.jobs.aws_transfers import download_object, upload_object
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import INPUT, files_below, open_input
-from trainium_core.jobs.transfers import download_object, upload_object
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

@@ -25,13 +25,13 @@ from trainium_core.engines.sagemaker.jobs.job import (
 from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files, training_job_request
 from trainium_core.engines.sagemaker.jobs.states import job_state
 from trainium_core.facts import training_facts
+from trainium_core.jobs.aws_transfers import download_object
 from trainium_core.jobs.engine import NoStackError, StartUnknownError
 from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
-from trainium_core.jobs.transfers import download_object
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from trainium_core.jobs.transfers import download_object
+from trainium_core.jobs.aws_transfers import download_object
 from trainium_runtime.errors import UnavailableError
 
 
