@@ -1,4 +1,4 @@
-"""Custom resources: invokes a Lambda function of the user and waits for its response."""
+"""Custom resources: invokes the Lambda function of the user, and waits for its response."""
 
 import threading
 import time
@@ -21,16 +21,16 @@ from trainium_local.resources.schemas import CUSTOM_RESOURCE
 from trainium_local.services import lambda_process
 
 _DEFAULT_TIMEOUT = 3600  # seconds, as on AWS
-_GRACE = 1.0  # seconds to wait for a response after the function crashed
-_POLL = 0.05
+_GRACE = 1.0  # seconds to wait for a response after the invocation failed
+_POLL = 0.05  # seconds
 
 
 class CustomResource(ResourceType):
     """Sends Create, Update and Delete events to the function in ServiceToken."""
 
     def create(self, request: Request) -> Provisioned:
-        nameless = Provisioned(physical_id=request.generated_name())
-        return self._invoke(request, "Create", nameless, {})
+        generated = Provisioned(physical_id=request.generated_name())
+        return self._invoke(request, "Create", generated, {})
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         event = {"PhysicalResourceId": current.physical_id, "OldResourceProperties": as_text(previous)}
@@ -96,7 +96,7 @@ def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], cu
     if crash is not None:
         name = str(request.properties["ServiceToken"]).split(":")[6]
         tail = "\n".join(crash.logs.strip().splitlines()[-15:])
-        reason = f"the function {name} ended with an error before it answered: {crash.payload}"
+        reason = f"the function {name} ended with an error before it sent its response: {crash.payload}"
         raise ProvisioningError(f"{reason}\nThe end of its log:\n{tail}", leftover=current)
     raise ProvisioningError(
         f"CloudFormation did not receive a response from your Custom Resource within {timeout:.0f} seconds. "
@@ -109,7 +109,7 @@ def _start(request: Request, event: dict[str, Any]) -> list[lambda_process.Invoc
     token = str(request.properties["ServiceToken"])
     parts = token.split(":")
     if len(parts) < 7 or parts[2] != "lambda":
-        raise ProvisioningError(f"ServiceToken must be the ARN of a Lambda function here, got {token}")
+        raise ProvisioningError(f"In the embedded AWS, ServiceToken must be the ARN of a Lambda function, got {token}")
     function = get_backend(request.account, parts[3]).get_function(token)
     enforcement.refuse_invocation_by(api.acting(), function)
     ended: list[lambda_process.Invocation] = []
@@ -118,7 +118,7 @@ def _start(request: Request, event: dict[str, Any]) -> list[lambda_process.Invoc
 
 
 def as_text(value: Any) -> Any:
-    """CloudFormation passes every scalar to a function as text."""
+    """Return the value with every scalar as text, as CloudFormation passes it to a function."""
     if isinstance(value, dict):
         return {key: as_text(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""EC2: refuses to delete networks in use; converts security group rules and properties to the API's form."""
+"""EC2 types that need code in addition to their row in types.toml."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
-#: Source or destination of a rule -> its argument in the API.
+#: Source or destination of a rule -> the list of an IpPermission, and the key of its members.
 _SOURCES = {
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
     "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
@@ -24,9 +24,9 @@ def _described(request: Request, what: str, filters: dict[str, str]) -> list[Any
 
 
 def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None:
-    """Refuse to delete a network that contains resources, as AWS does. moto deletes it."""
+    """Refuse to delete a VPC or subnet that resources use, as EC2 does. moto does not check these resources."""
     if uses:
-        raise ProvisioningError(f"The {what} '{current.physical_id}' has dependencies and cannot be deleted.", current)
+        raise ProvisioningError(f"The {what} '{current.physical_id}' has dependencies and cannot be deleted.")
 
 
 class _Vpc(ApiResource):
@@ -99,7 +99,7 @@ class _SecurityGroup(ApiResource):
 
     def delete(self, request: Request, current: Provisioned) -> None:
         if _described(request, "NetworkInterfaces", {"group-id": current.physical_id}):
-            raise ProvisioningError(f"resource {current.physical_id} has a dependent object", current)
+            raise ProvisioningError(f"resource {current.physical_id} has a dependent object")
         super().delete(request, current)
 
 

@@ -24,7 +24,7 @@ from trainium_local.resources.registry import (
     ResourceType,
 )
 
-_NOTE = "Created by moto's own model of this type, without an adapter of the embedded AWS."
+_NOTE = "Provisioned by moto's own model of this type, without an adapter of the embedded AWS."
 
 
 class MotoModel(ResourceType):
@@ -37,8 +37,8 @@ class MotoModel(ResourceType):
     def create(self, request: Request) -> Provisioned:
         if enforcement.is_enforced():
             raise ProvisioningError(
-                f"The embedded AWS cannot create {request.resource_type} with --iam enforced: without an adapter, "
-                "policies are not evaluated"
+                f"The embedded AWS cannot create {request.resource_type} with --iam enforced: the type has no adapter, "
+                "so IAM policies are not evaluated"
             )
         name = self._name(request)
         names = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}
@@ -85,7 +85,7 @@ class MotoModel(ResourceType):
 
 
 def _attributes(request: Request, resource: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the type's attributes that the model supports. `Fn::GetAtt` of other attributes fails."""
+    """Yield the type's attributes that the model supports."""
     for name in request.schema.attributes:
         with suppress(ServiceException, NotImplementedError, AttributeError, KeyError):
             yield name, resource.get_cfn_attribute(name)

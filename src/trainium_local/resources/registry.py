@@ -51,12 +51,7 @@ class Provisioned:
 
 
 class ProvisioningError(Exception):
-    """A resource could not be provisioned.
-
-    Args:
-        reason: The reason.
-        leftover: The part that exists and must be deleted.
-    """
+    """A resource could not be provisioned. After a failed creation, `leftover` exists and must be deleted."""
 
     def __init__(self, reason: str, leftover: Provisioned | None = None) -> None:
         super().__init__(reason)
@@ -79,7 +74,7 @@ class NeedsReplacementError(Exception):
 
 
 class ResourceType(Protocol):
-    """Provisions the resources of one CloudFormation type. An exception fails the operation."""
+    """Provisions the resources of one CloudFormation type. An exception other than NeedsReplacementError fails it."""
 
     def unsupported(self, properties: Collection[str]) -> list[str]:
         """Return the names of the properties that the embedded AWS cannot apply."""

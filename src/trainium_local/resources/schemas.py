@@ -74,7 +74,7 @@ class Schema:
     def problems(self, properties: dict[str, Any]) -> list[Problem]:
         """Return the errors that cfn-lint's validator finds in the properties. Unknown values are not checked."""
         errors = self._validator.iter_errors(properties)
-        wrong = (error for error in errors if not error.unknown and not _is_unaligned_network(error))
+        wrong = (error for error in errors if not error.unknown and not _has_host_bits(error))
         problems = [problem for error in wrong for problem in _problems(error, [])]
         return list(dict.fromkeys(problems))
 
@@ -95,8 +95,8 @@ class Schema:
         return schema
 
 
-def _is_unaligned_network(error: Any) -> bool:
-    """Return whether the problem is host bits in a CIDR block, which EC2 clears (API reference, IpRange)."""
+def _has_host_bits(error: Any) -> bool:
+    """Return whether the error is about host bits in a CIDR block, which EC2 clears (API reference, IpRange)."""
     if error.validator != "format" or not str(error.validator_value).endswith("-network"):
         return False
     try:
@@ -130,7 +130,7 @@ def is_custom(resource_type: str) -> bool:
 
 @cache
 def find(resource_type: str, region: str) -> Schema | None:
-    """Return the schema of a type in a region, or None if the registry has none."""
+    """Return the schema of a type in a region, or None for a custom resource or an unknown type."""
     if is_custom(resource_type):
         return None
     try:
@@ -161,7 +161,7 @@ def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
 
     Args:
         schema: The JSON schema.
-        strict_types: Whether "1" is not a number.
+        strict_types: Whether "1" is refused where a number is required.
     """
     instance = _Validator(schema=schema)
     return instance.evolve(context=instance.context.evolve(strict_types=strict_types, functions=[]))

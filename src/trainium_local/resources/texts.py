@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
-import jmespath
-
 Texts = Mapping[str, Any]
 
 
@@ -19,11 +17,10 @@ class PropertyValues(dict[str, Any]):
 def fill(text: Any, variables: Mapping[str, Any]) -> Any:
     """Fill in a text, or the texts in a map or list.
 
-    A text that consists of one name in braces becomes the value itself if that is a map or a list. If `variables`
-    contain `read`, a text without braces is a JMESPath expression on it.
+    A text that consists of one name in braces becomes the value itself if that is a map, a list or None.
 
     Raises:
-        KeyError: A value is missing.
+        LookupError, TypeError, AttributeError: A value is missing.
     """
     if isinstance(text, Mapping):
         return {key: fill(item, variables) for key, item in text.items()}
@@ -31,8 +28,6 @@ def fill(text: Any, variables: Mapping[str, Any]) -> Any:
         return [fill(item, variables) for item in text]
     if not isinstance(text, str):
         return text
-    if "read" in variables and "{" not in text:
-        return jmespath.search(text, variables["read"])
     if not text.startswith("{") or text.count("{") > 1 or not text.endswith("}"):
         return text.format_map(variables)
     value = Formatter().get_field(text[1:-1], (), variables)[0]

@@ -1,4 +1,4 @@
-"""References between resources: the target must exist, or must not exist yet, and EC2 resources must share a VPC."""
+"""References between resources: the referenced one must exist, or must be free, and EC2 resources must share a VPC."""
 
 import re
 from collections.abc import Container, Iterator, Mapping
@@ -12,7 +12,7 @@ _ID = re.compile(rf"({'|'.join(FACTS['reference'])})-[0-9a-f]{{8,17}}")
 
 
 def check(resource_type: str, properties: Properties, target: Target) -> None:
-    """Raise Refused for references to missing resources, or to resources in different VPCs."""
+    """Raise Refused for references to resources that are missing, in use, or in different VPCs."""
     _check_existing(resource_type, properties, target)
     if re.search(FACTS["unchecked"]["types"], resource_type):
         return
@@ -26,8 +26,9 @@ def check(resource_type: str, properties: Properties, target: Target) -> None:
         if kind in ("subnet", "sg", "rtb", "vpc") or resource_type == "AWS::EC2::Route":
             vpcs[identifier] = str(part(resource, "id" if kind == "vpc" else "vpc.id" if kind == "igw" else "vpc_id"))
     if len(set(vpcs.values())) > 1 and not re.search(FACTS["unchecked"]["several_vpcs"], resource_type):
-        fact = FACTS["different_networks"]
-        raise refusal(fact.get(resource_type, fact["other"]), resource_type.split("::")[1], *vpcs)
+        fact, (first, vpc) = FACTS["different_networks"], next(iter(vpcs.items()))
+        second = next(identifier for identifier, other in vpcs.items() if other != vpc)
+        raise refusal(fact.get(resource_type, fact["other"]), resource_type.split("::")[1], first, second)
 
 
 def _check_existing(resource_type: str, properties: Properties, target: Target) -> None:

@@ -18,13 +18,7 @@ FACTS: Mapping[str, Any] = tomllib.loads(files("trainium_local.rules").joinpath(
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The location of a resource.
-
-    Attributes:
-        account: Its account.
-        region: Its region.
-        new: False for an update.
-    """
+    """The account and region of a resource, and whether it is new. `new` is False for an update."""
 
     account: str
     region: str
