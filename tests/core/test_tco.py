@@ -130,6 +130,16 @@ def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float,
         assert spent[0] == pytest.approx(spent[1])
 
 
+def test_cheaper_port_with_dearer_work_costs_less_only_at_first() -> None:
+    gpu = replace(GPU_SIDE, runs=TRN.runs, metrics=TRN.metrics)
+    costs = computed(stated(side("trn", usd_hour=2.0, days=0), side("gpu", usd_hour=1.0, days=1)), TRN, gpu)
+    begin, _, rest = str(costs.break_even.why_null).partition(" h of work")
+    hours = float(begin.removeprefix("none: trn costs less only for the first ").replace(",", ""))
+    yearly = [cost.total(cost.values) or 0 for cost in costs.sides]
+    assert hours / 1000 * yearly[0] == pytest.approx(hours / 1000 * (yearly[1] - 800) + 800, rel=0.01)
+    assert rest == ", because its engineering costs less and its year of work costs more"
+
+
 def test_port_to_a_side_of_equal_cost_never_pays_off() -> None:
     gpu = replace(GPU_SIDE, runs=TRN.runs, metrics=TRN.metrics)
     costs = computed(stated(side("trn"), side("gpu", days=0)), TRN, gpu)

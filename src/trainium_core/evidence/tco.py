@@ -120,6 +120,9 @@ class Tco:
             return Metric(
                 value=0.0, unit="h", method="engineering costs no more than on the other side", origin=DERIVED
             )
+        if ported < 0 and yearly <= -_CENT:
+            until = f"{first.name} costs less only for the first {number(ported / yearly * hours)} h of work"
+            return unknown("h", f"none: {until}, because its engineering costs less and its year of work costs more")
         if yearly < _CENT:
             more = f"costs {number(-yearly)} USD more" if yearly <= -_CENT else "does not cost less"
             return unknown("h", f"never: apart from engineering, a year of work {more} on {first.name}")
