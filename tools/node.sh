@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Node for the CDK: the machine's own if it is supported, otherwise the wheel from PyPI. Needs steps.sh and python_env.sh.
 
-# node_is_supported: the `node` on PATH is one of package.json's engines and has its npm.
+# node_is_supported: whether package.json allows the version of the `node` on PATH, and npm works.
 node_is_supported() {
   local engines major
   engines=$(sed -nE 's/^ *"node": "([0-9 |]+)".*/\1/p' package.json)

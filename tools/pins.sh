@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make pins: resolves the ranges of requirements/*.in, pyproject.toml and package.json into exact versions in
 # requirements.txt, requirements/*.txt and package-lock.json; only requirements/node.txt is written by hand. A version
-# stays while its range allows it; with --upgrade, Python packages get the newest version that the ranges allow.
+# stays while its range allows it. `tools/pins.sh --upgrade` chooses the versions of all Python packages again.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -21,7 +21,8 @@ pin requirements.txt requirements/dev.in --universal
 pin requirements/lowest.txt pyproject.toml --universal --extra cli --resolution lowest-direct
 pin requirements/checkov.txt requirements/checkov.in --universal
 pin requirements/docs.txt requirements/docs.in --universal --python-version 3.11
-# On Windows PyTorch is built for CPUs alone: on Linux its pins would include CUDA.
+# The pins are those for Windows, where PyTorch is built for CPUs only: those for Linux would include CUDA.
 pin requirements/torch.txt requirements/torch.in --python-platform windows --python-version 3.11
-step package-lock.json npm install --package-lock-only --loglevel=error || fail "$name: see above"
+step package-lock.json npm install --package-lock-only --loglevel=error ||
+  fail "$name: package-lock.json could not be renewed, see above"
 finish "$name: pins are renewed"

@@ -1,4 +1,4 @@
-"""Searches the repository's texts for the phrases in tools/prose.toml: a step of `make lint`, `test` and `coverage`."""
+"""Searches the repository's texts for the phrases in tools/prose.toml: a step of `make lint`."""
 
 import re
 import subprocess

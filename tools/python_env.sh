@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Python environments, each built from one requirements file and rebuilt when that file changes. Needs steps.sh.
+# Python environments, whose requirements files are installed again when they change. Needs steps.sh.
 
-# find_python COMMAND_NAME: sets `python` to the first interpreter on PATH that pyproject.toml allows.
+# find_python COMMAND_NAME: sets `python` to $PYTHON, or to the first interpreter on PATH that pyproject.toml allows.
 find_python() {
   local allowed minimum candidate found
   allowed=$(sed -nE 's/^requires-python = ">=([0-9.]+)"$/\1/p' pyproject.toml)
@@ -14,8 +14,8 @@ find_python() {
   fail "$1: Python $allowed or newer is needed, found $found; install one, or name one: PYTHON=/path/to/python3"
 }
 
-# create_env COMMAND_NAME DIRECTORY: an empty environment, unless a usable one is there.
-# A moved environment, or one without its interpreter, is replaced.
+# create_env COMMAND_NAME DIRECTORY: creates an empty environment, unless a usable one is there.
+# An environment that was moved, or has lost its interpreter, is replaced.
 create_env() {
   if "$2/bin/python" -c '' 2>/dev/null && grep -q "$PWD/$2/" "$2/bin/pip"; then
     return
@@ -37,7 +37,8 @@ install_requirements() {
   if is_current "$stamp" "$inputs"; then
     return
   fi
-  # Python compiles the modules that are imported, which are a fifth: all of them take as long as their installation.
+  # pip would compile all modules, which takes as long as their installation. Python compiles a module when it is first
+  # imported, and only a fifth are.
   step "packages of $3 into $2 ($4)" "$2/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$3" ||
     fail "$1: $3 could not be installed; $(registry_advice pip PIP_INDEX_URL)"
   echo "$inputs" >"$stamp"

@@ -11,7 +11,7 @@ export PATH=$PWD/.venv/bin:$PATH
 
 name="make security"
 
-((EUID == 0)) || fail "$name: needs root, to be another user and to install what tools/security/packages.txt names"
+((EUID == 0)) || fail "$name: needs root, to act as another user and to install the packages in tools/security/packages.txt"
 install_packages tools/security/packages.txt
 apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py)
 pytest --quiet -rs -p no:cacheprovider --numprocesses 2 --dist loadfile "${apart[@]}" tools/security ||

@@ -46,12 +46,12 @@ step() {
   fi
 }
 
-# hash_of FILE...: changes whenever one of the files does.
+# hash_of FILE...: a hash of the files' contents.
 hash_of() {
   cat "$@" | sha256sum | cut -d' ' -f1
 }
 
-# is_current STAMP HASH: whether the work that the stamp stands for was done from the same files.
+# is_current STAMP HASH: whether the file STAMP contains HASH, so that the work is already done for these inputs.
 is_current() {
   [[ -f $1 && $(<"$1") == "$2" ]]
 }

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.reference.regions import PAGES, REGIONS, regions_of, renewed
+from tools.reference.parts import PAGES, PARTS, parts_of, renewed
 
 
 def test_generated_parts_agree_with_the_code() -> None:
@@ -11,10 +11,10 @@ def test_generated_parts_agree_with_the_code() -> None:
 
 
 def test_each_generated_part_is_in_one_page() -> None:
-    assert sorted(name for page in PAGES for name in regions_of(page.read_text())) == sorted(REGIONS)
+    assert sorted(name for page in PAGES for name in parts_of(page.read_text())) == sorted(PARTS)
 
 
 def test_every_start_marker_has_an_end_marker() -> None:
     for page in PAGES:
         begun = re.findall(r"^<!-- generated: ([\w-]+) -->$", page.read_text(), re.MULTILINE)
-        assert begun == regions_of(page.read_text()), page.name
+        assert begun == parts_of(page.read_text()), page.name

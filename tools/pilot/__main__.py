@@ -1,7 +1,7 @@
-"""make pilot: runs examples/pilot from the assessment to the report, on nodes that the lab boots for both sides.
+"""make pilot: runs examples/pilot from the assessment to the report, on Trainium and GPU nodes that the lab boots.
 
-It runs in the lab's namespaces: `python -m tools.lab tools.pilot`. The nodes compute on CPUs, so all numbers are
-lab numbers.
+It runs in the lab's namespaces: `python -m tools.lab tools.pilot`. All nodes compute on CPUs, so no number is a
+measurement of Trainium or of a GPU.
 """
 
 import json
@@ -31,7 +31,7 @@ GPU_CIDR = "10.1.0.0/16"
 """Addresses of the GPU cluster. All nodes of the lab are on one network, so clusters must not share addresses."""
 
 UNKNOWN = (ExitCode.UNKNOWN,)
-"""Exit codes of `trn tco`, because nothing compiles on a CPU, and `trn report`, because lab records decide nothing."""
+"""The exit code of `trn tco`, as nothing compiles on a CPU, and of `trn report`, as lab records decide nothing."""
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """`python -m tools.reference`: renews every generated part of docs/."""
 
-from tools.reference.regions import PAGES, renewed
+from tools.reference.parts import PAGES, renewed
 
 
 def main() -> None:

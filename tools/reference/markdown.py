@@ -19,7 +19,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def code(plain: object) -> str:
-    """Code as one line of a table shows it."""
+    """Inline code, also in a cell of a table."""
     return f"`{plain}`".replace("|", "\\|")
 
 

@@ -21,7 +21,7 @@ ATTACKER, REBOUND = "attacker.example", "rebound.example"
 
 
 class Attacker:
-    """A web site. Combines the reports of the page with the harm that the target then shows."""
+    """The attacker's web site. A report has the attacks that the page saw succeed, and the harm to the target."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -53,7 +53,7 @@ def foreign(site: Attacker, _folder: Path) -> str:
 
 
 def rebinding(site: Attacker, _folder: Path) -> str:
-    """A page whose name resolved to the attacker at first and to 127.0.0.1 now, so that it has the target's origin."""
+    """A page of the attacker whose name and port then lead to the target, so that the page has the target's origin."""
     return f"http://{REBOUND}:{site.target.port}/page"
 
 
@@ -72,7 +72,7 @@ ORIGINS: dict[str, Callable[[Attacker, Path], str]] = {
 
 
 def attack(target: Target, origin: Callable[[Attacker, Path], str]) -> set[str]:
-    """Open the page from an origin and wait for it. Returns the attacks that succeeded."""
+    """Open the page from an origin and wait for its two reports. Returns the attacks that succeeded."""
     with (
         attacker(target) as site,
         tempfile.TemporaryDirectory(
@@ -107,7 +107,7 @@ def attack(target: Target, origin: Callable[[Attacker, Path], str]) -> set[str]:
 def _handler(site: Attacker) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            rebound = self.path.startswith("http://")  # As to a proxy.
+            rebound = self.path.startswith("http://")  # Only a request to a proxy has the whole URL.
             self._send(site.page(REBOUND if rebound else "127.0.0.1"))
 
         def do_POST(self) -> None:

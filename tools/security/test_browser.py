@@ -12,7 +12,7 @@ EVERYTHING = {"create", "read", "embed", "submit", "reset"}
 """WebSockets are left out, because plain moto has none."""
 SUCCEEDS = {
     "a foreign origin": EVERYTHING,
-    "a rebinding name": EVERYTHING - {"embed", "submit"},  # moto's S3 takes the name for that of another bucket.
+    "a rebinding name": EVERYTHING - {"embed", "submit"},  # moto's S3 takes the host name for a bucket's.
     "a file": EVERYTHING,
 }
 

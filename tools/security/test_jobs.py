@@ -67,7 +67,7 @@ def test_root_imports_nothing_from_job_folder(place: Path) -> None:
     assert not (place / "job/ran").exists()
 
 
-def test_proof_of_node_runs_without_root_rights(place: Path) -> None:
+def test_program_for_another_user_runs_without_root_rights(place: Path) -> None:
     ran = programs.run("sh", "-c", "id -u; id -G; echo $HOME", seconds=60, folder=str(place / "job"), user="nobody")
     assert ran.out.split() == [str(OTHER_ID), str(OTHER_ID), f"{place}/job"]
 

@@ -1,4 +1,4 @@
-"""Another user of the machine has no access to the embedded AWS, neither over the network nor through files."""
+"""Another user of the machine has no access to the embedded AWS: not to its API, its files or its process."""
 
 import json
 import subprocess
@@ -16,7 +16,11 @@ FILES = {
 
 
 def succeeded(target: Target, *user: str) -> set[str]:
-    """The attacks that the foreign client reports as successful, run as this user or as another."""
+    """The attacks that the foreign client reports as successful.
+
+    Args:
+        user: The command prefix that runs the client as another user. Default: as this user.
+    """
     own = [str(target.folder), str(target.pid)] if target.folder else []
     command = [*user, "/usr/bin/python3", "-c", SCRIPT, str(target.port), *own]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", timeout=120)

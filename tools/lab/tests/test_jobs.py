@@ -1,7 +1,7 @@
-"""Jobs on four booted nodes: `trn run` from outside, torchrun across nodes, and faults during a training.
+"""Jobs on four booted nodes: `trn run`, torchrun across nodes, and disturbances during a training.
 
-examples/lm is trained once without a disturbance, and once through all of them, in attempts of one job and in jobs that
-resume it. Both must compute the same losses at each step, to the last digit.
+examples/lm is trained once without a disturbance, and once with all disturbances in ENDS, in the attempts of one job
+and in jobs that resume it. Both trainings must print the same loss at each step.
 """
 
 import hashlib
@@ -55,13 +55,13 @@ ENDS = {
     "stopped": ("stopped", "^trn stop$"),
     "disk full": ("failed", r"^rank 0 on node 0 \(i-[0-9a-f]+\): .*; no space is left on the disk of the job$"),
 }
-"""The expected result and reason of an attempt, by its disturbance."""
+"""The expected result of an attempt, and a regular expression for its reason, by disturbance."""
 
 MANIFEST = r"/checkpoints/[^/]+\.json$"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disturbed:
+class DisturbedAttempt:
     """A disturbed attempt.
 
     Attributes:
@@ -82,7 +82,7 @@ class Disturbed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Story:
+class DisturbedTraining:
     """A training with disturbances.
 
     Attributes:
@@ -90,13 +90,13 @@ class Story:
         last: The job that completed the training.
     """
 
-    attempts: Mapping[str, Disturbed]
+    attempts: Mapping[str, DisturbedAttempt]
     last: str
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(cluster: ClusterJobs) -> str:
-    """An undisturbed job."""
+def undisturbed_job(cluster: ClusterJobs) -> str:
+    """The ID of a job that succeeded without a disturbance."""
     submitted = time.time()
     job = cluster.start("sound", paced=False, setup=SETUP, inputs=INPUTS, secrets={"TOKEN": SECRET_ARN})
     end = cluster.end_of(job)
@@ -108,9 +108,9 @@ def uninterrupted(cluster: ClusterJobs) -> str:
 
 
 @pytest.fixture(scope="module")
-def story(cluster: ClusterJobs) -> Story:
-    """One training, through all disturbances."""
-    attempts: dict[str, Disturbed] = {}
+def disturbed_training(cluster: ClusterJobs) -> DisturbedTraining:
+    """One training with all disturbances."""
+    attempts: dict[str, DisturbedAttempt] = {}
     job = cluster.start("outlives", paced=True, retries=4, retry_on_exit_codes=[KILLED], hang_seconds=HANG_SECONDS)
 
     def disturb(
@@ -135,7 +135,7 @@ def story(cluster: ClusterJobs) -> Story:
         cluster.wait_for("the end of all ranks", lambda: not cluster.computing(began_before=began))
         ended = time.time() - began
         cluster.wait_for("the end of all units", lambda: not cluster.processes(began_before=began))
-        attempts[what] = Disturbed(
+        attempts[what] = DisturbedAttempt(
             job=job,
             attempt=number,
             end=end,
@@ -158,11 +158,10 @@ def story(cluster: ClusterJobs) -> Story:
     )
     disturb("power cut", lambda: cut_power(nodes[0]), before=lambda: await_half_a_checkpoint(cluster, nodes[0]))
     del cluster.lab.proxy.s3_faults[nodes[0].instance.address]
-    # EC2's status check finds it, and Auto Scaling replaces it.
     replace_instance(cluster.lab, nodes[0].instance.instance_id)
     cluster.await_proven()
     last = cluster.nodes[-1]
-    disturb("spot notice", lambda: give_notice(cluster, last))
+    disturb("spot notice", lambda: give_spot_notice(cluster, last))
     instance = last.instance.instance_id
     cluster.wait_for("the reconciler's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
     cluster.lab.metadata.subjects[last.instance.address].notices.clear()
@@ -179,10 +178,10 @@ def story(cluster: ClusterJobs) -> Story:
     )
     job = cluster.start("finished", paced=False, resume=job)
     cluster.end_of(job)
-    for what, disturbed in attempts.items():
-        if following := cluster.first_steps(disturbed.job, disturbed.attempt + 1):
-            print(f"{what}: {max(following.values()) - disturbed.began:.1f} s to the next step on every rank")
-    return Story(attempts=attempts, last=job)
+    for what, attempt in attempts.items():
+        if following := cluster.first_steps(attempt.job, attempt.attempt + 1):
+            print(f"{what}: {max(following.values()) - attempt.began:.1f} s to the next step on every rank")
+    return DisturbedTraining(attempts=attempts, last=job)
 
 
 def signal_ranks(node: Node, name: str) -> None:
@@ -190,7 +189,7 @@ def signal_ranks(node: Node, name: str) -> None:
 
 
 def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
-    """Refuse the manifest of the next checkpoint, and wait until its files are in S3."""
+    """Refuse the manifests of later checkpoints of a node, and wait until the state of one of them is uploaded."""
     proxy, address = cluster.lab.proxy, node.instance.address
     proxy.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
     before = len(proxy.requests)
@@ -203,14 +202,12 @@ def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
 
 
 def cut_power(node: Node) -> None:
-    """Keep its network namespace silent: it outlives the node, and would refuse connections that a dead machine
-    ignores.
-    """
+    """End a node as a power loss does. The node no longer answers, not even with a refused connection."""
     run("ip", "link", "set", cable(node.instance.address), "down")
     node.cut_power()
 
 
-def give_notice(cluster: ClusterJobs, node: Node) -> None:
+def give_spot_notice(cluster: ClusterJobs, node: Node) -> None:
     end = datetime.now(UTC) + timedelta(minutes=2)
     cluster.lab.metadata.spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
@@ -222,7 +219,7 @@ def disk_of_the_job(node: Node) -> str:
 
 
 def fill_disk(node: Node) -> None:
-    """Fill the local disks. They are in memory: shrink them to their contents and fill the rest."""
+    """Fill the job's disk. It is in memory, so it is first shrunk to little more than its contents."""
     disk = disk_of_the_job(node)
     used = int(node.execute("df", "--output=used", "--block-size=1K", disk).split()[-1])
     node.execute("mount", "-o", f"remount,size={used + 64}k", disk)
@@ -233,75 +230,81 @@ def empty_disk(node: Node) -> None:
     node.execute("mount", "-o", "remount,size=90%", disk_of_the_job(node))
 
 
-def test_training_over_all_nodes_succeeds(cluster: ClusterJobs, uninterrupted: str) -> None:
-    assert list(cluster.losses(uninterrupted, 1)) == list(range(1, STEPS + 1))
-    assert set(cluster.first_steps(uninterrupted, 1)) == set(range(cluster.count))
+def test_training_over_all_nodes_succeeds(cluster: ClusterJobs, undisturbed_job: str) -> None:
+    assert list(cluster.losses(undisturbed_job, 1)) == list(range(1, STEPS + 1))
+    assert set(cluster.first_steps(undisturbed_job, 1)) == set(range(cluster.count))
 
 
-def test_setup_runs_on_every_node_as_job_user(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_setup_runs_on_every_node_as_job_user(cluster: ClusterJobs, undisturbed_job: str) -> None:
     first_line = (EXAMPLE / "NOTICE.md").read_text().splitlines()[0]
     for node in range(cluster.count):
         assert {"60800", "no sudo", "no homes", PART, first_line} <= set(
-            cluster.log(uninterrupted, 1, node).splitlines()
+            cluster.log(undisturbed_job, 1, node).splitlines()
         )
 
 
-def test_secret_is_only_in_the_environment(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_secret_is_in_the_environment_but_not_in_journal_or_bucket(cluster: ClusterJobs, undisturbed_job: str) -> None:
     digest = hashlib.sha256(SECRET.encode()).hexdigest()
     for number, node in enumerate(cluster.nodes):
-        assert {f"{digest}  -", "***"} <= set(cluster.log(uninterrupted, 1, number).splitlines())
+        assert {f"{digest}  -", "***"} <= set(cluster.log(undisturbed_job, 1, number).splitlines())
         assert SECRET not in node.execute("journalctl", "--no-pager", "--output=cat")
-    assert not [key for key, content in cluster.objects(uninterrupted).items() if SECRET.encode() in content]
+    assert not [key for key, content in cluster.objects(undisturbed_job).items() if SECRET.encode() in content]
 
 
-def test_finished_job_leaves_no_process_on_any_node(cluster: ClusterJobs, uninterrupted: str) -> None:
-    assert uninterrupted
+def test_finished_job_leaves_no_process_on_any_node(cluster: ClusterJobs, undisturbed_job: str) -> None:
+    assert undisturbed_job
     cluster.wait_for("the end of all units", lambda: not cluster.processes())
 
 
 @pytest.mark.parametrize("what", ENDS)
-def test_end_of_attempt_names_reason_and_node(story: Story, what: str) -> None:
+def test_end_of_attempt_has_result_and_reason(disturbed_training: DisturbedTraining, what: str) -> None:
     result, sentence = ENDS[what]
-    end = story.attempts[what].end
+    end = disturbed_training.attempts[what].end
     assert end["result"] == result
     assert re.search(sentence, end["reason"])
 
 
 @pytest.mark.parametrize("what", ENDS)
-def test_all_ranks_end_within_seconds_of_the_attempt(story: Story, what: str) -> None:
-    assert story.attempts[what].ended - story.attempts[what].declared < MAX_SECONDS
+def test_all_ranks_end_within_seconds_of_the_attempt(disturbed_training: DisturbedTraining, what: str) -> None:
+    assert disturbed_training.attempts[what].ended - disturbed_training.attempts[what].declared < MAX_SECONDS
 
 
-def test_killed_rank_ends_all_ranks_within_seconds(story: Story) -> None:
-    assert story.attempts["process killed"].ended < MAX_SECONDS
+def test_killed_rank_ends_all_ranks_within_seconds(disturbed_training: DisturbedTraining) -> None:
+    assert disturbed_training.attempts["process killed"].ended < MAX_SECONDS
 
 
-def test_log_of_hung_job_shows_stack_of_each_node(story: Story) -> None:
-    """From faulthandler, or from an exception if a node lost its connection to one that ended earlier."""
-    for log in story.attempts["node hangs"].logs:
+def test_log_of_hung_job_shows_stack_of_each_node(disturbed_training: DisturbedTraining) -> None:
+    """The stack is from faulthandler, or from an exception if a node lost its connection to one that ended earlier."""
+    for log in disturbed_training.attempts["node hangs"].logs:
         assert re.search(r'File "(.*/)?train.py", line \d+,? in main', log), log[-LONGEST_LOG:]
 
 
-def test_disturbed_training_computes_same_losses(cluster: ClusterJobs, uninterrupted: str, story: Story) -> None:
-    undisturbed = cluster.losses(uninterrupted, 1)
-    for what, disturbed in story.attempts.items():
-        assert disturbed.losses.items() <= undisturbed.items(), what
-    assert cluster.losses(story.last, 1)[STEPS] == undisturbed[STEPS]
-    assert cluster.object(story.last, "outputs/model.pt") == cluster.object(uninterrupted, "outputs/model.pt")
+def test_disturbed_training_computes_same_losses(
+    cluster: ClusterJobs, undisturbed_job: str, disturbed_training: DisturbedTraining
+) -> None:
+    undisturbed = cluster.losses(undisturbed_job, 1)
+    for what, attempt in disturbed_training.attempts.items():
+        assert attempt.losses.items() <= undisturbed.items(), what
+    last = cluster.losses(disturbed_training.last, 1)
+    assert STEPS in last
+    assert last.items() <= undisturbed.items()
+    assert cluster.object(disturbed_training.last, "outputs/model.pt") == cluster.object(
+        undisturbed_job, "outputs/model.pt"
+    )
 
 
-def test_attempt_resumes_from_last_complete_checkpoint(story: Story) -> None:
-    order = list(story.attempts.values())
+def test_attempt_resumes_from_a_checkpoint(disturbed_training: DisturbedTraining) -> None:
+    order = list(disturbed_training.attempts.values())
     for before, after in itertools.pairwise(order):
         assert 1 < min(after.losses) <= max(before.losses) + 1
 
 
-def test_checkpoints_are_stored_in_bucket_of_plan(cluster: ClusterJobs, story: Story) -> None:
-    assert cluster.checkpoints(story.last)
-    assert not [key for key in cluster.objects(story.last) if "/checkpoints/" in key]
+def test_checkpoints_are_stored_in_bucket_of_plan(cluster: ClusterJobs, disturbed_training: DisturbedTraining) -> None:
+    assert cluster.checkpoints(disturbed_training.last)
+    assert not [key for key in cluster.objects(disturbed_training.last) if "/checkpoints/" in key]
 
 
-@pytest.mark.usefixtures("story")
-def test_no_unit_has_failed(cluster: ClusterJobs) -> None:
+@pytest.mark.usefixtures("disturbed_training")
+def test_unit_of_jobs_has_not_failed(cluster: ClusterJobs) -> None:
     for node in cluster.nodes:
         assert UNIT not in node.execute("systemctl", "--failed", "--plain", "--no-legend")

@@ -1,4 +1,4 @@
-"""Slurm as AWS PCS configures it from the settings of a plan: a controller, and four nodes that start with jobs."""
+"""Slurm as AWS PCS configures it from a plan: a controller, and up to four nodes that start with jobs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ class Ended:
 
 @pytest.fixture(scope="module")
 def submitted(slurm: SlurmCluster) -> Mapping[str, int]:
-    """The ids of the jobs of SCRIPTS, submitted together to a cluster without nodes; one was cancelled."""
+    """The IDs of the jobs of SCRIPTS, submitted together to a cluster without nodes; one was cancelled."""
     ids: dict[str, int] = {}
     for name, script in SCRIPTS.items():
         limit = f"--time={LIMITS.get(name, 'UNLIMITED')}"
@@ -67,9 +67,9 @@ def submitted(slurm: SlurmCluster) -> Mapping[str, int]:
 
 @pytest.fixture(scope="module")
 def ending(slurm: SlurmCluster, submitted: Mapping[str, int]) -> int:
-    """A running job that `trn destroy` has told to end, which takes two minutes."""
+    """A running job that the command of `trn destroy` ends after two minutes."""
     assert submitted
-    script = "#!/bin/bash\ntrap 'echo told; scontrol requeue $SLURM_JOB_ID' USR1\nwhile sleep 1; do :; done\n"
+    script = "#!/bin/bash\ntrap 'echo signalled; scontrol requeue $SLURM_JOB_ID' USR1\nwhile sleep 1; do :; done\n"
     job = slurm.sbatch(script, "--nodes=1", "--requeue", "--signal=B:USR1@120", "--output=%j.out")
     slurm.await_state(job, "RUNNING")
     slurm.controller.execute("bash", "-c", end_command(str(job)))
@@ -78,7 +78,7 @@ def ending(slurm: SlurmCluster, submitted: Mapping[str, int]) -> int:
 
 @pytest.fixture(scope="module")
 def jobs(slurm: SlurmCluster, submitted: Mapping[str, int], ending: int) -> Mapping[str, Ended]:
-    """The jobs of SCRIPTS."""
+    """The jobs of SCRIPTS, all ended."""
     assert ending
     return {
         name: Ended(fields=slurm.await_state(job, *ENDED), output=slurm.output(f"{job}.out", user=user_of(name)))
@@ -169,20 +169,20 @@ def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, job
     slurm.release(name)
 
 
-def test_destroy_gives_a_running_job_its_signal_and_no_restart(slurm: SlurmCluster, ending: int) -> None:
+def test_end_command_signals_a_running_job_and_prevents_its_restart(slurm: SlurmCluster, ending: int) -> None:
     fields = slurm.await_state(ending, *ENDED)
     assert (fields["JobState"], fields["Restarts"]) == ("TIMEOUT", "0")
-    assert "told" in slurm.output(f"{ending}.out")
+    assert "signalled" in slurm.output(f"{ending}.out")
 
 
 class NodeGroup:
-    """A stand-in for the calls of the guard to EC2, PCS and SNS, which it answers from the lab.
+    """A stand-in for EC2, PCS and SNS that answers the guard's calls from the state of the lab.
 
-    AWS does not document what PCS does with Slurm's nodes beyond a lowered maximum: here they are down.
+    AWS does not document what PCS does with Slurm's nodes beyond a lowered maximum. This stand-in sets them to DOWN.
     """
 
     def __init__(self, slurm: SlurmCluster) -> None:
-        self.most = MAX_NODES
+        self.maximum = MAX_NODES
         self.messages: list[str] = []
         self._slurm = slurm
 
@@ -200,12 +200,12 @@ class NodeGroup:
         yield {"Reservations": [{"Instances": instances}]}
 
     def get_compute_node_group(self, **_: str) -> Mapping[str, Any]:
-        return {"computeNodeGroup": {"scalingConfiguration": {"minInstanceCount": 0, "maxInstanceCount": self.most}}}
+        return {"computeNodeGroup": {"scalingConfiguration": {"minInstanceCount": 0, "maxInstanceCount": self.maximum}}}
 
     def update_compute_node_group(self, *, scalingConfiguration: Mapping[str, int], **_: str) -> None:  # noqa: N803
-        self.most = scalingConfiguration["maxInstanceCount"]
-        beyond = f"NodeName=nodes-[{self.most + 1}-{MAX_NODES}]"
-        self._slurm.controller.execute("scontrol", "update", beyond, "State=DOWN", f"Reason=maximum is {self.most}")
+        self.maximum = scalingConfiguration["maxInstanceCount"]
+        beyond = f"NodeName=nodes-[{self.maximum + 1}-{MAX_NODES}]"
+        self._slurm.controller.execute("scontrol", "update", beyond, "State=DOWN", f"Reason=maximum is {self.maximum}")
 
     def publish(self, *, Message: str, **_: str) -> None:  # noqa: N803
         self.messages.append(Message)
@@ -231,11 +231,11 @@ def test_failing_launches_end_at_the_limit_and_the_job_waits(slurm: SlurmCluster
         for entry in new:
             event = {"detail": {"instance-id": entry.node.instance.instance_id}}
             guard.check(event, now=datetime.now(UTC))
-        return group.most == 0
+        return group.maximum == 0
 
     slurm.wait_for("the limit", is_bounded)
     slurm.await_state(job, "PENDING")
-    # Slurm starts a requeued job after two minutes.
+    # Otherwise Slurm starts a requeued job only after two minutes.
     slurm.controller.execute("scontrol", "update", f"JobId={job}", "StartTime=now")
     slurm.wait_for("Slurm's reason", lambda: slurm.job(job)["Reason"].startswith("Nodes_required_for_job_are_DOWN"))
     assert (len(slurm.started) - begun, slurm.output(f"{job}.out")) == (1, "")

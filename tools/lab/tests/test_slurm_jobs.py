@@ -62,7 +62,7 @@ def ends(slurm: SlurmCluster) -> Mapping[str, tuple[Mapping[str, str], Mapping[s
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_end_of_a_job_is_the_same_in_slurm_and_s3(
+def test_end_of_a_job_is_as_expected_in_slurm_and_s3(
     ends: Mapping[str, tuple[Mapping[str, str], Mapping[str, Any]]], name: str
 ) -> None:
     case, (fields, end) = CASES[name], ends[name]

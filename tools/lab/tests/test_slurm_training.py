@@ -26,7 +26,7 @@ export {environment}
 export PAUSE_SECONDS=$((${{SLURM_RESTART_COUNT:-0}} ? 0 : 1))
 srun --kill-on-bad-exit=1 bash --login -c '{command}'
 """
-"""A batch script as any user of Slurm writes it."""
+"""A batch script that does not use `trn`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def jobs(slurm: SlurmCluster) -> SlurmJobs:
 
 @pytest.fixture(scope="module")
 def undisturbed(slurm: SlurmCluster, jobs: SlurmJobs) -> Mapping[str, Trained]:
-    """Trainings without a fault, by the kind of their submission. sbatch and submitit use examples/slurm unchanged."""
+    """Trainings without a fault, by how they were submitted. sbatch and submitit use examples/slurm unchanged."""
     folder = slurm.home / USER / "examples"
     for name in ("lm", "slurm"):
         shutil.copytree(EXAMPLE.parent / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -105,7 +105,12 @@ def trained_with_trn(jobs: SlurmJobs, job: Submitted, *, attempts: int = 1) -> T
 
 
 def lose_power(slurm: SlurmCluster, job: int, *, batch_host: bool, next_step: Callable[[], bool]) -> None:
-    """Cut the power of a node of a job, wait for the next step, and then for the end of the job on other nodes."""
+    """Cut the power of a node of a job, and wait for the first step after the restart, and for the job's end.
+
+    Args:
+        batch_host: Whether the node is the one that runs the batch script.
+        next_step: Whether the restarted job has completed a step.
+    """
     fields = slurm.job(job)
     nodes = slurm.run(f"scontrol show hostnames {fields['NodeList']}").split()
     lost = next(name for name in nodes if (name == fields["BatchHost"]) == batch_host)
@@ -139,6 +144,7 @@ def test_training_with_sbatch_resumes_after_a_node_loses_power(
 
     lose_power(slurm, job, batch_host=False, next_step=has_next_step)
     folder = slurm.home / USER / "power-cut"
+    assert (folder / "log").read_text().count("TRN step=1 ") == 1
     assert trained(folder / "log", folder / "outputs/model.pt") == undisturbed["sbatch"]
 
 
@@ -151,4 +157,5 @@ def test_job_of_trn_run_resumes_after_its_first_node_loses_power(
     end = jobs.content(job.id, "end.json") or {}
     assert (end["result"], end["attempts"]) == ("succeeded", 2)
     assert (jobs.content(job.id, "attempts/1/end.json") or {})["result"] == "node-lost"
+    assert 1 not in jobs.losses(job.id, 2)
     assert trained_with_trn(jobs, job, attempts=2) == undisturbed["trn run"]

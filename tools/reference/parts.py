@@ -25,7 +25,7 @@ from tools.reference.tables import (
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 
-REGIONS: Mapping[str, Callable[[], str]] = {
+PARTS: Mapping[str, Callable[[], str]] = {
     "settings": settings,
     "options": command_options,
     "exit-codes": exit_codes,
@@ -41,18 +41,18 @@ REGIONS: Mapping[str, Callable[[], str]] = {
 }
 """The function that generates each part, by the name of the part."""
 
-_REGION = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
+_PART = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
 
 
-def regions_of(page: str) -> list[str]:
+def parts_of(page: str) -> list[str]:
     """Names of the generated parts of a page."""
-    return _REGION.findall(page)
+    return _PART.findall(page)
 
 
 def renewed(page: str) -> str:
-    """The page with all parts regenerated. Raises KeyError for a part without a function in REGIONS."""
-    return _REGION.sub(lambda match: _region(match[1]), page)
+    """The page with all parts regenerated. Raises KeyError for a part without a function in PARTS."""
+    return _PART.sub(lambda match: _part(match[1]), page)
 
 
-def _region(name: str) -> str:
-    return f"<!-- generated: {name} -->\n\n{REGIONS[name]()}\n\n<!-- end of {name} -->"
+def _part(name: str) -> str:
+    return f"<!-- generated: {name} -->\n\n{PARTS[name]()}\n\n<!-- end of {name} -->"
