@@ -1,4 +1,4 @@
-"""HandlerFunction: its code in Lambda, the time-outs of its custom resources, and its log group."""
+"""HandlerFunction: its code in Lambda, the timeouts of its custom resources, and its log group."""
 
 import re
 import shutil

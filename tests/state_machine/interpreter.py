@@ -1,6 +1,6 @@
 """moto's interpreter of the Amazon States Language, with scripted SageMaker jobs.
 
-moto interprets states, paths, intrinsic functions, Retry, Catch and time-outs, and publishes to its own SNS. It lacks
+moto interprets states, paths, intrinsic functions, Retry, Catch and timeouts, and publishes to its own SNS. It lacks
 `.sync` for SageMaker, so tests define the outcomes of jobs. Pauses are recorded and skipped.
 """
 

@@ -234,10 +234,10 @@ def test_separate_process_reports_the_end_of_the_test(node: VerifiedNode, monkey
     monkeypatch.setenv("PYTHONPATH", PACKAGES)
     node.aws.s3_refuses = True
     process = InternodeProcess()
-    assert process.tested(task(INSTANCE_ID)) is None
+    assert process.poll(task(INSTANCE_ID)) is None
     assert process.process
     process.process.wait()
-    found = process.tested(task(INSTANCE_ID))
+    found = process.poll(task(INSTANCE_ID))
     assert isinstance(found, InternodeResult)
     assert found.check["found"].startswith("not tested: S3 refuses GET")
 
@@ -245,10 +245,10 @@ def test_separate_process_reports_the_end_of_the_test(node: VerifiedNode, monkey
 def test_process_crash_is_reported(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(node.root))
     process = InternodeProcess()
-    assert process.tested(task(INSTANCE_ID)) is None
+    assert process.poll(task(INSTANCE_ID)) is None
     assert process.process
     process.process.wait()
-    found = process.tested(task(INSTANCE_ID))
+    found = process.poll(task(INSTANCE_ID))
     assert found
     assert "the process ended with exit code 1" in found.check["warning"]
 

@@ -176,7 +176,7 @@ def test_log_that_s3_refuses_does_not_fill_the_memory(monkeypatch: pytest.Monkey
     log.send()
     assert parts == [
         b"line 0\nline 1\n",
-        b"[trn] 3 lines were dropped while S3 did not store the log\n",
+        b"[trn] lines dropped while S3 did not store the log: 3\n",
         b"last\n",
     ]
 
@@ -301,6 +301,17 @@ def test_damaged_source_is_reported(tmp_path: Path) -> None:
         unpack(archive, tmp_path / "source")
 
 
+def test_source_with_a_wrong_checksum_is_reported(tmp_path: Path) -> None:
+    archive = packed(tmp_path, (tarfile.TarInfo("words"), b"x" * 100_000))
+    content = gzip.decompress(archive.read_bytes())
+    # Two members of gzip, because tarfile does not read the checksum after the end of the archive.
+    start = bytearray(gzip.compress(content[:50_000]))
+    start[-8] ^= 0xFF
+    archive.write_bytes(start + gzip.compress(content[50_000:]))
+    with pytest.raises(SourceError, match="the packed source cannot be read: CRC check failed"):
+        unpack(archive, tmp_path / "source")
+
+
 class _Records:
     """A store in which nodes 1 and 3 have succeeded, and node 2 has no record."""
 
@@ -311,7 +322,7 @@ class _Records:
 def test_nodes_that_succeeded_before_a_hang_are_named() -> None:
     launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node="node-{}".format))
     store: Any = _Records()
-    assert already_succeeded(launch, store) == "; already succeeded: node 1, 3"
+    assert already_succeeded(launch, store) == "; already succeeded: nodes 1, 3"
 
 
 def test_periodic_thread_is_stopped_once_its_current_call_has_ended() -> None:

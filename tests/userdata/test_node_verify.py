@@ -232,7 +232,7 @@ def test_wrong_clock_is_reported_to_s3_despite_its_refusal(node: VerifiedNode):
     assert outcome.record
     assert outcome.record.reason.startswith("the clock is 1")
     assert outcome.record.reason.endswith(
-        " seconds behind S3's clock; S3 refuses requests if they differ by more than 900 seconds"
+        " seconds behind S3's clock; S3 refuses requests if the clocks differ by more than 900 seconds"
     )
 
 

@@ -39,7 +39,7 @@ class InternodeStandIn:
         self.outcome: InternodeResult | None = None
         self.tasks: list[Task] = []
 
-    def tested(self, task: Task) -> InternodeResult | None:
+    def poll(self, task: Task) -> InternodeResult | None:
         self.tasks.append(task)
         return self.outcome
 

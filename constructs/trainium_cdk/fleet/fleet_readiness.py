@@ -18,7 +18,7 @@ class FleetReadiness(Construct):
     another launch template version or subnet before it launches others. Nodes are launched after every resource that
     they need, and terminated before any of these is deleted. It waits for nodes that the node reconciler replaces. It
     fails the deployment with the reason of a node that is not replaced, with a permanent launch failure, or on a
-    time-out. It never fails a rollback.
+    timeout. It never fails a rollback.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def close_mailbox(url: str) -> None:
 
 
 def receive(url: str, seconds: float) -> dict[str, Any] | None:
-    """Return the next message in an open mailbox, or None after the time-out."""
+    """Return the next message in an open mailbox, or None after the timeout."""
     try:
         return _mailboxes[_token(url)].get(timeout=seconds)
     except queue.Empty:

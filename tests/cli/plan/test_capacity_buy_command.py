@@ -150,10 +150,10 @@ def test_refusal_of_aws_reports_that_nothing_was_bought(shop: Shop) -> None:
 
 
 def test_missing_response_reports_possible_purchase(shop: Shop) -> None:
-    shop.fails_with = SaleUnknownError("time-out")
+    shop.fails_with = SaleUnknownError("timeout")
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, len(shop.bought)) == (ExitCode.UNKNOWN, 1)
-    assert "Unknown whether the Capacity Block was bought: time-out" in ended.stderr
+    assert "Unknown whether the Capacity Block was bought: timeout" in ended.stderr
     assert "Nothing was bought" not in ended.stdout
 
 

@@ -129,7 +129,7 @@ FAULTS = {
         settings={"setup_script": "cat /dev/zero >/var/full"},
         reported=r"the setup script failed with exit code 1: .*No space left on device",
     ),
-    "FSx time-out": Fault(
+    "FSx timeout": Fault(
         hardware={"lustre_answers": False},
         settings=LUSTRE,
         reported=r"FSx for Lustre file system \S+ could not be mounted at /fsx: no answer within 3 seconds; check "

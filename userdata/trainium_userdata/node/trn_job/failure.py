@@ -31,8 +31,8 @@ CONSEQUENCE = re.compile(
     r"|NRT_TIMEOUT|status_code=5\b|status_code=1200|HW_ERR_COLLECTIVES|hang in collectives|Timeout waiting for RX",
     re.IGNORECASE,
 )
-"""Errors of a process that lost its connections: if another node has failed, that is the cause. Source of the errors of
-Neuron's runtime: AWS Neuron documentation, neuron-runtime/nrt-troubleshoot.rst."""
+"""Errors that the failure of another node may cause. Source of the errors of Neuron's runtime:
+AWS Neuron documentation, neuron-runtime/nrt-troubleshoot.rst."""
 
 
 class Failure(NamedTuple):

@@ -25,7 +25,7 @@ class Timing(NamedTuple):
         give_way: How long a failure that another node may have caused waits for that node's report.
         stacks: Time for hanging processes to print their stacks.
         results: How long a node tries to store checkpoints, outputs and the log at the end.
-        refused: The same if S3 refuses all that is left, or it cannot be read.
+        refused: The same if S3 refuses all remaining files, or they cannot be read.
         parts: How long node 0 then waits for the other nodes' parts of checkpoints.
     """
 
@@ -112,7 +112,7 @@ class Launch(NamedTuple):
 
     @property
     def job_keys(self) -> JobKeys:
-        """Keys of the job, below `url`."""
+        """Keys of the job, below `url` except `inputs`."""
         return job_keys(self.job, "")
 
     @property

@@ -70,7 +70,7 @@ class Log:
 
     def _note_dropped(self) -> None:
         if self._dropped:
-            self._append(f"[trn] {self._dropped} lines were dropped while S3 did not store the log\n".encode())
+            self._append(f"[trn] lines dropped while S3 did not store the log: {self._dropped}\n".encode())
             self._dropped = 0
 
     def _append(self, line: bytes) -> None:

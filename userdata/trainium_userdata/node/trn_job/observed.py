@@ -48,7 +48,7 @@ class Observed:
         ]
 
     def _profiling(self) -> list[str]:
-        """Processes of torchrun set the runtime's variables by their ranks; those of a command inherit them."""
+        """Processes of torchrun set the runtime's variables themselves, by rank; other processes inherit them."""
         spec, folder = self._launch.spec, str(self._launch.place / "outputs/profile")
         if spec.has_ranks:
             device = {"TRN_PROFILE_DEVICE": "1"} if spec.profile_device else {}

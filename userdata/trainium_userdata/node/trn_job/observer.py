@@ -1,4 +1,4 @@
-"""The `sitecustomize` of every Python process of a job with `observe`, or with `profile` and ranks.
+"""The `sitecustomize` of the Python processes of a job's command, with `observe`, or with `profile` and ranks.
 
 A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when Python exits. A
 process that a signal ends, and one without these frameworks or their functions, writes nothing. The Neuron runtime of a

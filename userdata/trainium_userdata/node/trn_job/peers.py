@@ -90,7 +90,7 @@ def already_succeeded(launch: Launch, store: Store) -> str:
     """
     names = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
     shown = f"{', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
-    return f"; already succeeded: node {shown}" if names else ""
+    return f"; already succeeded: node{'s' * (len(names) > 1)} {shown}" if names else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:

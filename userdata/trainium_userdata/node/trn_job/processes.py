@@ -42,7 +42,7 @@ def descendants() -> list[int]:
     return processes
 
 
-def ranks() -> list[int]:
+def computing() -> list[int]:
     """The computing processes: those with a RANK in their environment, otherwise those without children."""
     running = descendants()
     with_rank = [process for process in running if "RANK" in _environment(process)]

@@ -63,7 +63,7 @@ class Results:
         self._deliver(tasks, is_cancelled)
 
     def complete_checkpoints(self) -> None:
-        """On node 0, write manifests when all nodes have stored their parts. The same time limits apply."""
+        """On node 0, write manifests after all nodes have stored their parts. The same time limits apply."""
         self._deliver({"checkpoints": self.checkpoints.complete_all}, lambda: False)
 
     def _deliver(self, tasks: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import tarfile
@@ -10,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 
 class SourceError(Exception):
-    """The source of a job is missing or invalid. The message says why."""
+    """The source of a job is missing or invalid, or its setup failed. The message says why."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -39,7 +40,7 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise SourceError(
                         f"the packed source holds {member.name}, which is not a file, folder or symbolic link"
                     )
-    except (tarfile.TarError, EOFError, ValueError, zlib.error) as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, ValueError, zlib.error) as error:
         raise SourceError(f"the packed source cannot be read: {error}") from None
     # Last, so that nothing is written through a link.
     for path, target in links:

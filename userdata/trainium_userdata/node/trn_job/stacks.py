@@ -27,9 +27,9 @@ def print_stacks(say: Callable[[str], None], has_ended: Callable[[], bool], seco
         has_ended: Whether the command has ended.
         seconds: How long to wait for the command to end, so that faulthandler can print.
     """
-    ranks = processes.ranks()
+    computing = processes.computing()
     say("stacks of the processes:")
-    for process in _without_stack(ranks, say) if _has_py_spy() else ranks:
+    for process in _print_with_py_spy(computing, say) if _has_py_spy() else computing:
         # A stopped process handles SIGABRT only after SIGCONT.
         for number in (signal.SIGABRT, signal.SIGCONT):
             with contextlib.suppress(OSError):
@@ -39,25 +39,25 @@ def print_stacks(say: Callable[[str], None], has_ended: Callable[[], bool], seco
         time.sleep(0.05)
 
 
-def _without_stack(ranks: list[int], say: Callable[[str], None]) -> list[int]:
-    """Print the stacks with py-spy. Returns the other processes: Linux may forbid reading a process (ptrace_scope)."""
-    with ThreadPoolExecutor(max(1, len(ranks))) as threads:
-        stacks = list(threads.map(_stack, ranks))
+def _print_with_py_spy(computing: list[int], say: Callable[[str], None]) -> list[int]:
+    """Print the stacks. Returns the processes without one: Linux may forbid reading a process (ptrace_scope)."""
+    with ThreadPoolExecutor(max(1, len(computing))) as threads:
+        stacks = list(threads.map(_stack, computing))
     for stack in stacks:
         for line in stack.splitlines():
             say(line)
-    return [process for process, stack in zip(ranks, stacks) if not stack]
+    return [process for process, stack in zip(computing, stacks) if not stack]
 
 
 def _has_py_spy() -> bool:
-    return bool(_login_shell("command -v py-spy").strip())
+    return bool(_run_in_login_shell("command -v py-spy").strip())
 
 
 def _stack(process: int) -> str:
-    return _login_shell(f"exec py-spy dump --nonblocking --pid {process}")
+    return _run_in_login_shell(f"exec py-spy dump --nonblocking --pid {process}")
 
 
-def _login_shell(line: str) -> str:
+def _run_in_login_shell(line: str) -> str:
     """The output of a command line; empty if it fails."""
     try:
         run = subprocess.run(

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     if options.command == "internode":
         from . import internode_rounds
 
-        # Unwind, so that the processes that it has started are ended.
+        # Unwind the stack, which ends the test's processes.
         signal.signal(signal.SIGTERM, _unwind)
         internode_rounds.main()
         return 0

@@ -16,7 +16,7 @@ class Check(NamedTuple):
         expected: The value that the plan requires.
         found: The value on the node.
         ok: Whether the node passes the check, perhaps with a warning.
-        problem: A sentence for a check that is not ok; empty if the check could not be made.
+        problem: A sentence for a check that is not ok; empty if another problem prevents the check.
         may_heal: Whether reloading the driver may solve the problem.
         warning: A sentence on a problem that does not fail the node.
         wrong_numbers: Whether a computed result was wrong.

@@ -20,7 +20,7 @@ def check_time() -> Check:
     expected = f"synchronised, within {MAX_OFFSET_SECONDS} seconds"
     if offset is not None and abs(offset) > MAX_OFFSET_SECONDS:
         found = f"{abs(offset):.0f} seconds {'behind' if offset > 0 else 'ahead of'} S3's clock"
-        problem = f"the clock is {found}; S3 refuses requests if they differ by more than 900 seconds"
+        problem = f"the clock is {found}; S3 refuses requests if the clocks differ by more than 900 seconds"
         return Check("time-sync", expected, found, False, problem)
     if not synchronised():
         problem = "the clock is not synchronised (chronyc tracking)"

@@ -74,7 +74,7 @@ class InternodeProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self._task: Task | None = None
 
-    def tested(self, task: Task) -> InternodeResult | None:
+    def poll(self, task: Task) -> InternodeResult | None:
         """The result of the test of a membership; None while the test is running. Starts the test if necessary."""
         try:
             result = json.loads(files.read(RESULT))
@@ -207,7 +207,7 @@ class Cluster:
         if not silent:
             self._reached = self.version
             if others and plan.get("internode") and NAME not in plan["suppress_checks"]:
-                internode_result = self._internode.tested(Task(self.version, instance_id, self.nodes, folder()))
+                internode_result = self._internode.poll(Task(self.version, instance_id, self.nodes, folder()))
                 if not internode_result:
                     return
         expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
@@ -248,8 +248,8 @@ def folder() -> str:
 def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
     """Write shell variables, which login shells read, and the MPI host file with rank 0 first.
 
-    NEURON_RT_ROOT_COMM_ID is not set, because a job on some of the nodes has another root. torch_xla derives it from
-    MASTER_ADDR.
+    NEURON_RT_ROOT_COMM_ID is not set, because a job on some of the nodes may have another root. torch_xla derives it
+    from MASTER_ADDR.
     """
     head = addresses[0]
     text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(instance_id)}\nTRN_NODES={len(names)}\n"
@@ -259,7 +259,7 @@ def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
 
 
 def unreachable(addresses: Iterable[str], ports: Iterable[int] = (SSH_PORT,)) -> set[str]:
-    """The addresses that do not answer on at least one of the ports."""
+    """The addresses that fail to answer on one or more of the ports."""
     with ThreadPoolExecutor(THREADS) as pool:
         return {*pool.map(_unreachable_address, [(address, port) for port in ports for address in addresses])} - {""}
 

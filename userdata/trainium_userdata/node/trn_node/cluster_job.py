@@ -61,7 +61,7 @@ class ClusterJob:
         s3: Requests to S3.
         log: Writes a line of text.
         now: The time in seconds since 1970.
-        notice: File of the notice of this node's end.
+        notice: File with the notice that this node will be interrupted.
         key: Key of the job in S3.
     """
 
@@ -294,7 +294,7 @@ class ClusterJob:
             self._follow()
             return
         self._set_attempt(start)
-        self._log(f"job {self._job}: attempt {self._attempt} on {wanted} nodes, from {checkpoint or 'the beginning'}")
+        self._log(f"job {self._job}: attempt {self._attempt}, nodes: {wanted}, from {checkpoint or 'the beginning'}")
         # Not at the next poll, because users wait after submitting a job.
         self._join(record)
 

@@ -36,7 +36,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         return Check("collectives", expected, "one core has no other core to reduce with", True)
     ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     if bandwidth is None and not WRONG.search(ran.out + ran.error):
-        # A time-out or crash is retried once, as in the self-test. What may be a wrong number is not retried.
+        # A timeout or crash is retried once, as in the self-test. What may be a wrong number is not retried.
         ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     odd = WRONG.search(ran.out)
     if not ran.error and bandwidth is not None:
