@@ -17,7 +17,7 @@ class Package:
 
     Attributes:
         files: Text by path on the node, without the leading slash. All files are executable.
-        after_install: A shell script.
+        after_install: Shell commands that run after the installation.
     """
 
     name: str
@@ -49,7 +49,7 @@ def build_package(package: Package, folder: Path) -> Path:
 
 
 def write_repository(folder: Path, packages: Sequence[Path], *, suites: Sequence[str], key: SigningKey) -> None:
-    """A repository with these packages in every suite, signed."""
+    """Write a signed repository that has these packages in every suite."""
     pool = folder / "pool"
     pool.mkdir(parents=True)
     for package in packages:

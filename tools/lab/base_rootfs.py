@@ -1,7 +1,7 @@
 """The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs NAME...`.
 
-Each is in .lab/, under a name that depends on its packages. `node_rootfs` has this machine's distribution. The nodes
-and the controller of a Slurm cluster have `slurm_rootfs`.
+Each is in .lab/, under a name that depends on its packages, its package sources and this module. `node_rootfs` has this
+machine's distribution. The nodes and the controller of a Slurm cluster have `slurm_rootfs`.
 """
 
 import hashlib
@@ -18,17 +18,17 @@ PACKAGES = Path(__file__).parent / "packages"
 DISTRIBUTIONS = ("Debian", "Ubuntu")
 
 SLURM_SUITE = "forky"
-"""Debian's testing, the only suite with Slurm 26.05, the default version of AWS PCS."""
+"""Debian testing. It has Slurm 26.05, the default of `trn:pcs_slurm_version`."""
 
 DEBIAN = "http://deb.debian.org/debian"
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 CLOUD_INIT = """\
-# systemd-nspawn gives no DMI: without these, cloud-init would not recognise an EC2 instance.
+# systemd-nspawn provides no DMI data: without these lines, cloud-init would not recognise an EC2 instance.
 datasource_list: [Ec2]
 datasource: {Ec2: {strict_id: false, max_wait: 30, timeout: 10}}
 network: {config: disabled}
-# Not installed here.
+# Other locales are not installed.
 locale: C.UTF-8
 ssh_genkeytypes: [ed25519]
 """
@@ -56,7 +56,7 @@ class RootFileSystem:
         return FOLDER / f"{self.name}-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
 
     def build(self) -> None:
-        """Build it if it does not exist. Delete outdated ones of the same name."""
+        """Build the file system if it does not exist, and delete outdated ones with the same name."""
         folder = self.folder
         if folder.is_dir():
             return
@@ -67,7 +67,7 @@ class RootFileSystem:
         FOLDER.mkdir(exist_ok=True)
         run(
             *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(self._packages.split())}"),
-            # A mirror may be older than its own date of expiry.
+            # The Release file of a mirror may have expired.
             *("--aptopt=Apt::Install-Recommends false", "--aptopt=Acquire::Check-Valid-Until false"),
             *(self.sources[0].split()[-2], unfinished, *self.sources),
         )

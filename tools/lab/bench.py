@@ -29,7 +29,7 @@ AIM = 1.5
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Seconds from the first node's power-on until all nodes were proven or booted.
+    """Seconds from the first node's power-on until all nodes were proven, or with empty user data booted.
 
     Attributes:
         downloads: The largest number of GET requests of one node over the network, without those of POLLED.
@@ -67,11 +67,11 @@ def power_on(nodes: Sequence[Node]) -> float:
     """Power on all nodes.
 
     Returns:
-        When the first one was powered on, in seconds since 1970.
+        When the first node was powered on, in seconds since 1970.
     """
     for node in nodes:
         node.power_on()
-    return min(node.powered_on for node in nodes)
+    return min(node.powered_on_at for node in nodes)
 
 
 def booted(node: Node) -> Path:
@@ -117,7 +117,7 @@ def show(measurements: Sequence[Measured]) -> None:
 def main() -> None:
     with laboratory() as lab:
         sites = [Site(lab, lab_plan(instance_type=name)) for name in TYPES]
-        # The first node also fills caches of this machine.
+        # This measurement does not count: it fills caches of this machine.
         measure(sites[0], 1)
         measurements = [measure(site, count) for site in sites for count in NODES_AT_ONCE]
         show(measurements)

@@ -23,14 +23,14 @@ class Certificates:
 
 
 def make_certificates(folder: Path, names: tuple[str, ...]) -> Certificates:
-    """Make an authority and a certificate from it for these names, which may begin with `*.`."""
+    """Make an authority, and a certificate from it for these names, which may begin with `*.`."""
     folder.mkdir(parents=True)
     authority, authority_key = folder / "authority.pem", folder / "authority.key"
     certificate, key, request = folder / "server.pem", folder / "server.key", folder / "server.csr"
     new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     run(
         *("openssl", "req", "-x509", *new_key, "-days", DAYS, "-subj", "/CN=trnlab authority"),
-        # Python 3.13 and later require it.
+        # Python 3.13 and later require keyUsage.
         *("-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", authority_key, "-out", authority),
     )
     run("openssl", "req", *new_key, "-subj", "/CN=trnlab", "-keyout", key, "-out", request)

@@ -30,7 +30,7 @@ PACED = Path(__file__).with_name("paced.py")
 STEPS = 160
 MODEL = {"steps": STEPS, "batch": 2, "width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01}
 PAUSE = 1.0
-"""Pause after each step in seconds, so that a training lasts longer than all faults that a test injects."""
+"""Pause after each step in seconds, so that a job lasts longer than all faults that a test injects."""
 CHECKPOINT_EVERY = 5
 LONGEST_LOG = 4000
 PROCESSES = "-u paced.py"
@@ -40,9 +40,10 @@ OWN_BUCKET = "trnlab-own"
 """A bucket outside the cluster."""
 CHECKPOINTS, TOKENS = "checkpoints", "tokens"
 """Folders in that bucket."""
-PART = "of the tokens"
+INPUT_TEXT = "of the tokens"
+"""Text of an object below TOKENS."""
 PARAMETER = "/trnlab/token"
-SECRET = "a-value-that-nobody-reads"
+SECRET = "a-value-that-no-log-shows"
 SECRET_ARN = f"arn:aws:ssm:{REGION}:{ACCOUNT_ID}:parameter{PARAMETER}"
 
 Table = Mapping[str, str]
@@ -55,7 +56,7 @@ class ClusterJobs(StoredJobs):
         settings: The settings that the cluster was deployed with.
 
     Attributes:
-        booted: The nodes that the deployment started.
+        booted: Number of nodes that the deployment started.
     """
 
     def __init__(self, lab: Laboratory, hypervisor: Hypervisor, settings: Mapping[str, str]) -> None:
@@ -91,18 +92,18 @@ class ClusterJobs(StoredJobs):
         return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]
 
     def start(self, name: str, *, paced: bool, hang_seconds: int | None = None, **keys: Any) -> str:
-        """Start a training and return its id. If it resumes another job, first wait for the end of that job.
+        """Start a training job and return its ID. If the job resumes another one, first wait for the end of that one.
 
         Args:
             name: Name of the job.
             paced: As for `training`.
-            hang_seconds: Replaces the value in S3, because `trn run` does not accept less than a minute.
+            hang_seconds: As for `Job`. `trn run` accepts whole minutes only, so the job is then submitted without it.
             keys: Further keys of the job file.
         """
         if "resume" in keys:
             self.end_of(keys["resume"])
         command, environment = training(paced=paced)
-        file = job_file(name, command, self.source, environment=environment, checkpoint_seconds=1, **keys)
+        file = write_job_file(name, command, self.source, environment=environment, checkpoint_seconds=1, **keys)
         if hang_seconds is None:
             return json.loads(self.trn("run", "--detach", "--json", str(file)))["job"]["id"]
         package = pack_directory(self.source)
@@ -159,12 +160,12 @@ class ClusterJobs(StoredJobs):
         )
 
 
-def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
-    """Make the resources that jobs need outside the cluster. Returns the settings that let nodes reach them."""
+def make_job_resources(lab: Laboratory) -> Mapping[str, str]:
+    """Make the resources that jobs need outside the cluster, and return the settings that let nodes reach them."""
     location: Any = {"LocationConstraint": REGION}
     s3 = lab.client("s3")
     s3.create_bucket(Bucket=OWN_BUCKET, CreateBucketConfiguration=location)
-    s3.put_object(Bucket=OWN_BUCKET, Key=f"{TOKENS}/first/part", Body=f"{PART}\n".encode())
+    s3.put_object(Bucket=OWN_BUCKET, Key=f"{TOKENS}/first/part", Body=f"{INPUT_TEXT}\n".encode())
     lab.client("ssm").put_parameter(Name=PARAMETER, Value=SECRET, Type="SecureString")
     folder = f"s3://{OWN_BUCKET}"
     return {
@@ -179,28 +180,28 @@ def training(*, paced: bool) -> tuple[str, Mapping[str, str]]:
     """The command and environment of each node.
 
     Args:
-        paced: Pause after each step, so that something can happen in between, and save every few steps.
+        paced: Whether to pause after each step, and to save a checkpoint every few steps.
     """
     model = {**MODEL, "checkpoint-every": CHECKPOINT_EVERY if paced else STEPS}
     options = " ".join(f"--{option} {value}" for option, value in model.items())
     environment = {
         "PAUSE_SECONDS": str(PAUSE if paced else 0),
         "PYTHONWARNINGS": "ignore",
-        # Otherwise it would resolve the host's name.
+        # Otherwise, gloo would resolve the host's name.
         "GLOO_SOCKET_IFNAME": "eth0",
     }
     return torchrun(f"{PACED.name} {options}"), environment
 
 
 def torchrun(script: str) -> str:
-    """The torchrun command of each node, with one process instead of 32: all nodes share two CPUs."""
+    """The torchrun command of each node, with one process instead of 32: all nodes share this machine's CPUs."""
     return (
         f"torchrun --nnodes=$TRN_NODES --nproc_per_node=1 --node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
         f"--master_port={facts()['rendezvous']['port']} --max_restarts=0 {script}"
     )
 
 
-def job_file(name: str, command: str, source: Path, **keys: Any) -> Path:
+def write_job_file(name: str, command: str, source: Path, **keys: Any) -> Path:
     """Write a job file for `trn run`.
 
     Args:

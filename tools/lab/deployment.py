@@ -24,7 +24,7 @@ class Run:
 
     @property
     def errors(self) -> str:
-        """The output without the events of resources that were created."""
+        """The output without events of operations that are in progress or succeeded."""
         return "\n".join(line for line in self.output.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
@@ -62,16 +62,16 @@ def failures(lab: Laboratory) -> Iterator[str]:
 
 
 def members(lab: Laboratory) -> set[str]:
-    """Ids of the current instances of the Auto Scaling groups."""
+    """IDs of the current instances of the Auto Scaling groups."""
     groups: Any = lab.client("autoscaling")
     return {instance["InstanceId"] for instance in groups.describe_auto_scaling_instances()["AutoScalingInstances"]}
 
 
 def replace_instance(lab: Laboratory, instance_id: str) -> None:
-    """Replace an instance as EC2's status check would, and return once it has left its group."""
+    """Mark an instance unhealthy, as a failed status check of EC2 does, and wait until it has left its group."""
     groups: Any = lab.client("autoscaling")
     groups.set_instance_health(InstanceId=instance_id, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
-    wait_for("its replacement", lambda: instance_id not in members(lab))
+    wait_for(f"the removal of {instance_id}", lambda: instance_id not in members(lab))
 
 
 def tag_value(lab: Laboratory, instance_id: str, key: str) -> str | None:

@@ -16,7 +16,7 @@ class Hardware:
     Attributes:
         neuron_release: The release of the Neuron SDK whose behaviour the programs have.
         zero_cores: NeuronCores that answer every computation with zeros.
-        wrong_collectives: An all-reduce over the node gives wrong sums.
+        wrong_collectives: Whether an all-reduce over the node gives wrong sums.
         efa_traffic: Whether data that the node sends to other nodes over EFA arrives.
         clock_synchronised: Whether the node's clock is synchronised.
         lustre_answers: Whether a reachable Lustre file system answers.
@@ -44,8 +44,8 @@ class Hardware:
         return asdict(self)
 
     def sysfs(self) -> Mapping[str, str]:
-        """Files below /sys that a kernel shows on this hardware regardless of installed software, with their text."""
-        # On EC2 this id begins with ec2; cloud-init reads it where DMI is missing.
+        """Files below /sys of a node with this hardware, and their text."""
+        # On EC2, this ID begins with ec2; cloud-init reads it where DMI is missing.
         files = {"hypervisor/uuid": "ec2e1916-9099-7caf-fd21-012345abcdef\n"}
         for number in range(self.efa_devices):
             files[f"class/infiniband/rdmap{number}s27/node_type"] = "4: unspecified\n"

@@ -50,12 +50,12 @@ class Hypervisor:
             raise self._error
 
     def prepare(self, preparation: Preparation) -> None:
-        """Count nodes from 0 again, and prepare them with this function."""
+        """Prepare later nodes with this function, and count them from 0 again."""
         self._prepare, self._started = preparation, 0
 
     @property
     def started(self) -> int:
-        """Nodes that were started since `prepare` was called."""
+        """Number of nodes that were started since `prepare` was called."""
         return self._started
 
     def _watch(self) -> None:
@@ -83,7 +83,7 @@ class Hypervisor:
         node.power_on()
 
     def _store_console(self, instance_id: str, node: Node) -> None:
-        """Store the console: EC2 answers GetConsoleOutput with the last one stored."""
+        """Store the text of the console, with which the embedded EC2 answers GetConsoleOutput."""
         console_text = node.console_text()
         if len(console_text) == self._stored.get(instance_id):
             return

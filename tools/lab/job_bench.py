@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
-from tools.lab.cluster_jobs import ClusterJobs, job_file, torchrun, training
+from tools.lab.cluster_jobs import ClusterJobs, torchrun, training, write_job_file
 from tools.lab.deployment import bootstrap, deploy, destroy
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import laboratory
@@ -31,7 +31,7 @@ FOLDER = "srv/by-hand"
 
 def empty_by_command(cluster: ClusterJobs) -> float:
     """Seconds from the command to its exit."""
-    file = job_file("empty", torchrun(SCRIPT), _empty_source(), environment={})
+    file = write_job_file("empty", torchrun(SCRIPT), _empty_source(), environment={})
     # With compiled bytecode of its modules, as an installed command has.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command, started = cluster.command("run", str(file)), time.time()
@@ -64,8 +64,8 @@ def _empty_source() -> Path:
     return source
 
 
-def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping[str, str]) -> tuple[float, str]:
-    """The start in seconds since 1970, and what the nodes printed until the end."""
+def _by_hand(cluster: ClusterJobs, source: Path, command: str, environment: Mapping[str, str]) -> tuple[float, str]:
+    """Run a command on all nodes at once. Return the start in seconds since 1970, and what the nodes printed."""
     for node in cluster.nodes:
         folder = node.root / FOLDER
         shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +85,7 @@ def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping
     variables = [f"{name}={value}" for name, value in environment.items()]
 
     def train(node: Node) -> str:
-        return node.execute(*shell, *variables, "bash", "-lc", f"cd /{FOLDER} && {line}")
+        return node.execute(*shell, *variables, "bash", "-lc", f"cd /{FOLDER} && {command}")
 
     started = time.time()
     with ThreadPoolExecutor(len(cluster.nodes)) as side_by_side:

@@ -1,4 +1,4 @@
-"""The running lab: network, services and nodes. Everything is removed when it is switched off."""
+"""The running lab: network, services and nodes, which end when the lab is switched off."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from tools.lab.base_rootfs import node_rootfs
 from tools.lab.certificates import Certificates, make_certificates
 from tools.lab.hardware import Hardware
 from tools.lab.instance import Instance
-from tools.lab.layers import bare_layer, gpu_image_layer, hardware_layer, image_layer
+from tools.lab.layers import write_bare_layer, write_gpu_image_layer, write_hardware_layer, write_image_layer
 from tools.lab.metadata import MetadataService, Subject, metadata_service
 from tools.lab.network import switch
 from tools.lab.node import Node
@@ -38,9 +38,9 @@ class Laboratory:
 
     Attributes:
         hardware: The layer that every node has.
-        bare: Layer of a node's disk with an operating system alone.
-        image: Layer with the software of a Neuron DLAMI.
-        gpu_image: Layer with the software of a GPU DLAMI.
+        bare: Layers of a node's disk without Neuron software.
+        image: Layers with the software of a Neuron DLAMI.
+        gpu_image: Layers with the software of a GPU DLAMI.
     """
 
     connection: Connection
@@ -54,16 +54,16 @@ class Laboratory:
     gpu_image: Sequence[Path]
     nodes: list[Node] = field(default_factory=list[Node])
     delivered: int = 0
-    """Nodes made so far."""
+    """Number of nodes made so far."""
 
     def client(self, service: str) -> Any:
         return boto3.Session().client(service)
 
     def node(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path] | None = None) -> Node:
-        """A node for the instance, powered off.
+        """Make a node for the instance, powered off.
 
         Args:
-            layers: The contents of its disk. Default: its DLAMI.
+            layers: Layers of its disk. Default: those of its DLAMI.
         """
         image = self.gpu_image if hardware.gpus else self.image
         node = Node(instance, hardware, layers=layers or image, folder=RUN / "nodes")
@@ -80,7 +80,11 @@ class Laboratory:
 
 @contextmanager
 def laboratory() -> Generator[Laboratory]:
-    """Switch the lab on. Raises RuntimeError outside the namespaces that `python -m tools.lab` makes."""
+    """Switch the lab on.
+
+    Raises:
+        RuntimeError: This process is not the first one in the namespaces that `python -m tools.lab` makes.
+    """
     if os.getpid() != FIRST_OF_NAMESPACE:
         raise RuntimeError(
             "the lab replaces network links, mounts and DNS: start it with `python -m tools.lab`, or make lab"
@@ -98,9 +102,9 @@ def laboratory() -> Generator[Laboratory]:
         os.environ.clear()
         os.environ.update(safe, CDK_HOME=str(RUN / "cdk"))
         package_hosts = write_package_hosts(RUN / "packages")
-        hardware = hardware_layer(RUN / "hardware")
+        hardware = write_hardware_layer(RUN / "hardware")
         below = [hardware, base]
-        image = image_layer(RUN / "image", RUN / "image-work", below=below, packages=package_hosts.packages)
+        image = write_image_layer(RUN / "image", RUN / "image-work", below=below, packages=package_hosts.packages)
         lab = Laboratory(
             connection=connection,
             proxy=on.enter_context(proxy(connection, files=package_hosts.hosts, certificates=certificates)),
@@ -108,9 +112,9 @@ def laboratory() -> Generator[Laboratory]:
             certificates=certificates,
             package_hosts=package_hosts,
             hardware=hardware,
-            bare=[bare_layer(RUN / "bare"), *below],
+            bare=[write_bare_layer(RUN / "bare"), *below],
             image=[image, *below],
-            gpu_image=[gpu_image_layer(RUN / "gpu-image", base=base), *below],
+            gpu_image=[write_gpu_image_layer(RUN / "gpu-image", base=base), *below],
         )
         try:
             yield lab

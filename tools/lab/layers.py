@@ -15,7 +15,7 @@ FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
 GPU_FRAMEWORK_ENVIRONMENT = "opt/pytorch"
 NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
 
-# The user data identifies the distribution by this file. It is the only part of Ubuntu 24.04 on a node.
+# The user data identifies the distribution by this file: every node claims to have Ubuntu 24.04.
 OS_RELEASE = """\
 PRETTY_NAME="Ubuntu 24.04 LTS (a stand-in of the node lab)"
 NAME="Ubuntu"
@@ -52,8 +52,8 @@ WantedBy=multi-user.target
 """
 
 
-def hardware_layer(folder: Path) -> Path:
-    """The layer of every node, with or without Neuron software."""
+def write_hardware_layer(folder: Path) -> Path:
+    """Write the layer of every node, with or without Neuron software."""
     shutil.copytree(STAND_INS, folder / PATH_ON_NODE.lstrip("/"), ignore=shutil.ignore_patterns(FRAMEWORK.name))
     for program in (folder / PATH_ON_NODE.lstrip("/")).glob("*.py"):
         program.chmod(0o755)
@@ -66,16 +66,18 @@ def hardware_layer(folder: Path) -> Path:
     return folder
 
 
-def bare_layer(folder: Path) -> Path:
-    """The extra layer of a node without Neuron software in the lab: its disks are already mounted, as no block device
-    exists.
-    """
+def write_bare_layer(folder: Path) -> Path:
+    """Write the layer of a node without Neuron software, which mounts the local disks: they are not block devices."""
     write_unit(folder, "trnlab-disks.service", DISKS_UNIT.format(folder="/scratch"), wanted_by="sysinit.target")
     return folder
 
 
-def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Sequence[Path]) -> Path:
-    """The layer of a Neuron DLAMI: packages, installed by dpkg over the layers below (the base last), EFA, PyTorch."""
+def write_image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Sequence[Path]) -> Path:
+    """Write the layer of a Neuron DLAMI: EFA, PyTorch, and packages, which dpkg installs over the layers below.
+
+    Args:
+        below: The layers below, the base last.
+    """
     folder.mkdir(parents=True)
     with _merged(folder, work, below) as root:
         aside = root / "trnlab"
@@ -86,23 +88,23 @@ def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Se
         shutil.rmtree(aside)
     write_file(folder, EFA_PROGRAM, wrapper("fi_info"))
     write_file(folder, "usr/sbin/mount.lustre", wrapper("mount_lustre"))
-    _framework(folder / FRAMEWORK_ENVIRONMENT, base=below[-1])
+    _write_framework(folder / FRAMEWORK_ENVIRONMENT, base=below[-1])
     write_file(folder, f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", wrapper("torchrun"))
     write_unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
     return folder
 
 
-def gpu_image_layer(folder: Path, *, base: Path) -> Path:
-    """The layer of a GPU DLAMI for a node with one GPU: NVIDIA's programs and PyTorch."""
+def write_gpu_image_layer(folder: Path, *, base: Path) -> Path:
+    """Write the layer of a GPU DLAMI for a node with one GPU: NVIDIA's programs and PyTorch."""
     write_file(folder, "usr/bin/nvidia-smi", wrapper("nvidia_smi"))
     write_file(folder, "usr/bin/dcgmi", wrapper("dcgmi"))
-    _framework(folder / GPU_FRAMEWORK_ENVIRONMENT, base=base)
+    _write_framework(folder / GPU_FRAMEWORK_ENVIRONMENT, base=base)
     write_unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
     return folder
 
 
-def _framework(environment: Path, *, base: Path) -> None:
-    """A virtual environment with a stand-in for PyTorch, made with the node's Python."""
+def _write_framework(environment: Path, *, base: Path) -> None:
+    """Write a virtual environment with a stand-in for PyTorch, which uses the node's Python."""
     python = next((base / "usr/lib").glob("python3.*")).name
     shutil.copytree(FRAMEWORK, environment / "lib" / python / "site-packages")
     write_file(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)

@@ -9,7 +9,7 @@ from tools.lab.paths import PREFIX
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
-"""The command that starts another in separate namespaces: when it ends, its processes, mounts and links end too."""
+"""Runs another command in separate namespaces. When that command ends, its processes, mounts and links end too."""
 
 CANNOT_RUN = 2
 OVERLAY = """

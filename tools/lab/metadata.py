@@ -63,14 +63,10 @@ class MetadataService:
         self.subjects: dict[str, Subject] = {}
         self.tokens: set[str] = set()
         self.refused = 0
-        """Requests without a valid token, answered 401."""
+        """Number of requests without a valid token, which were answered with 401."""
 
-    def spot_interruption(self, address: str, *, at: str) -> None:
+    def announce_spot_interruption(self, address: str, *, at: str) -> None:
         self.subjects[address].notices["spot/instance-action"] = json.dumps({"action": "terminate", "time": at})
-
-    def maintenance(self, address: str, *, code: str, not_before: str) -> None:
-        event = {"Code": code, "Description": "The instance is scheduled", "NotBefore": not_before, "State": "active"}
-        self.subjects[address].notices["events/maintenance/scheduled"] = json.dumps([event])
 
 
 @contextmanager

@@ -61,7 +61,8 @@ def noticed_by(mutant: Mutant) -> str:
     """The first test that fails on the mutant, or an empty string.
 
     Raises:
-        ValueError: The mutant does not apply, or the tests cannot be run.
+        ValueError: The mutant does not apply, or pytest ended without a failed test.
+        subprocess.TimeoutExpired: The tests took longer than SECONDS.
     """
     with tempfile.TemporaryDirectory(prefix="trnlab-mutant-") as name:
         copy = Path(name)
@@ -91,12 +92,13 @@ def noticed_by(mutant: Mutant) -> str:
         return ""
     failed = _FAILED.search(run.stdout)
     if failed is None:
-        raise ValueError(f"{mutant.file}: the tests broke off\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
+        printed = run.stdout[-2000:] + run.stderr[-2000:]
+        raise ValueError(f"{mutant.file}: pytest ended with {run.returncode}, but no test failed\n{printed}")
     return f"{failed[1]}: {failed[2].split('[')[0]}"
 
 
 def _tests(copy: Path, source: Path) -> Sequence[str]:
-    """The test files, sorted by how often they mention the subject: a file's name, or the subject of its folder."""
+    """The test files. Those that mention the name of the source file or the subject of its folder most are first."""
     subjects = (source.name.split(".")[0], source.parent.name.split("_")[-1])
 
     def mentions(file: Path) -> int:
@@ -107,7 +109,7 @@ def _tests(copy: Path, source: Path) -> Sequence[str]:
 
 
 def main() -> int:
-    """Test the mutants whose file name contains one of the arguments; without arguments, all."""
+    """Test the mutants whose file contains one of the arguments in its path; without arguments, all."""
     if noticed_by(UNCHANGED):
         sys.exit("mutants: a test fails without a mutant, so failing tests would prove nothing")
     chosen = [

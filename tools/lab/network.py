@@ -7,6 +7,7 @@ address that EC2 gave its instance.
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from tools.lab.shell import run
@@ -21,13 +22,13 @@ BRIDGE = "trnlab-switch"
 
 @contextmanager
 def switch(folder: Path) -> Generator[None]:
-    """A switch with the services' addresses, and DNS that resolves all of AWS's names and no others."""
+    """Make a switch with the services' addresses, and DNS that resolves all names below amazonaws.com and no others."""
     run("ip", "link", "set", "lo", "up")
-    # ip keeps the names of namespaces here, and nspawn its sockets there: mount both for this mount namespace only.
+    # `ip` keeps the names of namespaces in the first folder, nspawn its sockets in the second. Hide the machine's.
     for place in (Path("/run/netns"), Path("/run/systemd/nspawn")):
         place.mkdir(parents=True, exist_ok=True)
         run("mount", "-t", "tmpfs", "trnlab", place)
-    # Set its MAC address. Otherwise it takes the lowest of its cables', which changes when a node is unplugged.
+    # Set the bridge's MAC address. Otherwise it is the lowest of the cables', which changes when a node is unplugged.
     run("ip", "link", "add", BRIDGE, "address", "02:00:00:00:00:01", "type", "bridge")
     run("ip", "addr", "add", f"{SERVICES}/{PREFIX_LENGTH}", "dev", BRIDGE)
     run("ip", "addr", "add", f"{METADATA}/32", "dev", BRIDGE)
@@ -49,7 +50,7 @@ def switch(folder: Path) -> Generator[None]:
     )
     resolver = folder / "resolv.conf"
     resolver.write_text(f"nameserver {SERVICES}\n")
-    # The lab's own programs use the same DNS: a name outside AWS fails at once.
+    # The lab's own programs use the same DNS: another name fails at once.
     run("mount", "--bind", resolver, Path("/etc/resolv.conf").resolve())
     try:
         yield
@@ -59,7 +60,7 @@ def switch(folder: Path) -> Generator[None]:
 
 
 def connect(name: str, address: str) -> None:
-    """A network namespace for a node, cabled to the switch.
+    """Make a network namespace for a node, and connect it to the switch.
 
     Args:
         name: Name of the namespace.
@@ -85,4 +86,4 @@ def disconnect(name: str, address: str) -> None:
 
 def cable(address: str) -> str:
     """The name of the switch's end of a node's cable."""
-    return f"c{address.replace('.', '')}"
+    return f"c{int(IPv4Address(address)):08x}"

@@ -40,7 +40,7 @@ def neuron_software() -> Sequence[Package]:
 
 
 def write_efa_installer(folder: Path, work: Path, key: SigningKey) -> None:
-    """The archive, its signature and its signing key, as on the installer's host."""
+    """Write the archive, its signature and its signing key, as on the installer's host."""
     facts = neuron_packages()["efa_installer"]
     folder.mkdir(parents=True)
     content = work / "aws-efa-installer"

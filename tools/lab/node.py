@@ -51,14 +51,14 @@ class Node:
         self._nspawn: subprocess.Popen[bytes] | None = None
         self._supervisor: threading.Thread | None = None
         self._stopping = False
-        self.powered_on = 0.0
-        """When it was powered on, in seconds since 1970; 0 before that."""
+        self.powered_on_at = 0.0
+        """When it was last powered on, in seconds since 1970; 0 before that."""
         self._prepare_disk(layers)
         self.fit(hardware)
         network.connect(self.name, instance.address)
 
     def fit(self, hardware: Hardware) -> None:
-        """Change its hardware after its next start. Stand-ins of programs see the change at once."""
+        """Change its hardware from its next start on. Stand-ins of programs see the change at once."""
         self.write("etc/trnlab/hardware.json", json.dumps(hardware.description()))
         shutil.rmtree(self.root / "etc/trnlab/sys", ignore_errors=True)
         for path, text in hardware.sysfs().items():
@@ -70,7 +70,7 @@ class Node:
         file.write_text(text)
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
-        """Set variables of every service after its next start."""
+        """Set variables of every service from its next start on."""
         values = " ".join(f'"{name}={value}"' for name, value in variables.items())
         self.write("etc/systemd/system.conf.d/00-trnlab.conf", f"[Manager]\nDefaultEnvironment={values}\n")
 
@@ -84,7 +84,7 @@ class Node:
     def power_on(self) -> None:
         """Start the machine, and start it again whenever it reboots."""
         self._stopping = False
-        self.powered_on = time.time()
+        self.powered_on_at = time.time()
         self._nspawn = self._start()
         self._supervisor = threading.Thread(target=self._restart_on_reboot, daemon=True)
         self._supervisor.start()
@@ -103,14 +103,14 @@ class Node:
         self._end(signal.SIGKILL)
 
     def remove(self) -> None:
-        """Stop the node and delete everything that was made for it except its console."""
+        """Stop the node, and delete its network and its disk. Its console is kept."""
         self.cut_power()
         network.disconnect(self.name, self.instance.address)
         run("umount", "--lazy", self.root)
         run("umount", "--lazy", self.folder / "disk")
 
     def execute(self, *command: str) -> str:
-        """Run a program on the node.
+        """Run a program on the node, and return its output.
 
         Raises:
             CommandError: The program failed.
@@ -126,7 +126,7 @@ class Node:
         return True
 
     def read(self, path: str) -> str:
-        """A file on its disk. /run and other file systems in its memory are not included."""
+        """The text of a file on its disk. /run and other file systems in its memory are not included."""
         return (self.root / path.lstrip("/")).read_text(errors="replace")
 
     def console_text(self) -> str:
@@ -192,7 +192,7 @@ class Node:
             self._supervisor.join()
 
     def _leader(self) -> int:
-        """The process with number 1 on the node."""
+        """The ID, on this machine, of the process with ID 1 on the node."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._nspawn:
             nspawn = self._nspawn.pid

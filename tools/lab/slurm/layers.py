@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tools.lab.base_rootfs import slurm_rootfs
 from tools.lab.laboratory import Laboratory
-from tools.lab.layers import image_layer, write_file, write_unit
+from tools.lab.layers import write_file, write_image_layer, write_unit
 from tools.lab.paths import RUN
 from tools.lab.slurm.configuration import POWER_FOLDER, RESUME_PROGRAM, SUSPEND_PROGRAM
 
@@ -48,7 +48,7 @@ def slurm_layers(lab: Laboratory) -> Sequence[Path]:
     base = slurm_rootfs().folder
     below = [lab.hardware, base]
     folder = RUN / "slurm"
-    image = image_layer(folder / "image", folder / "image-work", below=below, packages=lab.package_hosts.packages)
+    image = write_image_layer(folder / "image", folder / "image-work", below=below, packages=lab.package_hosts.packages)
     return [_slurm_layer(folder / "slurm", base), image, *below]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tools.lab.cluster_jobs import ClusterJobs, resources_of_jobs
+from tools.lab.cluster_jobs import ClusterJobs, make_job_resources
 from tools.lab.deployment import bootstrap, deploy, destroy
 from tools.lab.hardware import hardware_of
 from tools.lab.hypervisor import Hypervisor
@@ -48,7 +48,7 @@ def cluster(lab: Laboratory, hypervisor: Hypervisor) -> Iterator[ClusterJobs]:
     """Healthy nodes with PyTorch, deployed once. The deployment has replaced two faulty ones."""
     hypervisor.prepare(prepare_two_faults)
     # The tests replace more nodes than the default allows.
-    settings = {"nodes": str(MAX_NODES), "node_replacements": "10", **resources_of_jobs(lab)}
+    settings = {"nodes": str(MAX_NODES), "node_replacements": "10", **make_job_resources(lab)}
     run = deploy(**settings)
     assert run.code == 0, run.errors
     yield ClusterJobs(lab, hypervisor, settings)

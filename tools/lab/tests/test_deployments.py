@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tools.lab.cluster_jobs import OWN_BUCKET, ClusterJobs, job_file, resources_of_jobs
+from tools.lab.cluster_jobs import OWN_BUCKET, ClusterJobs, make_job_resources, write_job_file
 from tools.lab.deployment import deploy, destroy, failures
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import Laboratory
@@ -44,7 +44,7 @@ def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], s
     source = RUN / "compiles"
     source.mkdir(exist_ok=True)
     shutil.copy(FAKE_COMPILER, source)
-    file = job_file(name, COMPILES, source, nodes=1)
+    file = write_job_file(name, COMPILES, source, nodes=1)
     job = json.loads(cluster.trn("run", "--detach", "--json", str(file)))["job"]["id"]
     end = cluster.end_of(job)
     assert end["result"] == "succeeded", (end, cluster.log(job, 1, 0))
@@ -55,7 +55,7 @@ def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], s
 
 
 def test_second_cluster_with_the_same_cache_starts_warm(lab: Laboratory, hypervisor: Hypervisor) -> None:
-    resources_of_jobs(lab)
+    make_job_resources(lab)
     hypervisor.prepare(install_compiler)
     settings = {"nodes": "1", "cache_bucket": OWN_BUCKET}
 

@@ -18,9 +18,9 @@ import pytest
 
 from tools.lab.cluster_jobs import (
     EXAMPLE,
+    INPUT_TEXT,
     LONGEST_LOG,
     OWN_BUCKET,
-    PART,
     PROCESSES,
     SECRET,
     SECRET_ARN,
@@ -209,7 +209,7 @@ def cut_power(node: Node) -> None:
 
 def give_spot_notice(cluster: ClusterJobs, node: Node) -> None:
     end = datetime.now(UTC) + timedelta(minutes=2)
-    cluster.lab.metadata.spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    cluster.lab.metadata.announce_spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def disk_of_the_job(node: Node) -> str:
@@ -238,7 +238,7 @@ def test_training_over_all_nodes_succeeds(cluster: ClusterJobs, undisturbed_job:
 def test_setup_runs_on_every_node_as_job_user(cluster: ClusterJobs, undisturbed_job: str) -> None:
     first_line = (EXAMPLE / "NOTICE.md").read_text().splitlines()[0]
     for node in range(cluster.count):
-        assert {"60800", "no sudo", "no homes", PART, first_line} <= set(
+        assert {"60800", "no sudo", "no homes", INPUT_TEXT, first_line} <= set(
             cluster.log(undisturbed_job, 1, node).splitlines()
         )
 
