@@ -70,7 +70,7 @@ def test_single_faulty_node_is_found_among_any_number(count: int, data: st.DataO
     faulty = data.draw(st.sampled_from(nodes))
     found = play(nodes, odd(faulty, state))
     assert [*found.faults] == [faulty]
-    assert "wrong with each of" in found.faults[faulty]
+    assert "no correct result with" in found.faults[faulty]
     assert [*found.wrong] == ([faulty] if state == WRONG else [])
 
 
@@ -88,7 +88,7 @@ def test_two_nodes_without_a_result_do_not_fail():
     assert not found.faults
     assert not found.tested
     assert found.found == (
-        "no result over both nodes: it hangs; in pairs, not right between i-0 and i-1; "
+        "no result over both nodes: it hangs; pairs without a correct result: i-0 and i-1; "
         "which node is at fault is unknown"
     )
 
@@ -119,7 +119,7 @@ def test_wrong_sums_of_a_single_node_fail_only_this_node():
 
 def test_failure_on_every_single_node_fails_no_node():
     found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
-    assert found == Judgement("not tested: it works on no node alone (no module)")
+    assert found == Judgement("not tested: the test works on no node alone (no module)")
 
 
 def test_wrong_sums_fail_all_nodes_if_none_computes_alone():
@@ -143,7 +143,7 @@ def test_node_that_cannot_run_the_test_is_not_blamed_for_pairs():
 
 def test_nothing_is_tested_without_all_nodes():
     found = play(names(3), lambda node, _group, _step: Outcome(READY) if node != "i-1" else None)
-    assert found == Judgement("not tested: no record yet from i-1")
+    assert found == Judgement("not tested: no outcome yet from i-1")
 
 
 @given(st.integers(2, 8), st.data())

@@ -87,7 +87,8 @@ def test_only_the_faulty_node_learns_that_it_failed():
         INSTANCE_ID: True,
     }
     assert checks["i-1"].problem == (
-        f"all-reduce over nodes: wrong with each of {INSTANCE_ID}, i-0, which are right with others: no packet came"
+        f"all-reduce over nodes: no correct result with {INSTANCE_ID}, i-0, which have one with other nodes: "
+        "no packet came"
     )
     assert checks["i-0"].warning == ""
 
@@ -219,13 +220,13 @@ def test_first_outcome_has_the_bandwidth_within_the_node(node: VerifiedNode, mon
 
 
 def test_untested_membership_is_a_warning():
-    found = check(Judgement("not tested: no record yet from i-1"), task("i-0"))
-    assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no record yet from i-1")
+    found = check(Judgement("not tested: no outcome yet from i-1"), task("i-0"))
+    assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no outcome yet from i-1")
 
 
 @pytest.mark.parametrize(("wrong", "ok"), [([], True), (["i-1"], False)], ids=["no result", "wrong numbers"])
 def test_observed_node_fails_only_by_wrong_numbers(wrong: list[str], ok: bool):
-    judgement = Judgement("wrong because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
+    judgement = Judgement("not correct because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
     found = check(judgement, task("i-1")).counted({"verification": "observe", "suppress_checks": []})
     assert (found.ok, bool(found.warning)) == (ok, ok)
 

@@ -75,10 +75,12 @@ def test_nodes_that_compute_together_are_in_the_membership(node: WatchNode, inte
 
 
 def test_faulty_node_of_a_membership_fails(node: WatchNode, internode: InternodeStandIn):
-    internode.outcome = InternodeResult(internode_check(ok=False), "all-reduce over nodes: wrong with each of i-1, i-2")
+    internode.outcome = InternodeResult(
+        internode_check(ok=False), "all-reduce over nodes: no correct result with i-1, i-2"
+    )
     node.pass_time()
     assert node.sent
-    assert (node.sent.state, node.sent.reason) == ("failed", "all-reduce over nodes: wrong with each of i-1, i-2")
+    assert (node.sent.state, node.sent.reason) == ("failed", "all-reduce over nodes: no correct result with i-1, i-2")
 
 
 def test_nodes_that_do_not_reach_each_other_do_not_compute_together(

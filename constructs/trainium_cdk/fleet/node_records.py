@@ -79,7 +79,7 @@ class NodeRecords(Construct):
         The role cannot read records.
 
         With a role of this app, a node cannot write the record, log, usage report or SSH key of another node: the names
-        of these objects contain `aws:userid`, which is `<role id>:<instance id>`. With an imported role, whose ID is
+        of these objects contain `aws:userid`, which is `<role ID>:<instance ID>`. With an imported role, whose ID is
         not known, it can. Every node can write the results of jobs and of the test over all nodes.
 
         Args:

@@ -1,9 +1,9 @@
 """Computations on NeuronCores or GPUs, compared with results of the CPU. Runs in a framework's environment.
 
 Arguments: xla, native or cuda, for PyTorch on the only visible core or GPU, or jax, for all cores; and how many blocks
-of device memory each core reads, by default none. It prints a line for each core: MARK and the problem with a small
-computation, in JSON. Then, if there are blocks, it prints another line for each core: MEMORY_MARK and the problem with
-its memory.
+of device memory each core reads, by default none. The program prints a line for each core: MARK and the problem with a
+small computation, in JSON. Then, if there are blocks, it prints another line for each core: MEMORY_MARK and the problem
+with its memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Matrix = list[list[float]]
 
 
 def matrix(rows: int, columns: int) -> Matrix:
-    """Ones and twos: up to this size, sums of their products are exact in bf16 and nonzero."""
+    """Ones and twos: at this size, sums of their products are exact in bf16 and nonzero."""
     return [[1 + (i * rows + j * columns + i * j) % 7 % 2 for j in range(SIZE)] for i in range(SIZE)]
 
 
@@ -31,8 +31,8 @@ EXPECTED = [sum(LEFT[i][k] * RIGHT[k][j] for k in range(SIZE)) + LEFT[i][j] for 
 
 
 TILE = [[(31 * i + j) % 127 + 1 for j in range(64)] for i in range(61)]
-"""Integers whose doubles are exact in bf16. Its height is prime, so rows at a distance of a power of two differ, and an
-address with swapped bits reads a different value."""
+"""Integers whose doubles are exact in bf16. Its height is prime, so rows at a distance of a power of two differ: with a
+wrong bit in the address of a row, other values are read."""
 TILES = 1024, 16
 """Tiles of a block, in rows and columns: 244 MiB in fp32, more than the on-chip memory (24 MiB of SBUF in a
 NeuronCore-v2, 28 MiB in v3: AWS Neuron SDK documentation, NKI architecture guides)."""

@@ -89,6 +89,6 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def is_within(rule: dict[str, str], name: str, text: str) -> bool:
-    """Whether a version of the driver or runtime (`name`) is within the bounds of the rule: from one, below another."""
+    """Whether a version of the driver or runtime (`name`) is at least the rule's NAME_from and below its NAME_below."""
     low, high = rule.get(f"{name}_from"), rule.get(f"{name}_below")
     return (low is None or version(text) >= version(low)) and (high is None or version(text) < version(high))

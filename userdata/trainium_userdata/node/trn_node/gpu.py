@@ -30,7 +30,7 @@ NCCL_TESTS = (
 )
 """Where GPU images have nccl-tests. The path may depend on the version of CUDA."""
 NETWORK = {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
-"""Variables of NCCL: it uses EFA for data, and avoids interfaces that other nodes cannot reach."""
+"""Variables of libfabric and NCCL: data uses EFA, and connections avoid interfaces that other nodes cannot reach."""
 Gpus = list[dict[str, str]]
 
 
@@ -103,7 +103,7 @@ def error_counts() -> dict[str, int]:
 
 
 def check_errors(before: dict[str, int], now: dict[str, int]) -> Check:
-    """Errors during the tests fail the node; earlier ones, or GPUs without counters, are a warning."""
+    """Errors during the tests fail the node. Earlier errors are a warning, as is no counter on any GPU."""
     new = {index: count - before[index] for index, count in now.items() if count > before.get(index, count)}
     findings = [f"GPU {index}: {count} uncorrected memory errors" for index, count in new.items()]
     findings += [
@@ -184,7 +184,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def check_collectives(plan: dict[str, Any]) -> Check:
-    """An all-reduce over all GPUs with nccl-tests, which compares the result with the CPU's."""
+    """An all-reduce over all GPUs with nccl-tests, which checks the result."""
     gpus, proof = plan["gpus"], plan["gpu_proof"]
     expected = f"a correct all-reduce over {gpus} GPUs"
     if gpus < 2:

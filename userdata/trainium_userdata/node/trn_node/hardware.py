@@ -79,7 +79,7 @@ class KernelLog:
         """The resulting state of the node for each error after `seen`, by sentence; empty if the state does not change.
 
         Raises:
-            OSError: There is no kernel log.
+            OSError: The kernel log cannot be read.
         """
         if self._file < 0:
             self._file = os.open(files.path(KMSG), os.O_RDONLY | os.O_NONBLOCK)
@@ -117,7 +117,7 @@ def classify(error: str, rest: str) -> tuple[str, str]:
 def counters() -> dict[str, int]:
     """The readable counters by device and name, such as `neuron3/mem_ecc_uncorrected`.
 
-    They are searched by name, because driver 2.31 moved files of this tree (the guide at 2.33.0).
+    They are searched by name, because driver 2.31 moved files of this tree (sysfs guide at 2.33.0).
     """
     counts: dict[str, int] = {}
     for device in files.path(DEVICES).glob("neuron*"):
@@ -148,7 +148,8 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
     """Errors in the counters of devices and cores before and after the tests.
 
     Errors during the tests fail the node, except repairable ones. Other errors and reports of the firmware are
-    warnings, because it is not documented whether a healthy node has none at its first boot. So are missing counters.
+    warnings, because it is not documented whether a healthy node has none at its first boot. Missing counters are also
+    a warning.
     """
     increased = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
     fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in increased)

@@ -33,14 +33,14 @@ class Imds:
         self._credentials: tuple[float, Credentials] | None = None
 
     def get(self, path: str) -> str | None:
-        """The text at a path below /latest/meta-data; None if it does not exist. Raises OSError otherwise."""
+        """The text at a path below /latest/meta-data; None if it does not exist. Raises OSError for other responses."""
         response = web.retry(lambda: self._get(path), (200, 404), self.retries)
         if response.status not in (200, 404):
             raise OSError(f"the metadata service returns {response.status} for {path}")
         return response.body.decode(errors="replace") if response.status == 200 else None
 
     def credentials(self) -> Credentials:
-        """The credentials of the instance's role. Raises OSError if it has none."""
+        """The credentials of the instance's role. Raises OSError if the service returns none."""
         known = self._credentials
         if known and time.monotonic() - known[0] < CREDENTIALS_SECONDS:
             return known[1]

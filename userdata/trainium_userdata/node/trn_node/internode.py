@@ -118,7 +118,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
         return None
     assembled = history[ASSEMBLY]
     if absent := [node for node in nodes if node not in assembled]:
-        return _untested(f"no record yet from {_listed(absent)}")
+        return _untested(f"no outcome yet from {_listed(absent)}")
     if unable := [node for node in nodes if assembled[node].state != READY]:
         return _untested(f"{assembled[unable[0]].detail} on {_listed(unable)}")
     if len(history) == TOGETHER:
@@ -134,7 +134,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
     alone = history[ALONE]
     has_wrong_sums = any(_state(together, node) == WRONG for node in nodes)
     if not has_wrong_sums and all(_state(alone, node) not in (RIGHT, WRONG) for node in nodes):
-        return _untested(f"it works on no node alone ({_first_detail(alone)})")
+        return _untested(f"the test works on no node alone ({_first_detail(alone)})")
     return _blame(nodes, history) if len(history) > last_step(nodes) else None
 
 
@@ -172,12 +172,11 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
         if node in faults or _state(alone, node) != RIGHT or len(others) < 2 or any(others.values()):
             continue
         if others_succeed:
-            faults[node] = f"wrong with each of {_listed([*others])}, which are right with others: " + _detail(
-                node, history
-            )
+            partners = f"{_listed([*others])}, which have one with other nodes"
+            faults[node] = f"no correct result with {partners}: {_detail(node, history)}"
             wrong += [node] if node in in_wrong_pairs else []
     if faults:
-        return Judgement(f"wrong because of {_listed([*faults])}", faults=faults, wrong=wrong)
+        return Judgement(f"not correct because of {_listed([*faults])}", faults=faults, wrong=wrong)
     seen_wrong = in_wrong_pairs or ({*nodes} if any(_state(together, node) == WRONG for node in nodes) else set())
     names_of_all = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
     doubt = "which node is at fault is unknown"
@@ -187,7 +186,7 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
     parted = [
         f"{node} and {other}" for node in nodes for other, right in met[node].items() if node < other and not right
     ]
-    shown = f"; in pairs, not right between {_listed(parted)}" if parted else ""
+    shown = f"; pairs without a correct result: {_listed(parted)}" if parted else ""
     return Judgement(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
 
 

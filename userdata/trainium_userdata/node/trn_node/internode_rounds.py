@@ -72,8 +72,8 @@ class Rounds:
         self._ends = time.monotonic() + limits["all_seconds"]
 
     def lead(self) -> Judgement:
-        """Start the steps and judge the outcomes of all nodes, unless there is a judgement. Raises OSError if S3 does
-        not answer."""
+        """Start the steps and judge the outcomes of all nodes, unless there is a judgement. Raises OSError if a request
+        to S3 fails."""
         stored = self._get("step")
         if stored and "judgement" in stored:
             return Judgement.from_json(stored["judgement"])
@@ -96,7 +96,7 @@ class Rounds:
             history.append({**own, **self._outcomes(step, [name for name in members if name not in own], ends)})
 
     def follow(self) -> Judgement:
-        """Take part in the steps of rank 0. Raises OSError if S3 does not answer."""
+        """Take part in the steps of rank 0. Raises OSError if a request to S3 fails."""
         done, last_step_at, timeout = -1, time.monotonic(), self._limits["assembly_seconds"]
         while time.monotonic() < last_step_at + timeout:
             stored = self._get("step")

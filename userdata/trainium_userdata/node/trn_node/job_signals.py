@@ -20,14 +20,14 @@ WALL_TIMEOUT_SECONDS = 10
 
 
 def notify(text: str) -> str:
-    """Send SIGNAL to each such process that handles it, and write to all terminals. Returns what was done."""
+    """Send SIGNAL to each of these processes that handles SIGNAL, and write to all terminals. Returns what was done."""
     signalled: list[int] = []
     unhandled: list[int] = []
     for folder in files.path("proc").glob("[0-9]*"):
         # Processes can end at any time, and some cannot be read.
         with contextlib.suppress(OSError):
             process = int(folder.name)
-            # The descriptor guarantees that the id is not reused before the signal.
+            # The descriptor guarantees that the process ID is not reused before the signal.
             descriptor = os.pidfd_open(process)
             try:
                 if holds_a_device(folder) or _is_of_the_job(folder):

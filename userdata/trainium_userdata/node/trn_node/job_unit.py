@@ -73,7 +73,7 @@ class JobUnit:
         return active
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the time is over or its running program ends. Returns whether it ended."""
+        """Wait until the time is over or the program of the attempt ends. Returns whether the program ended."""
         if self._descriptor is None:
             time.sleep(seconds)
             return False
@@ -105,7 +105,7 @@ class JobUnit:
         started = run(
             *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={limits.JOB_USER}"),
             *(f"--property={each}" for each in PROPERTIES),
-            # Its home is deleted with the attempt, so that no other job runs what it writes to ~/.profile.
+            # Its home is the folder of the attempt, so that no other job runs what it writes to ~/.profile.
             *("env", f"HOME={folder}", f"PYTHONPATH={files.path('opt/trn')}"),
             *("python3", "-m", "trn_job", str(files.path(LAUNCH))),
             seconds=SECONDS,

@@ -23,7 +23,7 @@ UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "D
 def check_limits(plan: dict[str, Any]) -> list[Check]:
     """The default limits of processes of login users and of services."""
     flags = "; ".join(f"ulimit -S {flag}" for flag, _, _ in UNITS.values())
-    logins = last_lines(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
+    logins = last_words(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
     properties = ",".join(setting for _, setting, _ in UNITS.values())
     result = run("systemctl", "show", f"--property={properties}", seconds=SECONDS)
     values = dict(re.findall(r"^(\w+)=(.*)$", result.out, re.MULTILINE))
@@ -36,10 +36,10 @@ def check_limits(plan: dict[str, Any]) -> list[Check]:
     return checks
 
 
-def last_lines(result: Run) -> list[str]:
+def last_words(result: Run) -> list[str]:
     """The last words, one for each limit, after the output of the login."""
-    lines = result.out.split()[-len(UNITS) :]
-    return [result.error or "unknown"] * len(UNITS) if result.error or len(lines) < len(UNITS) else lines
+    words = result.out.split()[-len(UNITS) :]
+    return [result.error or "unknown"] * len(UNITS) if result.error or len(words) < len(UNITS) else words
 
 
 def check_limit(name: str, expected: str, login: str, service: str) -> Check:

@@ -65,7 +65,9 @@ def check_devices(plan: dict[str, Any], devices: Devices, error: str) -> list[Ch
         first = Check("neuron-devices", str(count), error, False, error, True)
         return [first, *(not_checked(name, "neuron-ls lists no device") for name in NAMES[1:] if applies(name, plan))]
     ids = numbers(devices, "neuron_device")
-    memory = [in_gib(nearly(size, plan["device_memory_gib"] * GIB)) for size in numbers(devices, "memory_size")]
+    memory = [
+        in_gib(expected_if_close(size, plan["device_memory_gib"] * GIB)) for size in numbers(devices, "memory_size")
+    ]
     cores = core_count(devices)
     checks = [
         check_ids(count, ids),
@@ -99,8 +101,8 @@ def users(devices: Devices) -> list[str]:
     return sorted({f"{process.get('command')} ({process.get('pid')})" for process in valid})
 
 
-def nearly(size: int | None, expected: int) -> int | None:
-    """The expected size for a size close to it."""
+def expected_if_close(size: int | None, expected: int) -> int | None:
+    """The expected size for a size close to it; otherwise the size."""
     return expected if size is not None and abs(size - expected) <= MEMORY_TOLERANCE * expected else size
 
 

@@ -51,7 +51,7 @@ class Objects(S3):
         Args:
             url: URL of the object.
             file: The file.
-            digest: SHA-256 of the file in hexadecimal, if known. S3 rejects other content.
+            digest: SHA-256 of the file in hexadecimal, if known. Not used for a file that is uploaded in parts.
         """
         size = file.stat().st_size
         if size > PART_BYTES:
@@ -62,7 +62,7 @@ class Objects(S3):
             self._send("PUT", url, headers, content, (200,), digest=digest or sha256_of(file))
 
     def _put_parts(self, url: str, file: Path, size: int) -> None:
-        """Store a file in parts. A lifecycle rule of the bucket deletes incomplete uploads, because nodes may not."""
+        """Store a file in parts. A lifecycle rule deletes incomplete uploads, because nodes have no permission to."""
         kind = {"content-type": "application/octet-stream"}
         begun = ElementTree.fromstring(self._send("POST", url, kind, b"", (200,), query="uploads=").body)
         upload = f"uploadId={quote(begun.findtext('{*}UploadId', ''), safe='-_.~')}"

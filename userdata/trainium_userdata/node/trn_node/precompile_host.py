@@ -1,6 +1,6 @@
 """`trn-node precompile`: runs the job of the host of `trn precompile`.
 
-The host runs one job alone, like a node, and reports the end of the job. The host has only S3 permissions, so a Lambda
+The host runs one job, as the only node of a cluster, and reports its end. The host has only S3 permissions, so a Lambda
 function terminates it. Until then, the host repeats the report.
 """
 

@@ -24,7 +24,7 @@ class Run(NamedTuple):
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of this process without variables of frameworks and Python, and with FOLDERS on PATH."""
+    """The environment of this process without variables of frameworks and Python, with FOLDERS on PATH and changes."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED_PREFIXES)}
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
     return {**variables, "PATH": path, "LC_ALL": "C", **(changes or {})}

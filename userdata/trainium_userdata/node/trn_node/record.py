@@ -15,7 +15,7 @@ from .imds import Imds
 from .s3 import S3
 
 if TYPE_CHECKING:
-    # Not in the user data.
+    # The user data does not contain this module.
     from .check import Check
 
 LOG = "var/log/trn-node.log"
@@ -70,7 +70,7 @@ def report(record: dict[str, Any], imds: Imds) -> str:
     write(record)
     try:
         if not record["instance_id"]:
-            raise OSError("the instance id is unknown")
+            raise OSError("the instance ID is unknown")
         send(record, imds)
     except OSError as error:
         lost = f"the record did not reach S3: {error}"
