@@ -13,10 +13,10 @@ def main() -> None:
         plan = plan_from_cdk(Path(__file__).parent)
     except PlanError as error:
         sys.exit(str(error))
-    define(plan)
+    synthesize(plan)
 
 
-def define(plan: Plan) -> None:
+def synthesize(plan: Plan) -> None:
     # Imported here, because aws_cdk starts Node.js, which is not needed to report an invalid plan.
     from aws_cdk import App
 

@@ -68,7 +68,7 @@ def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[N
         if not _matches(error, absent):
             raise _unavailable(error, permission, denied="not allowed to read") from error
     except LookupError as error:
-        raise UnavailableError(f"the answer to {permission} lacks {error}") from error
+        raise UnavailableError(f"the response to {permission} lacks {error}") from error
 
 
 @contextmanager
@@ -106,12 +106,11 @@ def _matches(error: Exception, fragments: tuple[str, ...]) -> bool:
 
 
 def _unavailable(error: Exception, permission: str, *, denied: str) -> UnavailableError:
-    """The error for the user."""
     if isinstance(error, WITHOUT_CREDENTIALS):
         return NotSignedInError(str(error))
     if isinstance(error, UNREACHED):
         return OfflineError(_first_line(error))
-    if isinstance(error, ResponseParserError):  # such as a proxy's page in place of an answer
+    if isinstance(error, ResponseParserError):  # such as a proxy's page in place of a response
         return UnavailableError(f"the response to {permission} is not from AWS: {str(error).splitlines()[0]}")
     if not isinstance(error, ClientError):
         return UnavailableError(str(error))

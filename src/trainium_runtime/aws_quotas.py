@@ -76,7 +76,7 @@ class AwsQuotas(AwsService):
         return self._instances(family, _COUNTED)
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
-        """Instances that are ending or ended. EC2 lists terminated instances for about an hour."""
+        """Instances that are stopping, shutting down or terminated. EC2 lists terminated ones for about an hour."""
         return self._instances(family, _ENDED)
 
     def unused_reserved_vcpus(self, family: str) -> int:

@@ -8,7 +8,7 @@ Outcome = Literal["pass", "warn", "fail", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What a check found, what is needed, and how to fix it, if necessary."""
+    """What a check found, what is needed, and how to fix a problem."""
 
     outcome: Outcome
     found: str

@@ -48,4 +48,4 @@ class OfflineError(NoAccessError):
 
 
 class RequestRefusedError(Exception):
-    """AWS refused a change. The message has the reason, with the permission if one is missing."""
+    """A failed change. The message has the reason, with the permission if one is missing."""

@@ -18,7 +18,7 @@ def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[s
 
     Args:
         event: The event from EventBridge.
-        instance_types: Types of the nodes, which are not in the event. Without any, they are not UltraServer types.
+        instance_types: Types of the nodes, which are not in the event. Empty: not UltraServer types.
 
     Raises:
         ValueError: The warning has no valid end time.

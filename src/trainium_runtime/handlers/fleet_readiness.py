@@ -100,7 +100,7 @@ def terminate_nodes(properties: dict[str, Any], *, until: float) -> bool:
     name = properties["GroupName"]
     autoscaling: Any = boto3.client("autoscaling")
     ec2: Any = boto3.client("ec2")
-    while remaining := _not_terminated(autoscaling, ec2, name):
+    while remaining := _terminate_and_count(autoscaling, ec2, name):
         log(f"{remaining} nodes are being terminated")
         if time.time() + _LONGEST_PAUSE_S > until:
             return False
@@ -108,8 +108,8 @@ def terminate_nodes(properties: dict[str, Any], *, until: float) -> bool:
     return True
 
 
-def _not_terminated(autoscaling: Any, ec2: Any, name: str) -> int:
-    """How many nodes are left. Also sets the size to 0, which the restoration after a rollback may have changed."""
+def _terminate_and_count(autoscaling: Any, ec2: Any, name: str) -> int:
+    """Set the size to 0, which the restoration after a rollback may have changed. Returns how many nodes are left."""
     group = find_group(autoscaling, name)
     if group is None:
         return 0

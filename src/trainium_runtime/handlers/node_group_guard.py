@@ -87,7 +87,7 @@ class NodeGroupGuard:
             TopicArn=settings["TOPIC"],
             Subject=f"{settings['CLUSTER']} launches no more nodes"[:_LONGEST_SUBJECT],
             Message=(
-                f"{recent} nodes failed within 24 hours, the last one, {node}, because: {reason}.\n"
+                f"{recent} nodes failed within 24 hours, one of them, {node}, because: {reason}.\n"
                 f"The maximum of the compute node group is now {proven}, the number of its proven nodes. "
                 f"Jobs that need more nodes wait in the queue.\nOnce the cause is fixed, run: {again}\n"
                 "These failures count for 24 hours: until then, one more failure lowers the maximum again.\n\n"

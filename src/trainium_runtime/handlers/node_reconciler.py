@@ -1,9 +1,9 @@
 """Reconciles the nodes of one Auto Scaling group: logs their records, tags the instances, replaces failed nodes, and
 writes the membership.
 
-Invoked for every record, for every terminated instance, before the end of a Capacity Block, by the pilot's clock, and
-by the fleet gate. Events can be late, duplicated and out of order, so each run reconciles the whole state. The only
-data used from events are notices, and the key of the record to log.
+Invoked for every record, for every terminated instance of the group, before the end of a Capacity Block, by the pilot's
+clock, and by the fleet gate. Events can be late, duplicated and out of order, so each run reconciles the whole state.
+The only data used from events are notices, and the key of the record to log.
 """
 
 import json

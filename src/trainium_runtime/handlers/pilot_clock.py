@@ -2,8 +2,8 @@
 
 Invoked by a schedule, by AWS Budgets through SNS when the budget is spent, and by the fleet gate, to which it returns
 the number of nodes. It warns people and jobs of the end, stops and launches the nodes of its Auto Scaling group,
-terminates the host of `trn precompile` at the end, and deletes its stack if the action at the end is `destroy`. Without
-a group of nodes it only warns and deletes the stack.
+terminates the host of `trn precompile` at the end or after a spent budget, and deletes its stack if the action at the
+end is `destroy`. Without a group of nodes it only warns and deletes the stack.
 """
 
 import json
@@ -156,7 +156,7 @@ class Clock:
             snapshot.notices.remember_stop(decision.stopped)
 
     def _stop(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        # A sleeping cluster has no nodes because of its stack, which may be waking.
+        # Not for a sleeping cluster: its stack, which may be waking, sets the size.
         if decision.stopped and snapshot.desired:
             self._resize(0)
             remedy = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()

@@ -59,7 +59,7 @@ def terminate_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
     """Set the size of the group to 0, and mark the job as failed unless it has ended.
 
-    Does neither if the job was submitted after the activity of the event began: it gets another host.
+    Does neither without a job, or if the job was submitted after the activity of the event began: it gets another host.
 
     Args:
         event: The event of Auto Scaling.
