@@ -33,4 +33,4 @@ for service in ("autoscaling", "cloudformation", "ec2", "fsx", "iam", "logs", "s
     moto.get_service_model(service)
     botocore.session.create_loader(None).load_service_model(service, "service-2")
 
-lambda_starter.start_zygote()
+lambda_starter.start_fork_server()

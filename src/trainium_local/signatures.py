@@ -32,7 +32,6 @@ class Request:
     """A request as sent.
 
     Attributes:
-        method: The HTTP method.
         target: Path and query.
         headers: Names are in lower case. Repeated headers are joined by commas.
     """
@@ -47,13 +46,11 @@ class Signature:
     """The signature of a request.
 
     Attributes:
-        access_key_id: The access key ID.
-        region: The region in the scope.
-        service: The service in the scope.
+        region: The region in the credential scope.
+        service: The service in the credential scope.
         date: The header x-amz-date.
         signed_at: `date` in seconds since 1970.
         signed_headers: Names of the signed headers.
-        value: The signature.
     """
 
     access_key_id: str
@@ -113,15 +110,7 @@ def signature_of(request: Request) -> Signature | None:
 
 
 def sign(credentials: Credentials, request: Request, body: bytes, *, region: str, service: str) -> dict[str, str]:
-    """Return the headers of a request with a new signature.
-
-    Args:
-        credentials: The credentials to sign with.
-        request: Must have the header host.
-        body: The body.
-        region: The region in the scope.
-        service: The service in the scope.
-    """
+    """Return the headers of a request, which must include host, with a new signature."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
@@ -130,7 +119,7 @@ def sign(credentials: Credentials, request: Request, body: bytes, *, region: str
     named = {name: value for name, value in headers.items() if name == "host" or name.startswith("x-amz-")}
     signed: Any = AWSRequest(request.method, f"http://{headers['host']}{request.target}", named)
     signer: Any = SigV4Auth(_keys(credentials), service, region)
-    if service == "s3":  # S3 signs the path as sent; for other services, it is encoded once more
+    if service == "s3":  # S3 signs the path as sent; other services encode the path once more
         signer._normalize_url_path = str
     signer.add_auth(signed)
     return headers | {name.lower(): str(value) for name, value in signed.headers.items()}

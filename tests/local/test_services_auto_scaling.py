@@ -247,9 +247,7 @@ def test_stand_ins_run_a_job_as_local_processes(
     assert state.attempts[1].nodes[0].progress["loss"] == "2.0"
     lines = [event.text for event in last if isinstance(event, LogLine)]
     assert {"0 of 2", sys.executable} <= {*lines}
-    assert any(
-        "with its files. It receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines
-    )
+    assert any("The job receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines)
     assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]
 
 

@@ -358,13 +358,13 @@ def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
 
 def test_functions_run_after_launcher_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
     name = creator(own_aws)(ITS_ANCESTORS, Timeout=300)
-    still_running, _, zygote = ancestors_of_running_invocation(own_aws, name, tmp_path)
-    assert invoke(own_aws, name)[0][-1] == zygote
-    os.kill(zygote, signal.SIGKILL)
-    assert wait_until(lambda: not runs(zygote))
+    still_running, _, fork_server = ancestors_of_running_invocation(own_aws, name, tmp_path)
+    assert invoke(own_aws, name)[0][-1] == fork_server
+    os.kill(fork_server, signal.SIGKILL)
+    assert wait_until(lambda: not runs(fork_server))
     *_, another = invoke(own_aws, name)[0]
     os.kill(still_running, signal.SIGKILL)
-    assert another != zygote
+    assert another != fork_server
 
 
 def test_killed_embedded_aws_leaves_no_process(own_aws: EmbeddedAws, tmp_path: Path) -> None:

@@ -182,6 +182,29 @@ def test_placement_group_in_use_cannot_be_deleted(network: Network, name: str) -
         network.ec2.describe_placement_groups(GroupNames=[name])
 
 
+def test_spread_placement_group_has_at_most_seven_instances(network: Network, name: str) -> None:
+    network.ec2.create_placement_group(GroupName=name, Strategy="spread")
+    template = network.template(name, "t3.micro", Placement={"GroupName": name})
+    with pytest.raises(ClientError, match="at most seven running instances"):
+        network.run(template, count=8)
+    network.run(template, count=7)
+    with pytest.raises(ClientError, match="at most seven running instances"):
+        network.run(template)
+
+
+def test_partition_number_zero_is_refused(network: Network, name: str) -> None:
+    network.ec2.create_placement_group(GroupName=name, Strategy="partition", PartitionCount=3)
+    template = network.template(name, Placement={"GroupName": name})
+    with pytest.raises(ClientError, match="PartitionNumber can be specified"):
+        network.run(template, Placement={"GroupName": name, "PartitionNumber": 0})
+
+
+def test_interfaces_with_named_security_groups_are_refused(network: Network, name: str) -> None:
+    template = network.template(name, NetworkInterfaces=network.cards(1))
+    with pytest.raises(ClientError, match="may not be specified on the same request"):
+        network.run(template, SecurityGroups=["nodes"])
+
+
 def test_deleted_network_leaves_nothing(network: Network) -> None:
     address = network.ec2.allocate_address(Domain="vpc")["AllocationId"]
     gateway = network.ec2.create_nat_gateway(SubnetId=network.subnet, AllocationId=address)["NatGateway"]

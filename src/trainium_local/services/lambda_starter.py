@@ -1,4 +1,4 @@
-"""Starts processes for Lambda functions without importing boto3 each time: forks of lambda_zygote.py."""
+"""Starts processes for Lambda functions without importing boto3 each time: forks of lambda_fork_server.py."""
 
 import json
 import os
@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-ZYGOTE = Path(__file__).with_name("lambda_zygote.py")
+FORK_SERVER = Path(__file__).with_name("lambda_fork_server.py")
 INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
-_zygote: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
+_fork_server: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
 _lock = threading.Lock()
 
 
@@ -48,7 +48,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
         with theirs, os.fdopen(writing, "wb"):
             _send_request(stdin_file.fileno(), writing, theirs.fileno())
         printed = answer = b""
-        with suppress(OSError):  # from a killed zygote
+        with suppress(OSError):  # from a killed fork server
             ours.sendall(json.dumps(request).encode() + b"\n")
             printed = output.read()
             answer = ours.makefile("rb").read()
@@ -59,24 +59,24 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
 
 def _send_request(*files: int) -> None:
     with _lock:
-        if _zygote:
+        if _fork_server:
             with suppress(OSError):  # from one that has ended
-                socket.send_fds(_zygote[0][1], [b"."], files)
+                socket.send_fds(_fork_server[0][1], [b"."], files)
                 return
-        start_zygote()
-        socket.send_fds(_zygote[0][1], [b"."], files)
+        start_fork_server()
+        socket.send_fds(_fork_server[0][1], [b"."], files)
 
 
-def start_zygote() -> None:
-    """Start the zygote before the first invocation needs it."""
+def start_fork_server() -> None:
+    """Start the fork server. Otherwise the first invocation starts it."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-P", str(ZYGOTE)],
+            [sys.executable, "-P", str(FORK_SERVER)],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
-            # When botocore is imported, it looks for models in HOME.
+            # At import, botocore derives a folder of models from HOME.
             env=inherited_environment() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )
-    _zygote[:] = [(process, ours)]
+    _fork_server[:] = [(process, ours)]

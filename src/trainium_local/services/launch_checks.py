@@ -68,10 +68,8 @@ def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
 
 def _rule_input(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -> dict[str, Any]:
     """Return the input of the rules of launch_rules.toml for a launch."""
-    details, vpcs = (
-        request.details,
-        {group.id: group.vpc_id for groups in backend.groups.values() for group in groups.values()},
-    )
+    details = request.details
+    vpcs = {group.id: group.vpc_id for groups in backend.groups.values() for group in groups.values()}
     named = [
         *(details.get("SecurityGroupIds") or ()),
         *(id_ for interface in request.interfaces for id_ in interface.get("Groups") or ()),
@@ -81,6 +79,7 @@ def _rule_input(backend: Any, request: LaunchRequest, subnet: Any, zone: str | N
     return {
         **details,
         "market": request.market,
+        "count": request.count,
         "type": INSTANCE_TYPES[request.instance_type],
         "keys": list(backend.key_pairs),
         "unknown": [group_id for group_id in named if group_id not in vpcs],
@@ -108,10 +107,8 @@ def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iter
     if highest >= cards:
         yield refusal("network-card-unknown", index=highest, type=name, cards=cards)
     for card in network.get("NetworkCards") or ():
-        most, used = (
-            int(card["MaximumNetworkInterfaces"]),
-            [card_index for card_index, _ in places].count(card["NetworkCardIndex"]),
-        )
+        most = int(card["MaximumNetworkInterfaces"])
+        used = [card_index for card_index, _ in places].count(card["NetworkCardIndex"])
         if used > most:
             yield refusal("network-interfaces-too-many", used=used, type=name, most=most, card=card["NetworkCardIndex"])
     if len(specs) > 1 and any(str(spec.get("AssociatePublicIpAddress")).lower() == "true" for spec in specs):

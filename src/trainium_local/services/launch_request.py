@@ -35,6 +35,7 @@ _OF_A_CALL = (
     "NetworkInterfaces",
     "Placement",
     "SecurityGroupIds",
+    "SecurityGroups",
     "TagSpecifications",
 )
 
@@ -58,19 +59,13 @@ class LaunchRequest:
     """A launch of instances of one type.
 
     Attributes:
-        image_id: The image.
-        instance_type: The type.
-        count: Number of instances.
         market: `on-demand`, `spot` or `capacity-block`.
-        subnet_id: The subnet, if there is one.
-        zone: The Availability Zone of the request.
-        interfaces: Specifications of network interfaces.
+        subnet_id: The subnet; None if neither the call nor an interface names one.
+        zone: The Availability Zone that the call or the launch template names.
         block_devices: Mappings of EBS volumes.
         placement_group: Name of the placement group.
         reservation_id: The Capacity Reservation to launch into.
-        instance_profile: ARN or name of the instance profile.
-        metadata_options: Options of the instance metadata service.
-        monitoring: Whether detailed monitoring is enabled.
+        instance_profile: ARN or name of the launch template's instance profile; moto handles the call's.
         tags: Tags by resource type.
         details: The parameters of the launch template, overridden by those of the call.
     """
@@ -99,13 +94,9 @@ class LaunchRequest:
 
 
 def launch_request(backend: Any, *, image_id: str | None, count: int, arguments: Mapping[str, Any]) -> LaunchRequest:
-    """Merge a RunInstances call with its launch template. The values of the call take precedence.
+    """Merge a RunInstances call, whose `arguments` are in moto's form, with its launch template.
 
-    Args:
-        backend: moto's EC2 backend.
-        image_id: The image of the call.
-        count: Number of instances.
-        arguments: Other arguments of the call, in moto's form.
+    The values of the call take precedence.
     """
     named = arguments.get("launch_template")
     template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}
@@ -151,14 +142,14 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
 
 
 def _root_size(image: Any, device: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the default size of the root volume: the size of the image's snapshot."""
+    """Return the default VolumeSize of a device: for the root volume, the size of the image's snapshot."""
     if image is None or device.get("DeviceName") != image.root_device_name or device["Ebs"].get("SnapshotId"):
         return {}
     return {"VolumeSize": image.ebs_snapshot.volume.size}
 
 
 def _image_id(backend: Any, reference: str) -> str:
-    """Return the ID of an image given by an SSM parameter (EC2 User Guide, "resolve:ssm:")."""
+    """Return the ID of an image given by ID or by SSM parameter (EC2 User Guide, "resolve:ssm:")."""
     name = reference.removeprefix("resolve:ssm:")
     parameter = ssm_backends[backend.account_id][backend.region_name].get_parameter(name) if name != reference else None
     return str(parameter.value) if parameter else reference

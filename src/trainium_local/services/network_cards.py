@@ -1,7 +1,7 @@
 """Instances with several network cards, and Elastic Fabric Adapters on them.
 
 moto stores interfaces by device index, which is 1 on every card after the first, so only one of them would remain. Here
-the key is the interface's position in the request.
+the primary interface has the key 0, and the others are numbered from 1.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """EventBridge Scheduler: runs schedules, which moto only stores, by the clock of the embedded AWS.
 
-Supports rates and one-time schedules that invoke functions. If the clock moves forward, a due schedule runs once,
-however often it was due.
+Supports rates and one-time schedules in UTC that invoke functions. If the clock moves forward, a due schedule runs
+once, however often it was due.
 """
 
 import json

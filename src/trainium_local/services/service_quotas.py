@@ -21,7 +21,6 @@ _NAMES = {
     "ec2": "Amazon Elastic Compute Cloud (Amazon EC2)",
     "sagemaker": "Amazon SageMaker",
 }
-_OPEN = ("PENDING", "CASE_OPENED")
 
 Quota = dict[str, Any]
 
@@ -45,7 +44,7 @@ def list_aws_default_service_quotas(response: Any) -> str:
 def request_service_quota_increase(response: Any) -> str:
     desired, default = float(response._get_param("DesiredValue")), _requested_quota(response, applied=False)
     quota = next((q for q in _quotas(response, applied=True) if q["QuotaCode"] == default["QuotaCode"]), default)
-    if any(request["Status"] in _OPEN for request in _requests(response)):
+    if _requests(response):
         raise JsonRESTError(
             "ResourceAlreadyExistsException", "Only one open service quota increase request is allowed per quota."
         )
@@ -75,7 +74,7 @@ def list_requested_service_quota_change_history_by_quota(response: Any) -> str:
 
 
 def _quotas(response: Any, *, applied: bool) -> list[Quota]:
-    """Return every quota of the service with the account's value, or with the default."""
+    """Return the quotas of the service with the account's value, or with the default."""
     service = response._get_param("ServiceCode")
     if service == "ec2":
         of_instances = [
@@ -96,7 +95,7 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
 
 
 def _limits(response: Any, service: str) -> list[Quota]:
-    """Return the limits in facts.toml, with AWS's defaults. moto provides those of Amazon VPC."""
+    """Return the quotas under `limits` in facts.toml, with AWS's defaults. moto provides the quotas of Amazon VPC."""
     limits = [limit for limit in facts()["limits"].values() if isinstance(limit, dict) and limit["service"] == service]
     return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in limits]
 

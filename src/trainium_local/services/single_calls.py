@@ -1,4 +1,4 @@
-"""Calls of several services that moto lacks, or answers differently from AWS."""
+"""Calls of several services that moto lacks or answers differently from AWS, and caches for lookups of moto."""
 
 import json
 import threading
@@ -51,7 +51,10 @@ def update_budget(response: Any) -> str:
 
 
 def get_ebs_default_kms_key_id(response: Any) -> ActionResult:
-    """Return the default KMS key of EBS. In moto it can be set but not read, and volumes set it to AWS's own key."""
+    """Return the default KMS key of EBS, which moto can set but not read.
+
+    moto's encrypted volumes set the AWS managed key as the default.
+    """
     ec2 = response.ec2_backend
     key, kms = ec2.default_kms_key_id, kms_backends[ec2.account_id][ec2.region_name]
     of_aws = not key or (kms.alias_exists(_EBS_ALIAS) and kms.describe_key(_EBS_ALIAS).arn == key)
@@ -94,7 +97,7 @@ def get_permission(*_arguments: Any) -> PermissionResult:
 
 
 def validate_instance_type(_configuration: Any, instance_type: str) -> None:
-    """Accept all instance types: moto's list ends before inf2 and trn1."""
+    """Accept all instance types."""
 
 
 def create_cluster(

@@ -1,7 +1,6 @@
 """vCPUs in use by quota: refuses launches over the quota, and provides the usage metrics.
 
-moto lacks the metrics in AWS/Usage. Here they show the current use; on AWS they are published every few minutes and lag
-behind.
+moto lacks the metrics in AWS/Usage. Here they show the current use; on AWS they lag behind.
 """
 
 from datetime import UTC, datetime
@@ -16,21 +15,15 @@ from trainium_local.services.errors import refusal
 from trainium_local.services.launch_request import ON_DEMAND
 
 NAMESPACE = "AWS/Usage"
-# EC2 documentation, Reserved Instance quotas: stopping and terminated instances do not count.
+# EC2 User Guide, Reserved Instance quotas: running instances count, stopping and stopped ones do not.
+# Pending instances count here, although they do not in that source, because they start within seconds.
 COUNTED_STATES = ("pending", "running")
 # AWS does not document whether a Capacity Block counts against a quota. Here it does not.
 LIMITED_MARKETS = (ON_DEMAND, "spot")
 
 
 def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: int) -> None:
-    """Raise AWS's error if more instances would exceed the quota of their family and market.
-
-    Args:
-        backend: moto's EC2 backend.
-        instance_type: Type of the instances.
-        market: Market of the instances, such as spot.
-        count: Number of instances to add.
-    """
+    """Raise AWS's error if `count` more instances would exceed the quota of their family and market."""
     quota = quota_for(instance_type, market) if market in LIMITED_MARKETS else None
     if quota is None or vcpus_used(backend, quota) + count * _vcpus(instance_type) <= quota.applied:
         return
@@ -38,7 +31,7 @@ def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: i
 
 
 def vcpus_used(backend: Any, quota: VcpuQuota) -> int:
-    """Return the vCPUs in use in a region, from its EC2 backend."""
+    """Return the vCPUs in use that count against a quota, from the EC2 backend of a region."""
     return sum(
         _vcpus(instance.instance_type)
         for instance in backend.all_instances()

@@ -1,4 +1,4 @@
-"""EBS volumes: size, IOPS and throughput of each type, by the rules in launch_rules.toml."""
+"""The EBS volumes that EC2 refuses, by the rules in launch_rules.toml."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""VPCs: the resources that AWS creates and deletes with them."""
+"""The resources that AWS creates and deletes with VPCs, endpoints and NAT gateways."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def delete_vpc(original: Any, backend: Any, vpc_id: str) -> Any:
 def delete_vpc_endpoints(original: Any, backend: Any, vpce_ids: list[str] | None = None) -> None:
     for endpoint_id in vpce_ids or []:
         if endpoint := backend.vpc_end_points.get(endpoint_id):
-            # The default type on AWS; without a type, moto fails.
+            # AWS's default is Gateway; without a type, moto fails.
             endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or "Gateway"
     original(backend, vpce_ids)
     for endpoint_id in vpce_ids or []:

@@ -69,7 +69,11 @@ class Store:
         return f"{self._folder}/{key}" if self._folder else key
 
     def _call(self, operation: str, **arguments: Any) -> Any:
-        """Return None if an object does not exist, or already exists. Raises OSError, as a node's store does."""
+        """Call S3. Returns None if the object to read does not exist, or the object to create exists.
+
+        Raises:
+            OSError: S3 refused the request or did not answer, as in a node's store.
+        """
         try:
             return getattr(self._s3, operation)(Bucket=self._bucket, **arguments)
         except ClientError as error:
@@ -113,8 +117,8 @@ def main(launch_file: str) -> int:
 def _missing(command: str, path: str) -> Iterator[str]:
     """Yield sentences on what a stand-in does not support, and on what this machine lacks for the command."""
     yield (
-        "stand-in nodes: the job runs as processes on this machine, on its CPUs and with its files. It receives the "
-        "notices of `trn` (SIGUSR1), but not those of AWS."
+        "stand-in nodes: the job runs as processes on this machine, on its CPUs and with its files. The job receives "
+        "the notices of `trn` (SIGUSR1), but not those of AWS."
     )
     program = command.partition(" ")[0]
     if program in _PROGRAMS and not shutil.which(program, path=path):

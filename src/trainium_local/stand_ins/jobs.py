@@ -99,7 +99,7 @@ class StandInJobs:
             print(f"stand-in nodes: the job in {bucket.name} was not run: {error}", flush=True)
 
     def _members(self, bucket: "_Bucket", nodes: int) -> Sequence[str]:
-        """The first members of the cluster; empty unless there are as many as the job needs, all of them stand-ins."""
+        """Return the first members of the cluster, or nothing unless the job has enough, all of them stand-ins."""
         members = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).members[:nodes]
         ids = [member.instance_id for member in members]
         return ids if len(ids) == nodes and all(map(self._is_stand_in, ids)) else []
@@ -149,9 +149,9 @@ def _run_attempts(
 
 
 def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[str]:
-    """The members, once all of them run.
+    """Return the members once all of them run, or nothing after _REPLACED_SECONDS.
 
-    Empty after _REPLACED_SECONDS: nothing replaces an instance that was ended with its cluster.
+    Terminated instances are not replaced if their cluster is asleep or deleted.
     """
     ends = time.monotonic() + _REPLACED_SECONDS
     while time.monotonic() < ends:
@@ -163,7 +163,7 @@ def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[
 
 
 def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | None:
-    """Return the last complete checkpoint of a job."""
+    """Return the name of a job's last complete checkpoint, if there is one."""
     place = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
     prefix = job_keys(job_id, place.path.strip("/")).checkpoints
     return next(reversed(checkpoint_names(_Bucket(place.netloc, bucket.region).names(prefix))), None)
@@ -218,7 +218,7 @@ class _Part:
         own.mkdir()
         launch = folder / f"node-{rank}.json"
         launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
-        # Its standard input closes with this process, so it ends with the embedded AWS.
+        # When the embedded AWS ends, the part's standard input closes, and so the part ends.
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROGRAM, str(launch)],
             env=safe_environment(os.environ, api.connection()),
@@ -226,11 +226,9 @@ class _Part:
         )
 
     def wait(self, bucket: _Bucket, notice_key: str) -> None:
-        """Wait for the end. If the instance stops running, end the part as a node that shuts down does.
+        """Wait for the part's end, and write notices of the cluster to `notice_key` for the job.
 
-        Args:
-            bucket: The bucket of the cluster.
-            notice_key: Key of the notice with which nodes of the job tell each other that a node will end.
+        If the instance no longer runs, end the part as a node that shuts down does.
         """
         while not self._is_over(_POLL_SECONDS):
             for notice in _notices(bucket):

@@ -17,7 +17,7 @@ _queues: dict[str, "_Queue"] = {}
 
 
 def send_command(original: Any, backend: Any, *arguments: Any, **named: Any) -> Any:
-    """Run Command of Systems Manager. No program runs: the text of the command is compared with that of `trn`."""
+    """Answer Run Command of Systems Manager. No program runs: patterns recognize the commands of `trn`."""
     command = original(backend, *arguments, **named)
     text = "\n".join(command.parameters.get("commands", []))
     for invocation in command.invocations:
@@ -35,7 +35,7 @@ class _Queue:
         self._jobs: list[tuple[str, str]] = []
 
     def answer(self, command: str) -> str:
-        """The output of the command."""
+        """Return the output of a command."""
         if submitted := _SUBMITTED.search(command):
             name = _NAME.search(b64decode(submitted[1]).decode())
             self._jobs.append((name[1] if name else "sbatch", "PENDING"))

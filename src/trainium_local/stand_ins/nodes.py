@@ -1,8 +1,8 @@
 """Simulates the nodes of a deployment, because the instances of the embedded AWS run no programs.
 
-A node writes a record about itself to S3, and a deployment waits for this record. This module writes the records of
-instances that groups launched, if their user data have the address of the record, and updates them once the membership
-exists. The check "written by" of every record shows that it is simulated.
+A node writes a record about itself to S3, and a deployment waits for this record. This module writes the record of an
+instance of an Auto Scaling group, if the user data names the folder of the record, and updates the record once the
+membership exists. The check "written by" in a record shows that the record is simulated.
 """
 
 import json
@@ -71,7 +71,7 @@ class StandInNodes:
         timer.start()
 
     def handle_event(self, event: Mapping[str, Any]) -> None:
-        """Record for every node of a new membership that it reached the others."""
+        """Record for every simulated node of a new membership that it reached the others."""
         detail = event["detail"]
         if event["detail-type"] != "Object Created" or detail["object"]["key"] != MEMBERSHIP_KEY:
             return
@@ -91,13 +91,13 @@ class StandInNodes:
 
     def write_usage(self) -> None:
         """Record for every running proven node that no process uses a device."""
-        with self._writing_usage:  # records from before the clock moved must not be the newest
+        with self._writing_usage:  # else a record with a time from before the clock moved could be the last
             self._write_all_usage()
 
     def _write_all_usage(self) -> None:
         for instance_id, (region, url, _) in list(self._proven.items()):
             self._idle_since.setdefault(instance_id, clock.now())
-            if is_running(instance_id, region):
+            if is_running(instance_id, region):  # the bucket of other instances may be about to be emptied
                 place = urlsplit(url)
                 key = "/".join([*place.path.strip("/").split("/")[:-1], USAGE_PREFIX, f"{instance_id}.json"])
                 idle = clock.now() - self._idle_since[instance_id]
@@ -137,7 +137,7 @@ def _put(region: str, bucket: str, key: str, text: str) -> None:
 
 
 def is_running(instance_id: str, region: str) -> bool:
-    """Return whether an instance is running. The bucket of other instances may be about to be emptied."""
+    """Return whether an instance exists and is running."""
     try:
         response = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
     except (BotoCoreError, ClientError):
@@ -147,7 +147,7 @@ def is_running(instance_id: str, region: str) -> bool:
 
 
 def report_url(user_data: bytes) -> str | None:
-    """Return the address of the node's record: TRN_REPORT_URL in plain or multipart user data."""
+    """Return the folder of the node's record: TRN_REPORT_URL in plain or multipart user data."""
     for part in texts(user_data):
         if match := _REPORT_URL.search(part):
             return match[1].rstrip("/")
@@ -155,7 +155,7 @@ def report_url(user_data: bytes) -> str | None:
 
 
 def is_of_precompile_host(url: str) -> bool:
-    """Return whether the address is that of a compile host's record, not a node's."""
+    """Return whether the folder is that of the records of compile hosts, not of nodes."""
     return urlsplit(url).path.strip("/") == PRECOMPILE_PREFIX
 
 

@@ -1,7 +1,7 @@
 """Starts the processes of Lambda functions: imports their common modules once, and forks for each invocation.
 
-It runs as a script, like lambda_bootstrap.py. It has one thread and no settings of an invocation. It ends with the
-embedded AWS, even if that is killed: the socket at its standard input is closed then.
+This script, like lambda_bootstrap.py, is not imported. It has one thread and no settings of an invocation. It ends when
+the embedded AWS ends or is killed, because that closes the socket at its standard input.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def warm_up() -> None:
 
 def next_invocation(requests: socket.socket) -> list[int]:
     """Wait for requests. Returns in a process forked for one of them, with the request's files."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those processes are not waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes leave no zombies
     while True:
         message, files, _, _ = socket.recv_fds(requests, 1, 3)
         if not message:
@@ -71,7 +71,7 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
     ended = os.pidfd_open(function)
     # The connection becomes readable only when the embedded AWS has ended.
     first, _, _ = select.select([ended, connection], [], [], request["timeout"])
-    # With its child processes, and before waiting for it: until then its process ID cannot be reused.
+    # The function's process ID cannot be reused before waitpid.
     os.kill(function, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(function, signal.SIGKILL)
@@ -95,7 +95,10 @@ def end_children() -> None:
 
 
 def needs_new_interpreter(environment: Mapping[str, str], root: Path) -> bool:
-    """Return whether the function needs a new interpreter: for variables read at start, or its own modules."""
+    """Return whether the function needs a new interpreter.
+
+    It does if variables that are read at start differ, or if its code contains modules that are already imported.
+    """
     imported = {name.partition(".")[0] for name in sys.modules}
     brought = {entry.name.partition(".")[0] for entry in root.iterdir()}
     return _read_at_start(environment) != _read_at_start(os.environ) or bool(imported & brought)
@@ -119,7 +122,7 @@ def main() -> None:
     runpy.run_path(str(BOOTSTRAP), run_name="__main__")
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # a normal exit would write to, and so copy, the memory shared with the zygote
+    os._exit(0)  # a normal exit would write to, and so copy, the memory shared with the fork server
 
 
 if __name__ == "__main__":
