@@ -185,8 +185,8 @@ def _unless_idle(
         return replace(decision, nodes=0, why=unused, stopped=stopped, notice=None)
     stop = since + limit
     # Nodes report the start of their idle time to the minute, so times that are close get one notice.
-    notified = memory.idle is not None and abs(stop - memory.idle) < minutes_of_notice()
-    if now < stop - minutes_of_notice() or notified:
+    notified = memory.idle is not None and abs(stop - memory.idle) < notice_period()
+    if now < stop - notice_period() or notified:
         return decision
     reason = f"no job and no NeuronCore has been in use since {utc_text(_minute(since))}"
     return replace(decision, idle=StopNotice(at=_minute(stop), reason=reason))
@@ -233,7 +233,7 @@ def warning_of(ends: datetime) -> str:
 
 
 def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
-    """When to warn of the end: the configured time before it, but not before half of the pilot's duration.
+    """When to warn of the end: the configured time before it, but not before the middle of the pilot.
 
     Raises:
         ValueError: The pilot has no end.
@@ -247,8 +247,8 @@ def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
 def minutes_of_termination(instance_type: str) -> int:
     """The minutes before the end of a Capacity Block at which EC2 starts to terminate its instances."""
     limits = facts()["capacity_blocks"]
-    ultraserver = instance_type in limits["ultraserver_types"]
-    return limits["minutes_of_termination_of_ultraservers" if ultraserver else "minutes_of_termination"]
+    is_ultraserver = instance_type in limits["ultraserver_types"]
+    return limits["minutes_of_termination_of_ultraservers" if is_ultraserver else "minutes_of_termination"]
 
 
 def stops_before_block_end(instance_type: str) -> timedelta:
@@ -257,7 +257,7 @@ def stops_before_block_end(instance_type: str) -> timedelta:
     return timedelta(minutes=minutes_of_termination(instance_type) + ahead)
 
 
-def minutes_of_notice() -> timedelta:
+def notice_period() -> timedelta:
     """The time between the notice to jobs and the stop of their nodes."""
     return timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
 
@@ -281,7 +281,7 @@ def _stopped_by(spent: SpentBudget) -> str:
 
 
 def _stop_of(spent: SpentBudget) -> StopNotice:
-    return StopNotice(at=spent.since + minutes_of_notice(), reason=_spent_reason(spent))
+    return StopNotice(at=spent.since + notice_period(), reason=_spent_reason(spent))
 
 
 def _notice(
@@ -295,7 +295,7 @@ def _notice(
         of_block = f"Capacity Block {block.block_id} ends at {utc_text(block.ends)}; nodes stop before"
         coming.append(StopNotice(at=block.ends - stops_before_block_end(block.instance_type), reason=of_block))
     first = min(coming, key=lambda notice: notice.at, default=None)
-    return first if first and now >= first.at - minutes_of_notice() else None
+    return first if first and now >= first.at - notice_period() else None
 
 
 def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:

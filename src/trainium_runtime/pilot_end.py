@@ -44,7 +44,7 @@ class PilotEnd:
 
 
 def utc_text(instant: datetime) -> str:
-    """An instant as `2026-12-01T17:00Z`, with seconds if they are not 0."""
+    """An instant as `2026-12-01T17:00Z`, with seconds or microseconds if they are not 0."""
     in_utc = instant.astimezone(UTC).replace(tzinfo=None)
     precision = "microseconds" if in_utc.microsecond else "seconds" if in_utc.second else "minutes"
     return f"{in_utc.isoformat(timespec=precision)}Z"

@@ -76,7 +76,7 @@ class RunningInstance:
 class Quotas(Protocol):
     """Reads quotas and what counts against them.
 
-    EC2 counts by family or generation of instance types, such as trn or p5, and by market.
+    EC2 counts by family or generation of instance types, such as trn or p5, and by purchase option.
     """
 
     def quota(self, service: str, code: str) -> Quota | None: ...
@@ -107,7 +107,7 @@ class QuotaUse:
     Attributes:
         running: Used by instances, without the cluster's own nodes.
         reserved: Used by unused Capacity Reservations.
-        unseen: What AWS's metric counts in addition, such as open spot requests.
+        unseen: What AWS's metric counts in addition, such as open Spot Instance requests.
         in_blocks: Used by instances in Capacity Blocks. It is not documented whether these count.
         own: Used by the cluster's own nodes.
     """
@@ -130,8 +130,8 @@ def quota_use(
     """The usage, from current instances and reservations, and from AWS's usage metric of minutes ago.
 
     The usage is the vCPUs of instances and reservations, and what the metric has in addition: the metric lags behind
-    launches and terminations, and includes more than instances, such as open spot requests. The cluster's own nodes are
-    part of the need and of the metric, not of the usage.
+    launches and terminations, and includes more than instances, such as open Spot Instance requests. The cluster's own
+    nodes are part of the need and of the metric, not of the usage.
 
     Args:
         instances: Instances that count, including the cluster's own nodes.
@@ -139,9 +139,9 @@ def quota_use(
         metered: The latest value of the metric.
         ended: vCPUs of recently ended instances, which the metric may still include. They are subtracted from it.
     """
-    on_market = [instance for instance in instances if instance.capacity == need.capacity]
-    running = sum(instance.vcpus for instance in on_market if instance.cluster != need.cluster)
-    own = sum(instance.vcpus for instance in on_market) - running
+    same_capacity = [instance for instance in instances if instance.capacity == need.capacity]
+    running = sum(instance.vcpus for instance in same_capacity if instance.cluster != need.cluster)
+    own = sum(instance.vcpus for instance in same_capacity) - running
     blocks = [i for i in instances if i.capacity == "capacity-block"] if need.capacity == "on-demand" else []
     explained = running + own + reserved + ended + sum(instance.vcpus for instance in blocks)
     return QuotaUse(

@@ -16,7 +16,7 @@ def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     """Whether the account has room for the need.
 
     Raises:
-        UnavailableError: The quota or its usage cannot be read.
+        UnavailableError: The quota does not exist in the region, or it or its usage cannot be read.
     """
     state = quota_state(need, account)
     if state.fits_in_worst_case:
@@ -74,7 +74,7 @@ def _found(state: QuotaState) -> Iterator[str]:
         + (f" ({', '.join(_users(state))})" if use.certain else "")
     )
     if use.own:
-        yield f"{use.own} of those needed are already in use by the cluster"
+        yield f"{use.own} of the needed vCPUs are already in use by the cluster"
     if quota.is_default:
         yield "that limit is AWS's default; this account has no applied value"
     if use.in_blocks and not state.fits_in_worst_case:

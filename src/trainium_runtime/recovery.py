@@ -25,7 +25,7 @@ class Recovery:
         return instance_id in self.numbers
 
     def sentence(self, instance_id: str) -> str:
-        """`being replaced (1 of 2)`, or why a failed instance is not replaced; empty if the limit is 0."""
+        """`being replaced (1 of 2)`; otherwise why the failed instance is not replaced: empty if the limit is 0."""
         number = self.numbers.get(instance_id)
         if number is not None:
             return f"being replaced ({number} of {self.limit})" if number <= self.limit else "being replaced"

@@ -184,8 +184,9 @@ def main(arguments: list[str]) -> int:
     """Print the `direct_url` of a compiler: `python3 FILE URL INSTANCE_TYPE LNC PROCESSES ACTIVE VENV ...`.
 
     The compiler is that of the active environment. If it has none, the compiler is that of the newest other environment
-    that has one. Without a compiler, the program prints URL/direct, and the reason on standard error. PROCESSES is 0 if
-    unknown. ACTIVE and VENV are folders, which need not exist.
+    that has one. Without a compiler, or for a type that is neither Trainium nor Inferentia, the program prints
+    URL/direct, and the reason on standard error. PROCESSES is 0 if unknown. ACTIVE and VENV are folders, which need not
+    exist.
     """
     url, instance_type, lnc, processes, active, *others = arguments
     newest = sorted(others, key=lambda venv: [int(part) for part in re.findall(r"[0-9]+", venv)], reverse=True)

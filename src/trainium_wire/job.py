@@ -303,9 +303,11 @@ def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
     """How the number of processes or nodes that saved a checkpoint differs from the job's; empty if it does not."""
     saved, own = _to_int(manifest.get("world_size")), job.world_size
     if saved is not None and own is not None:
-        return f"was saved by {saved} processes, and this job has {own}" if saved != own else ""
+        return f"was saved by {saved} process{'es' * (saved != 1)}, and this job has {own}" if saved != own else ""
     nodes = _to_int(manifest.get("nodes"))
-    return f"was saved on {nodes} nodes, and this job has {job.nodes}" if nodes not in (None, job.nodes) else ""
+    if nodes is None or nodes == job.nodes:
+        return ""
+    return f"was saved on {nodes} node{'s' * (nodes != 1)}, and this job has {job.nodes}"
 
 
 def checkpoint_names(keys: Iterable[str]) -> list[str]:

@@ -55,7 +55,7 @@ class AttemptKeys(NamedTuple):
 
 
 class JobKeys(NamedTuple):
-    """Keys of one job, below its folder."""
+    """Keys of one job, below its folder except `inputs`."""
 
     folder: str
 

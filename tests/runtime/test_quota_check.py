@@ -53,7 +53,7 @@ def test_nodes_of_the_same_cluster_are_not_counted_twice() -> None:
     answer = checked(FakeQuotas(running=[running(256, cluster="trn-pilot")]))
     assert answer.outcome == "pass"
     assert answer.found.startswith("0 of 256 vCPUs of L-2C3B7624")
-    assert answer.found.endswith("; 256 of those needed are already in use by the cluster")
+    assert answer.found.endswith("; 256 of the needed vCPUs are already in use by the cluster")
     assert checked(FakeQuotas(running=[running(256, cluster="another")])).outcome == "fail"
 
 

@@ -1,0 +1,24 @@
+"""How the processes or nodes that saved a checkpoint differ from a job's."""
+
+from typing import Any
+
+import pytest
+
+from trainium_wire.job import Job, saved_otherwise
+
+
+@pytest.mark.parametrize(
+    ("manifest", "has_ranks", "difference"),
+    [
+        ({"world_size": 1, "nodes": 1}, True, "was saved by 1 process, and this job has 64"),
+        ({"world_size": 32, "nodes": 1}, True, "was saved by 32 processes, and this job has 64"),
+        ({"world_size": 64, "nodes": 4}, True, ""),
+        ({"nodes": 1}, False, "was saved on 1 node, and this job has 2"),
+        ({"nodes": 4}, False, "was saved on 4 nodes, and this job has 2"),
+        ({"nodes": 2}, False, ""),
+        ({}, False, ""),
+    ],
+)
+def test_difference_from_a_checkpoint_is_named(manifest: dict[str, Any], has_ranks: bool, difference: str) -> None:
+    job = Job(id="a", nodes=2, processes_per_node=32, command="true", has_ranks=has_ranks)
+    assert saved_otherwise(manifest, job) == difference
