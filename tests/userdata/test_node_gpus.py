@@ -13,7 +13,7 @@ from tests.userdata.verified_node import VerifiedNode
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_userdata.node.trn_node import compute, gpu, usage
 from trainium_userdata.node.trn_node.hardware import DRAINING, FAILED, KernelLog
-from trainium_userdata.node.trn_node.watch import OF_ALL_NODES
+from trainium_userdata.node.trn_node.watch import MEMBERSHIP_CHECKS
 
 PLAN = plan_for("p5.48xlarge")
 OF_NEURON = ("neuron-devices", "neuron-cores", "lnc", "ultraserver")
@@ -30,7 +30,7 @@ def test_healthy_gpu_node_is_proven_by_every_check(node: VerifiedNode) -> None:
     outcome = node.run("verify")
     assert outcome.record, outcome.output
     assert (outcome.exit_code, outcome.record.state, outcome.record.reason) == (0, "proven", "")
-    assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(OF_ALL_NODES) - set(OF_NEURON)
+    assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(MEMBERSHIP_CHECKS) - set(OF_NEURON)
     assert [check.name for check in outcome.record.checks if check.warning] == []
     assert outcome.check("self-test").found == "8 of 8 GPUs, with pytorch"
     assert outcome.check("collectives").found == "correct, 478.3 GB/s at 256 MiB"

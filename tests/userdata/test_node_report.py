@@ -102,7 +102,7 @@ def test_status_of_node_in_cluster_shows_rank_and_notices(node: VerifiedNode):
     node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\nTRN_NODE_RANK=0\nTRN_NODES=2\n")
     node.write("run/trn/notice.json", json.dumps({"reason": "spot interruption", "at": "2026-11-21T12:00:00Z"}))
     output = node.run("status").output
-    assert "node 0 of 2, head 10.42.0.11\n" in output
+    assert "rank 0 of 2 nodes, head node 10.42.0.11\n" in output
     assert "NOTICE: spot interruption, at 2026-11-21T12:00:00Z\n" in output
 
 

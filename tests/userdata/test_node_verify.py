@@ -17,7 +17,7 @@ from tests.userdata.verified_node import DISK, LOG_KEY, PROGRAMS, VerifiedNode
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_userdata.node.trn_node.hardware import DEVICES
-from trainium_userdata.node.trn_node.watch import OF_ALL_NODES
+from trainium_userdata.node.trn_node.watch import MEMBERSHIP_CHECKS
 
 TRN1 = plan_for("trn1.32xlarge")
 CORE_ERRORS = "neuron_core0/stats/status/hw_hbm_ue_error/total"
@@ -140,7 +140,7 @@ def test_healthy_node_runs_every_named_check(tmp_path: Path, aws: AwsStandIn):
     outcome = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws).run("verify")
     assert outcome.record
     # Checks over all nodes run once the membership is known.
-    assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(OF_ALL_NODES) - set(OF_GPUS)
+    assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(MEMBERSHIP_CHECKS) - set(OF_GPUS)
 
 
 @pytest.mark.parametrize(("name", "breakage", "sentence"), BREAKAGES, ids=[f"{b[0]}: {b[2][:40]}" for b in BREAKAGES])
@@ -186,7 +186,7 @@ def test_incompatible_driver_fails_first_if_no_core_computes(node: VerifiedNode)
     outcome = node.run("verify", "--last")
     assert outcome.record
     assert outcome.record.reason.startswith("driver 2.26.5.0 and runtime 2.33.2.0 are incompatible: runtime 2.32")
-    assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores first"
+    assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores must pass first"
 
 
 def test_suppressed_check_is_shown_and_does_not_count(node: VerifiedNode):
@@ -282,7 +282,7 @@ def test_job_that_begins_during_the_tests_does_not_fail_the_node(node: VerifiedN
     node.collectives(then=f"cp {node.root}/later.json {node.root}/neuron-ls.json; echo in use >&2; exit 1")
     outcome = node.run("verify")
     assert (outcome.exit_code, outcome.record) == (BUSY, None)
-    assert "in use by python train.py (113985), which may be why: all-reduce over 32 cores: " in outcome.output
+    assert "in use by python train.py (113985), which may be the cause: all-reduce over 32 cores: " in outcome.output
 
 
 def test_leftover_process_of_a_test_is_not_a_job(node: VerifiedNode):
@@ -301,7 +301,7 @@ def test_unreadable_plan_is_a_reason(node: VerifiedNode):
     node.write("etc/trn/plan.json", "{")
     outcome = node.run("verify")
     assert outcome.record
-    assert outcome.record.reason.startswith("etc/trn/plan.json cannot be read: ")
+    assert outcome.record.reason.startswith("/etc/trn/plan.json cannot be read: ")
 
 
 def test_aborted_verification_reports_nothing_and_exits_4(node: VerifiedNode):

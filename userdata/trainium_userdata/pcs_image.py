@@ -9,7 +9,7 @@ _BUILD_SECONDS = 2 * 60 * 60
 
 
 def pcs_image_script(region: str) -> str:
-    """The script that installs the agent of AWS PCS and every Slurm version that a new cluster can have."""
+    """The script that installs the agent of AWS PCS, and every Slurm version that a new cluster can have."""
     installers, versions = facts()["pcs"]["installers"], facts()["pcs"]["versions"]
     archives = [
         {**installers["agent"], "options": ""},

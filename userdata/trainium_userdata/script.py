@@ -14,7 +14,7 @@ from trainium_userdata.expectations import node_expectations
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.node_files import all_files, mark, reporting_files, slurm_files
 
-# These delimiters do not occur in bash, where {{, {%, {#, << and [[ all do.
+# The usual delimiters {{, {% and {# occur in scripts; these do not.
 TEMPLATES = Environment(
     loader=PackageLoader("trainium_userdata"),
     undefined=StrictUndefined,
@@ -30,7 +30,7 @@ TEMPLATES = Environment(
     autoescape=False,
 )
 
-_PART_OF = {
+_NODE_STEPS = {
     "stop_watch": "watch.sh.j2",
     "write_environment": "environment.sh.j2",
     "install_software": "install_software.sh.j2",
@@ -43,9 +43,9 @@ _PART_OF = {
     "run_setup_script": "setup.sh.j2",
     "start_watch": "watch.sh.j2",
 }
-"""The boot steps in order: function name and template."""
+"""The boot steps of a node of a plain cluster, in order: the name of each function, and its template."""
 
-_PART_OF_HOST = {
+_HOST_STEPS = {
     "limit_lifetime": "precompile.sh.j2",
     "write_environment": "environment.sh.j2",
     "choose_framework": "framework.sh.j2",
@@ -54,21 +54,21 @@ _PART_OF_HOST = {
 }
 """The boot steps of the host of `trn precompile`, which has no Neuron devices to verify."""
 
-_PART_OF_SLURM_NODE = {
-    **{step: template for step, template in _PART_OF.items() if template != "install_software.sh.j2"},
+_SLURM_STEPS = {
+    **{step: template for step, template in _NODE_STEPS.items() if template != "install_software.sh.j2"},
     "remember_counters": "slurm_counters.sh.j2",
 }
 """The boot steps of a Slurm node, whose image has all software."""
-_PART_OF_LOGIN_NODE = {step: _PART_OF[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
+_LOGIN_STEPS = {step: _NODE_STEPS[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
 
 Role = Literal["node", "host", "login", "slurm"]
 """A node of a plain cluster, the host of `trn precompile`, the Slurm login node, or a Slurm node."""
 
-_PARTS: Mapping[Role, Mapping[str, str]] = {
-    "node": _PART_OF,
-    "host": _PART_OF_HOST,
-    "slurm": _PART_OF_SLURM_NODE,
-    "login": _PART_OF_LOGIN_NODE,
+_STEPS_BY_ROLE: Mapping[Role, Mapping[str, str]] = {
+    "node": _NODE_STEPS,
+    "host": _HOST_STEPS,
+    "slurm": _SLURM_STEPS,
+    "login": _LOGIN_STEPS,
 }
 
 
@@ -96,9 +96,9 @@ def node_user_data(
 
 
 def slurm_user_data(locations: NodeLocations) -> str:
-    """The user data of nodes of AWS PCS and of the login node: only cloud-config, which runs before they register.
+    """The user data of Slurm nodes and the login node: only cloud-config, which runs before a node registers.
 
-    A shell script would run too late: AWS PCS runs those of user data between the registration and slurmd.
+    A shell script would run too late: AWS PCS runs those of user data after the registration, before it starts slurmd.
     """
     return user_data(cloud_config(locations.lines))
 
@@ -121,7 +121,7 @@ def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_v
     """The script of the nodeBootstrapped action of a Slurm node, or of the login node, which runs before slurmd.
 
     It downloads nothing and contains no CDK tokens, so its digest is known at synthesis. AWS PCS must run it at every
-    boot, and terminate a node on which it fails (EVERY_BOOT, TERMINATE). Its boot script is killed after
+    boot, and terminate a node on which it fails (EVERY_BOOT, TERMINATE). The boot script is ended after
     pcs.proof_seconds of the facts. A node sends its record to S3 before the script ends; the login node sends none,
     because no job runs there.
 
@@ -144,7 +144,7 @@ def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_v
 
 def boot_script(node: NodeSettings, role: Role = "node") -> str:
     """The script that sets up a machine at every boot."""
-    known = _PARTS[role]
+    known = _STEPS_BY_ROLE[role]
     steps = _steps(node, known)
     return _render(
         "boot.sh",

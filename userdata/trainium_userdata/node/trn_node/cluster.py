@@ -174,7 +174,9 @@ class Cluster:
 
         Raises:
             OSError: S3 does not answer or refuses, or a file cannot be read or written.
-            ValueError, LookupError: The plan is invalid.
+            ValueError: The plan or a key is invalid.
+            LookupError: The plan is invalid, or another node has not stored its keys yet.
+            subprocess.CalledProcessError: The user's key cannot be made, or a file of the user cannot be written.
         """
         version = self._membership.get("version")
         if version and version != self._trusted_version and files.plan()["internode_ssh"]:

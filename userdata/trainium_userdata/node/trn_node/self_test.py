@@ -22,12 +22,12 @@ from .programs import Run, environment, run
 CACHE = "var/cache/trn/self-test"
 """Separate from the cluster's compile cache."""
 NAMED = 3
-"""The maximum number of different sentences. Those of the runtime contain times and process IDs, so each core may have
-a different one."""
+"""The maximum number of problems in a text. Messages of the runtime contain times and process IDs, so each core may
+have a different one."""
 MAX_LOST = 3
 """After this many second attempts without a result, the number of processes is not the cause."""
 EXPECTED = "what the CPU computes, on {} {}s"
-MEMORY_EXPECTED = "what was written there, on {} {}s"
+MEMORY_EXPECTED = "the numbers that were written, on {} {}s"
 UNREAD = "has not read its device memory"
 MARKS = (MARK, MEMORY_MARK)
 CUDA = "cuda"
@@ -61,7 +61,7 @@ def check_framework(plan: dict[str, Any]) -> Check:
 
 
 def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
-    """The computation and the device memory of each core. Raises OSError if the cache's folder cannot be created."""
+    """Check the computation and the device memory of each core. Raises OSError if the cache has no folder."""
     unit = "GPU" if plan.get("gpus") else "core"
     expected, found = EXPECTED.format(cores, unit), framework_python(plan)
     if not found:
@@ -84,7 +84,7 @@ def _check_computation(results: list[_CoreResult], stack: str, python: Path, cor
     right = len(cores_by_problem.pop("", []))
     wrong = [f"{_cores(cores_by_problem[problem], unit)} {problem}" for problem in list(cores_by_problem)[:NAMED]]
     if more := [core for problem in list(cores_by_problem)[NAMED:] for core in cores_by_problem[problem]]:
-        wrong.append(f"{_cores(more, unit)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
+        wrong.append(f"{_cores(more, unit)} is wrong in other ways")
     if len(results) > cores:
         wrong.append(f"{stack} shows {len(results)} {unit}s, not {cores}")
     again = [core for core, result in enumerate(results) if result.again and result.right]
@@ -95,7 +95,7 @@ def _check_computation(results: list[_CoreResult], stack: str, python: Path, cor
 
 
 def _check_memory(results: list[_CoreResult], cores: int, unit: str) -> Check:
-    """Wrong numbers fail the node. A core without a result is a warning, because its computation was correct."""
+    """Wrong numbers fail the node. A missing result is a warning, because the self-test decides on the computation."""
     problems: dict[str, list[int]] = {}
     for core, result in enumerate(results):
         problems.setdefault(result.memory, []).append(core)
@@ -148,7 +148,7 @@ class _Computation(NamedTuple):
             [_marked_value(line, mark) for line in ran.out.splitlines() if mark in line] for mark in MARKS
         )
         error = ran.error.replace(str(self.python), "the computation")
-        unread = f"{UNREAD}: {error or 'the computation prints nothing of it'}"
+        unread = f"{UNREAD}: {error or 'the computation prints no result'}"
         read += [unread] * (len(computed) - len(read))
         found = [_CoreResult(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]
         if error:

@@ -20,11 +20,9 @@ def region() -> str:
 def signed_headers(
     service: str, method: str, address: str, headers: Mapping[str, str], digest: str, imds: Imds, now: float
 ) -> dict[str, str]:
-    """The headers with a signature (AWS documentation, Signature Version 4). Raises OSError without credentials.
+    """The headers with a signature (AWS documentation, Signature Version 4). Raises OSError without keys or region.
 
-    Args:
-        service: Name in signatures, such as s3.
-        digest: SHA-256 of the body in hexadecimal.
+    `digest` is the SHA-256 of the body in hexadecimal.
     """
     keys = imds.credentials()
     parts = urlsplit(address)

@@ -16,7 +16,7 @@ from . import files
 from .s3 import S3
 
 USER_ID = 1000
-"""The image's first user: ubuntu, ec2-user."""
+"""The image's login user: ubuntu or ec2-user."""
 
 HOST_KEY = "etc/ssh/ssh_host_ed25519_key.pub"
 MARK = "# trn-node"
@@ -32,10 +32,10 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
         nodes: Addresses of all nodes by instance ID.
 
     Raises:
-        LookupError: Another node has not stored its keys yet.
-        ValueError: A stored key is invalid.
+        LookupError: Another node has not stored its keys yet, or this node has no user USER_ID.
+        ValueError: A key is invalid.
         OSError: S3 does not answer or refuses, or a file cannot be read.
-        subprocess.CalledProcessError: A file of the user cannot be written.
+        subprocess.CalledProcessError: The user's key cannot be made, or a file of the user cannot be written.
     """
     ssh = files.path(pwd.getpwuid(USER_ID).pw_dir[1:]) / ".ssh"
     if not (ssh / "id_ed25519").exists():
@@ -61,7 +61,7 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
 
 
 def _as_user(folder: Path, script: str, text: str = "") -> None:
-    """Run as the user, because root could follow a link in the user's folder."""
+    """Run a script as the user, because root could follow a link in the user's folder."""
     group = pwd.getpwuid(USER_ID).pw_gid
     environment = {"D": str(folder), "PATH": "/usr/bin:/bin"}
     command = ["sh", "-c", script]
@@ -73,7 +73,7 @@ def _as_user(folder: Path, script: str, text: str = "") -> None:
 
 
 def _key(text: str) -> str:
-    """The key without its comment. Raises ValueError if it is invalid, because it comes from another machine."""
+    """The key without its comment. Raises ValueError if the text is not an ed25519 public key."""
     match = re.match(r"ssh-ed25519 [\w+/]{60,80}", text)
     if not match:
         raise ValueError("not an ed25519 public key")

@@ -41,7 +41,8 @@ def table(found: dict[str, Any]) -> str:
     lines += [made["reason"]] if made["reason"] else []
     cluster = found["cluster"]
     if "TRN_NODE_RANK" in cluster:
-        lines.append(f"node {cluster['TRN_NODE_RANK']} of {cluster.get('TRN_NODES')}, head {cluster.get('HEAD_NODE')}")
+        rank, nodes = cluster["TRN_NODE_RANK"], cluster.get("TRN_NODES")
+        lines.append(f"rank {rank} of {nodes} nodes, head node {cluster.get('HEAD_NODE')}")
     if found["notice"]:
         lines.append(f"NOTICE: {found['notice'].get('reason')}, at {found['notice'].get('at') or 'any moment'}")
     rows = [("", "check", "expected", "found")]

@@ -31,10 +31,10 @@ from .imds import Imds
 _LOGGER = logger_of("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
-"""Attempts of the checks in RETRIED_AT_BOOT, and the pause between them in seconds."""
+"""How often the quick checks run at most while one of RETRIED has a problem or a warning, and the pause in seconds."""
 PROVEN, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
 """Exit codes. After BUSY, RELOAD and ABORTED there was no report."""
-RETRIED_AT_BOOT = {
+RETRIED = {
     "driver",
     "neuron-devices",
     "neuron-cores",
@@ -67,7 +67,7 @@ def verify(*, last: bool, hold: bool) -> int:
     try:
         plan = files.plan()
     except (OSError, ValueError) as error:
-        checks = [Check("driver", "to be checked", "no plan", False, f"{files.PLAN} cannot be read: {error}")]
+        checks = [Check("driver", "to be checked", "no plan", False, f"/{files.PLAN} cannot be read: {error}")]
     else:
         checks = run_checks(plan, last=last)
         if not last and any(check.may_heal and not check.settled for check in checks):
@@ -95,7 +95,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
     while True:
         quick, cores = quick_checks(plan)
         left -= 1
-        if not left or not any(check.name in RETRIED_AT_BOOT and not check.settled for check in quick):
+        if not left or not any(check.name in RETRIED and not check.settled for check in quick):
             break
         pause()
     show(quick)
@@ -103,8 +103,8 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         return quick
     missing = [check.name for check in quick if check.name in NEEDED and not check.ok]
     if missing or not cores:
-        why = ", ".join(missing or ["neuron-cores"])
-        slow = [not_checked(name, f"{why} first") for name in ("self-test", "memory-test", "collectives")]
+        why = f"{', '.join(missing)} must pass first" if missing else "no NeuronCore or GPU was found"
+        slow = [not_checked(name, why) for name in ("self-test", "memory-test", "collectives")]
     elif plan.get("gpus"):
         _LOGGER.info("computing on %d GPUs", cores)
         before = gpu.error_counts()
@@ -131,7 +131,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         # By then, killed processes of the tests have ended.
         pause()
         if held := users(plan):
-            raise BusyError(f"{in_use(plan, held)}, which may be why: {'; '.join(wrong)}")
+            raise BusyError(f"{in_use(plan, held)}, which may be the cause: {'; '.join(wrong)}")
     checks = driver.check_compatibility(plan, [*quick, *slow], computed_right=computed_right)
     return [check.counted(plan) for check in checks]
 
@@ -170,14 +170,14 @@ def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
         checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, error))
         cores = neuron.core_count(devices)
     else:
-        checks += [not_checked(name, "the driver first") for name in neuron.NAMES if neuron.applies(name, plan)]
+        checks += [not_checked(name, "driver must pass first") for name in neuron.NAMES if neuron.applies(name, plan)]
     return checks, cores
 
 
 def gpu_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     checks = guarded("driver", lambda: [gpu.check_driver()])
     if not checks[0].counted(plan).ok:
-        return checks + [not_checked(name, "the driver first") for name in gpu.NAMES], 0
+        return checks + [not_checked(name, "driver must pass first") for name in gpu.NAMES], 0
     if held := gpu.users():
         raise BusyError(in_use(plan, held))
     gpus, error = gpu.list_gpus()
@@ -185,7 +185,7 @@ def gpu_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
 
 
 def other_quick_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Callable[[], list[Check]]]]:
-    """Check functions by the name of their first check."""
+    """The names of the first check of each function, and the functions."""
     made: dict[str, Callable[[], list[Check]]] = {
         "efa-devices": lambda: efa.check_efa(plan),
         "framework": lambda: [self_test.check_framework(plan)],

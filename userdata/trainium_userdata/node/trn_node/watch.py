@@ -1,8 +1,8 @@
 """Monitors a proven node: `trn-node watch`.
 
-The watch reads the kernel log, the devices' error counters, AWS's notices and the cluster's membership; it updates the
-record and `notice.json`, and notifies running jobs. On a plain cluster, it also starts this node's part of jobs and
-reports the node's usage to S3.
+The watch reads the kernel log, the devices' error counters and AWS's notices; it updates the record and `notice.json`,
+and notifies running jobs. On a plain cluster, it also reads the membership, exchanges SSH keys, starts this node's part
+of jobs, and reports the node's usage to S3.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ SECONDS = {
     "counters": 60,
     **notices.SECONDS,
     "keys": 15,
-    "use": usage.SECONDS,
+    "usage": usage.SECONDS,
     "record": TICK,
     "sending": 15,
 }
-"""The interval of each source; `Cluster` and `ClusterJob` have their own. Most errors in the counters are immediately
-in the kernel log too."""
-OF_CLUSTERS = ("membership", "keys", "use", "job")
-"""The sources that a Slurm node does not have, because Slurm manages its nodes and jobs."""
+"""The interval of each task; `Cluster` and `ClusterJob` have their own. Most errors in the counters are immediately in
+the kernel log too."""
+NOT_WITH_SLURM = ("membership", "keys", "usage", "job")
+"""The tasks that a Slurm node does not have, because Slurm manages its nodes and jobs."""
 
 DRAIN_SECONDS = 86400
-"""How long before the end of a node the record reports it. A deployment then waits for another node, so not weeks
-before."""
+"""How long before the end of a node its record becomes draining. A deployment waits while a record is draining, so this
+is not weeks."""
 
 SIGNAL_SECONDS = 900
 """How long before the end jobs are signalled: enough to save a large model, without losing hours of work."""
@@ -54,9 +54,9 @@ MAX_ERRORS = 16
 """Maximum number of stored errors for each resulting state; more are not useful."""
 
 SEVERITY = ("proven", DRAINING, FAILED)
-OF_ALL_NODES = ("peers", NAME)
+MEMBERSHIP_CHECKS = ("peers", NAME)
 """The checks that are repeated with each membership."""
-REASONS = 5
+MAX_REASONS = 5
 """The maximum number of reasons in a record."""
 
 _LOGGER = logger_of("trn_node")
@@ -67,13 +67,7 @@ def log(text: str) -> None:
 
 
 class Watch:
-    """The watch of this node. `step` does what is due, `wait` waits.
-
-    Args:
-        imds: The metadata service.
-        s3: Requests to S3.
-        now: The time in seconds since 1970.
-    """
+    """The watch of this node. `step` does what is due. `now` returns the time in seconds since 1970."""
 
     def __init__(self, imds: Imds, s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._imds, self._s3, self._now = imds, s3, now
@@ -101,12 +95,12 @@ class Watch:
         self._usage = usage.Usage(s3)
 
     def step(self) -> None:
-        """Read the sources that are due. An error in one source does not prevent reading the others."""
-        sources = {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}
-        for name, seconds in sources.items():
-            if self._is_of_slurm and name in OF_CLUSTERS:
+        """Do the tasks that are due. An error in one task does not prevent the others."""
+        tasks = {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}
+        for name, seconds in tasks.items():
+            if self._is_of_slurm and name in NOT_WITH_SLURM:
                 continue
-            # If the time is further ahead, the clock was set back.
+            # If the due time is further ahead, the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
             self._due[name] = self._now() + seconds
@@ -147,8 +141,8 @@ class Watch:
                 before = self._job.open_job
                 self._job.poll(own_record, self._cluster)
                 if self._job.open_job != before:
-                    self._due["use"] = 0
-        elif name == "use":
+                    self._due["usage"] = 0
+        elif name == "usage":
             if own_record:
                 url = instance_key(f"{folder()}/{USAGE_PREFIX}", files.own_name(own_record["instance_id"]))
                 self._usage.poll(url, self._job.open_job, self._now())
@@ -157,7 +151,7 @@ class Watch:
         elif name != "sending":
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
-            # Not record.send, whose retries would block the watch.
+            # Not record.send, which also sends the log.
             url = instance_key(files.locations()["TRN_REPORT_URL"], files.own_name(self._unsent["instance_id"]))
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
@@ -188,7 +182,7 @@ class Watch:
         self._found[source] = notices
 
     def _update_record(self, own_record: dict[str, Any] | None) -> None:
-        """Update the notice, the jobs and the record."""
+        """Update the notice and the record, and notify jobs."""
         now, memory = self._now(), self._memory
         errors = {**memory["errors"], **self._repairable}
         failures = [text for text in errors if errors[text] == FAILED]
@@ -216,11 +210,11 @@ class Watch:
             new_record = updated_record(own_record, failures, drains, peers, all_read)
             if new_record not in (own_record, self._unwritten):
                 before, new_record = new_record, {**new_record, "time": iso(now)}
-                # Saved before, so that a restarted watch does not consider it sent.
+                # Saved before the record, so that a restarted watch does not consider the record sent.
                 memory["unsent"] = True
                 files.write(MEMORY, json.dumps(memory))
                 record.write(new_record)
-                # On a full disk the record does not change, and this one would be sent again and again.
+                # On a full disk the stored record does not change. The new one must not be sent at each step.
                 self._unwritten = None if record.read() == new_record else before
                 log(f"record: {new_record['state']} {new_record['reason']}")
                 self._unsent, self._due["sending"] = new_record, 0
@@ -237,7 +231,7 @@ def updated_record(
         failures: Reasons why the node has failed.
         draining: Reasons why the node is draining.
         peers: The result of the last test of the peers; None if there is none.
-        all_read: Whether every source was read. Otherwise no reason is withdrawn.
+        all_read: Whether every source was read. Otherwise the state does not improve.
     """
     new = dict(record)
     previous = record["state"], record["reason"]
@@ -245,14 +239,14 @@ def updated_record(
     if verified[0] == FAILED:
         return record
     if peers:
-        checks = [check for check in record["checks"] if check["name"] not in OF_ALL_NODES]
+        checks = [check for check in record["checks"] if check["name"] not in MEMBERSHIP_CHECKS]
         new.update(membership=peers.membership, checks=checks + peers.checks)
         failures = failures + [peers.problem] * (peers.state == FAILED)
         draining = draining + [peers.problem] * (peers.state == DRAINING)
     now = verified
     for state, reasons in ((DRAINING, draining), (FAILED, failures)):
         if reasons:
-            now = state, "; ".join(reasons[:REASONS])
+            now = state, "; ".join(reasons[:MAX_REASONS])
     if not all_read and SEVERITY.index(now[0]) < SEVERITY.index(previous[0]):
         now = previous
     if now != verified:

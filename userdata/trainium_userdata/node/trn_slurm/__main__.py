@@ -23,14 +23,14 @@ def parser() -> argparse.ArgumentParser:
         "address", help="in a task: print the rank of this node in the allocation, its instance ID and address"
     )
     begin = commands.add_parser(
-        "begin", help="begin the next attempt of a job; reads the lines of `address` of all tasks, prints the number"
+        "begin", help="read what `address` prints in all tasks, begin the next attempt of a job, and print its number"
     )
     begin.add_argument("job")
-    of_node = commands.add_parser("task", help="run this node's part of the attempt in TRN_ATTEMPT")
+    of_node = commands.add_parser("task", help="run this node's part of the attempt with the number TRN_ATTEMPT")
     of_node.add_argument("job")
     follow = commands.add_parser("follow", help="wait for srun, and requeue the job or end it")
     follow.add_argument("job")
-    follow.add_argument("srun", type=int, help="process ID, of a child of this process")
+    follow.add_argument("srun", type=int, help="process ID of srun, a child of this process")
     return top
 
 

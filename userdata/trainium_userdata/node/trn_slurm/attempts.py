@@ -1,4 +1,4 @@
-"""The attempts of a job in S3, which the first node of an allocation begins and ends."""
+"""The attempts of a job in S3. The batch script, on the first node of an allocation, begins them and ends the job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DONE = ("ended", FAILED)
 
 
 class OverError(Exception):
-    """The job has ended. The batch script must exit with `exit_code`."""
+    """The job has ended. The batch script exits with `exit_code`, or with 1 if that is 0, because it runs nothing."""
 
     def __init__(self, reason: str, exit_code: int) -> None:
         super().__init__(reason)

@@ -29,7 +29,7 @@ def remember() -> None:
 
 
 def main() -> int:
-    """Return 0 if the node is healthy or was drained. After any other exit code, Slurm drains it without our reason."""
+    """Return 0 if the node is healthy or was drained. After another exit code, Slurm drains it without this reason."""
     try:
         found = problems(files.plan())
     except (OSError, ValueError, LookupError) as error:

@@ -1,4 +1,4 @@
-"""This node's part of a job: one task of Slurm, as the user who submitted the job."""
+"""This node's part of a job: one task of Slurm, which runs as the user who submitted the job."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(attempts: Attempts, number: int) -> int:
     ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     place = _new_folder(f"{attempts.spec.id}-{number}")
     if not Path.home().is_dir():
-        # The user has no home: a new one, so that no other job runs what this one writes to ~/.profile.
+        # The user has no home. This one is new, so that no other job runs what this job writes to ~/.profile.
         os.environ["HOME"] = str(place)
     launch = _launch(attempts, number, start, place)
     Attempt(launch, attempts.store, secret_value, slurm.why_ended).run()
