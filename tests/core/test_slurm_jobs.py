@@ -108,7 +108,7 @@ def test_job_is_stored_and_its_batch_script_submitted(jobs: SlurmJobs, login: Lo
 
 
 @pytest.mark.usefixtures("deployed")
-def test_job_that_sbatch_refuses_is_listed_as_failed(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+def test_job_that_sbatch_refuses_has_failed(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
     job = prepare()
     login.fails = CommandFailedError("sbatch: error: Batch job submission failed: Invalid partition")
     with pytest.raises(RequestRefusedError, match="Invalid partition"):
@@ -127,7 +127,7 @@ def test_job_that_sbatch_refuses_is_listed_as_failed(jobs: SlurmJobs, login: Log
     ],
 )
 @pytest.mark.usefixtures("deployed")
-def test_job_without_an_answer_may_have_started(
+def test_submission_without_a_clear_answer_may_have_started_the_job(
     jobs: SlurmJobs, login: Login, prepare: Prepare, error: Exception
 ) -> None:
     job = prepare()
@@ -138,7 +138,7 @@ def test_job_without_an_answer_may_have_started(
 
 
 @pytest.mark.usefixtures("deployed")
-def test_job_with_refused_priority_stays_in_the_queue(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+def test_job_with_refused_priority_is_submitted_with_a_note(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
     job = prepare(priority=5)
     login.submitted = "7\nslurm_update error: Access/permission denied\n"
     (note,) = job.submit()
@@ -176,7 +176,7 @@ def test_stack_that_is_not_deployed_is_named(jobs: SlurmJobs) -> None:
         jobs.newest(1)
 
 
-def test_stack_without_a_login_node_runs_no_jobs(jobs: SlurmJobs, prepare: Prepare) -> None:
+def test_check_without_a_login_node_names_the_setting(jobs: SlurmJobs, prepare: Prepare) -> None:
     create_stack(STACK, {RECORDS_OUTPUT: BUCKET})
     del vars(jobs)["login"]
     with pytest.raises(UnavailableError, match="trn:pcs_login=on"):
@@ -203,7 +203,7 @@ def submitted(deployed: NodesOfAJob) -> NodesOfAJob:
     ],
 )
 @pytest.mark.usefixtures("submitted")
-def test_job_that_waits_has_the_reason_of_slurm(
+def test_waiting_job_has_the_state_of_slurm(
     jobs: SlurmJobs, login: Login, queue: str, status: str, detail: str
 ) -> None:
     login.queue = queue
@@ -219,9 +219,8 @@ def test_job_that_waits_has_the_reason_of_slurm(
     ("queue", "result"),
     [(line("CANCELLED"), "stopped"), (line("BOOT_FAIL"), "failed"), (line("TIMEOUT"), "time-limit"), ("", "failed")],
 )
-def test_job_that_slurm_ended_is_closed(
-    jobs: SlurmJobs, login: Login, submitted: NodesOfAJob, queue: str, result: str
-) -> None:
+@pytest.mark.usefixtures("submitted")
+def test_job_that_slurm_ended_or_lacks_is_closed(jobs: SlurmJobs, login: Login, queue: str, result: str) -> None:
     login.queue = queue
     for _ in range(2):
         state = jobs.state(JOB.id)
@@ -229,7 +228,7 @@ def test_job_that_slurm_ended_is_closed(
         assert state.outcome
         assert (state.outcome.result, state.is_over) == (result, True)
         assert state.has_own_nodes
-    submitted.end("succeeded")
+    assert jobs.bucket_jobs.has_ended(JOB.id)
 
 
 def test_job_that_slurm_may_not_have_yet_is_not_closed(jobs: SlurmJobs, submitted: NodesOfAJob) -> None:
@@ -253,14 +252,14 @@ def test_end_that_a_node_wrote_meanwhile_is_kept(jobs: SlurmJobs, login: Login, 
 
 @pytest.mark.parametrize("error", [UnavailableError("there is no login node"), RequestRefusedError("not allowed")])
 @pytest.mark.usefixtures("submitted")
-def test_job_keeps_running_while_slurm_does_not_answer(jobs: SlurmJobs, login: Login, error: Exception) -> None:
+def test_job_is_not_over_if_slurm_does_not_answer(jobs: SlurmJobs, login: Login, error: Exception) -> None:
     login.fails = error
     state = jobs.state(JOB.id)
     assert state
     assert (state.is_over, state.detail) == (False, f"Slurm does not answer: {error}")
 
 
-def test_slurm_is_not_asked_while_nodes_report(jobs: SlurmJobs, login: Login, submitted: NodesOfAJob) -> None:
+def test_slurm_is_asked_once_only_if_nodes_do_not_report(jobs: SlurmJobs, login: Login, submitted: NodesOfAJob) -> None:
     submitted.start()
     submitted.node(0, "running", at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     assert jobs.state(JOB.id)
@@ -276,7 +275,7 @@ def test_slurm_is_not_asked_while_nodes_report(jobs: SlurmJobs, login: Login, su
 
 @pytest.mark.parametrize(("state", "is_cancelled"), [("PENDING", True), ("CONFIGURING", True), ("RUNNING", False)])
 @pytest.mark.usefixtures("submitted")
-def test_stop_cancels_a_job_that_waits(jobs: SlurmJobs, login: Login, state: str, is_cancelled: bool) -> None:
+def test_stop_cancels_only_a_job_that_waits(jobs: SlurmJobs, login: Login, state: str, is_cancelled: bool) -> None:
     login.queue = line(state)
     jobs.stop(JOB.id)
     assert any("scancel 7" in command for command in login.commands) == is_cancelled
@@ -285,7 +284,7 @@ def test_stop_cancels_a_job_that_waits(jobs: SlurmJobs, login: Login, state: str
     assert found.status == ("stopped" if is_cancelled else "stopping")
 
 
-def test_states_of_slurm_have_results_of_jobs() -> None:
+def test_cancelled_job_is_stopped_and_job_of_failed_node_has_failed() -> None:
     jobs = parse_jobs("a|1|CANCELLED|None\nb|2|NODE_FAIL|None\nsbatch: warning\n")
     assert {name: end_of(job)[0] for name, job in jobs.items()} == {"a": "stopped", "b": "failed"}
     assert [jobs[name].has_ended for name in jobs] == [True, True]
@@ -293,7 +292,7 @@ def test_states_of_slurm_have_results_of_jobs() -> None:
 
 
 def run_submission(folder: Path, *, scontrol: str) -> str:
-    """The output of a submission's command, run with programs that record their calls."""
+    """Run the command of a submission with stand-ins for its programs, and return its output."""
     programs = {
         "runuser": 'echo "$*" >>calls; shift 3; exec "$@"',
         "sbatch": "cat >script; env >environment; echo 7 | tee queue",

@@ -25,7 +25,7 @@ class Stubs:
         for stub in (self.ec2, self.ssm):
             stub.activate()
 
-    def runs(self, *instances: str) -> None:
+    def add_instances(self, *instances: str) -> None:
         found = [{"Instances": [{"InstanceId": instance}]} for instance in instances]
         filters = [
             {"Name": "tag:aws:pcs:compute-node-group-id", "Values": ["pcs_0login"]},
@@ -33,11 +33,11 @@ class Stubs:
         ]
         self.ec2.add_response("describe_instances", {"Reservations": found}, {"Filters": filters})
 
-    def takes(self) -> None:
-        self.runs(INSTANCE)
+    def accept_command(self) -> None:
+        self.add_instances(INSTANCE)
         self.ssm.add_response("send_command", {"Command": {"CommandId": COMMAND}})
 
-    def answers(self, status: str, **more: Any) -> None:
+    def answer(self, status: str, **more: Any) -> None:
         texts = {"StandardOutputContent": "", "StandardErrorContent": "", **more}
         self.ssm.add_response("get_command_invocation", {"Status": status, **texts})
 
@@ -51,44 +51,44 @@ def stubs() -> Iterator[Stubs]:
 
 
 def test_output_is_returned_once_the_command_has_ended(stubs: Stubs) -> None:
-    stubs.takes()
+    stubs.accept_command()
     stubs.ssm.add_client_error("get_command_invocation", "InvocationDoesNotExist")
-    stubs.answers("InProgress")
-    stubs.answers("Success", StandardOutputContent="7\n")
+    stubs.answer("InProgress")
+    stubs.answer("Success", StandardOutputContent="7\n")
     assert stubs.login.run("sbatch") == "7\n"
 
 
-def test_failed_command_says_what_it_wrote(stubs: Stubs) -> None:
-    stubs.takes()
-    stubs.answers("Failed", StandardErrorContent="sbatch: error: Invalid partition\n")
+def test_error_of_failed_command_has_its_standard_error(stubs: Stubs) -> None:
+    stubs.accept_command()
+    stubs.answer("Failed", StandardErrorContent="sbatch: error: Invalid partition\n")
     with pytest.raises(CommandFailedError, match="Invalid partition"):
         stubs.login.run("sbatch")
 
 
 @pytest.mark.parametrize("status", ["TimedOut", "Cancelled"])
-def test_command_that_was_cut_off_may_have_been_run(stubs: Stubs, status: str) -> None:
-    stubs.takes()
-    stubs.answers("Cancelling")
-    stubs.answers(status, StandardErrorContent="sbatch: waiting")
+def test_timed_out_or_cancelled_command_may_have_been_run(stubs: Stubs, status: str) -> None:
+    stubs.accept_command()
+    stubs.answer("Cancelling")
+    stubs.answer(status, StandardErrorContent="sbatch: waiting")
     with pytest.raises(NoAnswerError, match=f"{status}: sbatch: waiting"):
         stubs.login.run("sbatch")
 
 
 def test_result_that_cannot_be_read_is_not_a_refusal(stubs: Stubs) -> None:
-    stubs.takes()
+    stubs.accept_command()
     stubs.ssm.add_client_error("get_command_invocation", "AccessDeniedException")
     with pytest.raises(NoAnswerError, match="ssm:GetCommandInvocation"):
         stubs.login.run("sbatch")
 
 
 def test_refused_command_names_the_permission(stubs: Stubs) -> None:
-    stubs.runs(INSTANCE)
+    stubs.add_instances(INSTANCE)
     stubs.ssm.add_client_error("send_command", "AccessDeniedException")
     with pytest.raises(RequestRefusedError, match="ssm:SendCommand"):
         stubs.login.run("sbatch")
 
 
 def test_missing_login_node_is_unavailable(stubs: Stubs) -> None:
-    stubs.runs()
+    stubs.add_instances()
     with pytest.raises(UnavailableError, match="login node is not running"):
         stubs.login.run("sbatch")

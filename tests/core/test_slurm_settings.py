@@ -12,7 +12,7 @@ def plan(**settings: Any) -> Any:
     return from_settings(stacks=("pcs",), **settings)
 
 
-def test_gres_of_node_group_counts_devices_of_its_record() -> None:
+def test_gres_counts_devices_of_a_node() -> None:
     assert slurm_settings.group_settings(plan())["Gres"] == "neuron:16"
     assert slurm_settings.gres_records(plan()) == [{"Name": "neuron", "Count": "16"}]
 
@@ -47,7 +47,7 @@ def test_queue_of_older_slurm_has_whole_nodes() -> None:
     assert slurm_settings.queue_settings(of_plan, queue)["OverSubscribe"] == "EXCLUSIVE"
 
 
-def test_ended_slurm_version_is_refused_with_its_end() -> None:
+def test_slurm_version_closed_to_new_clusters_is_refused_with_its_end() -> None:
     problem = the_problem(stacks="pcs", pcs_slurm_version="25.05")
     assert problem.key == "pcs_slurm_version"
     assert problem.allowed == "26.05, 25.11; a new cluster cannot have 25.05, supported until 2026-11-30"
@@ -70,5 +70,5 @@ def test_ended_slurm_version_is_refused_with_its_end() -> None:
         ("ami", {"ami": "/aws/service/neuron/dlami/pytorch-2.9/amazon-linux-2023/latest/image_id"}),
     ],
 )
-def test_setting_that_pcs_does_not_support_is_refused(key: str, settings: dict[str, Any]) -> None:
+def test_setting_that_a_pcs_plan_cannot_have_is_refused(key: str, settings: dict[str, Any]) -> None:
     assert the_problem(stacks="pcs", **settings).key == key

@@ -66,7 +66,7 @@ def running(account: AwsTeardown) -> list[Workload]:
     return [*account.running_workloads(engines=["pcs"], cluster="team", state_machines=[])]
 
 
-def test_jobs_of_all_users_are_listed_by_what_they_do(account: AwsTeardown) -> None:
+def test_jobs_are_listed_by_their_state(account: AwsTeardown) -> None:
     launch_login_node("team")
     assert running(account) == [
         Workload(kind="Slurm job", work_id="team:7 train"),
@@ -99,7 +99,7 @@ def test_queue_that_cannot_be_read_is_unknown(account: AwsTeardown, monkeypatch:
         running(account)
 
 
-def test_stopping_a_job_that_has_ended_succeeds(account: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_stop_succeeds_only_if_the_job_has_ended(account: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Workload(kind="Slurm job", work_id="team:7 train")
     monkeypatch.setattr(Login, "answer", CommandFailedError("Invalid job id specified for job 7"))
     account.stop(work)
@@ -108,7 +108,7 @@ def test_stopping_a_job_that_has_ended_succeeds(account: AwsTeardown, monkeypatc
         account.stop(work)
 
 
-def test_jobs_end_with_the_stack_so_a_deleted_one_has_none() -> None:
+def test_only_an_existing_pcs_stack_has_workloads() -> None:
     stack = StackDescription(name=PCS.construct_id, stack_id="1", status="CREATE_COMPLETE", cluster="team")
     scope = Scope(cluster="team", existing=(stack,))
     assert (scope.engines_with_workloads, scope.has_outliving_workloads) == (("pcs",), False)

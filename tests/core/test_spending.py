@@ -26,7 +26,7 @@ from trainium_core.spending.spending import Line, Spending
 from trainium_runtime.errors import UnavailableError
 
 HOURLY = Decimal("21.5") + (512 * Decimal("0.08") + 375 * Decimal("0.04")) / 730
-"""A node of the default plan, with its volume and the throughput of the volume above the baseline."""
+"""USD per hour of a node of the default plan, with its volume and the volume's throughput above the baseline."""
 
 
 def instance(name: str) -> Resource:
@@ -159,7 +159,7 @@ def test_resource_costs_since_its_creation() -> None:
     )
 
 
-def test_attached_volumes_cost_with_their_nodes_and_others_since_their_creation() -> None:
+def test_volumes_of_nodes_cost_with_them_and_others_since_their_creation() -> None:
     disk = Charge(items=(ChargedItem(product="gp3-storage", quantity=Decimal(7300)),))
     volumes = [
         replace(thing(name, cluster=CLUSTER, parents=parents, charge=disk), created=NOW - timedelta(hours=5))
@@ -178,7 +178,7 @@ def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> N
     assert (costs.billed_total, costs.not_billed) == (13, "")
 
 
-def test_cost_explorer_is_not_queried_without_a_start() -> None:
+def test_cost_explorer_is_not_queried_without_request_or_stack() -> None:
     unwanted, unknown = account(), account(stacks=[])
     assert spent(unwanted, ask=False).not_billed == "not requested"
     assert "no stack" in spent(unknown).not_billed
@@ -250,7 +250,7 @@ def test_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -
         (answer(("EC2", "1"), NextPageToken="more"), "several pages"),
     ],
 )
-def test_bill_in_another_currency_or_on_pages_is_unknown(
+def test_bill_in_another_currency_or_on_several_pages_is_unknown(
     aws: AwsSpendingAccount, message: dict[str, Any], says: str
 ) -> None:
     cost_explorer(aws).add_response("get_cost_and_usage", message)

@@ -1,4 +1,4 @@
-"""Whether the stacks are in a state that allows a deployment."""
+"""Whether the bootstrap stack and the cluster's stack allow a deployment."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ def test_missing_bootstrap_fails_with_the_command() -> None:
         ("SOMETHING_NEW", "fail"),
     ],
 )
-def test_stack_is_updated_only_from_a_stable_state(status: str | None, outcome: str) -> None:
+def test_state_of_the_stack_decides_whether_it_can_be_deployed(status: str | None, outcome: str) -> None:
     account = FakeAccount(stacks={"TrnClusterStack": status} if status else {})
     assert finding_of("stack", account).outcome == outcome
 
 
 @pytest.mark.parametrize(
-    ("status", "command"),
+    ("status", "fix"),
     [
         ("DELETE_FAILED", "cdk destroy TrnClusterStack"),
         ("ROLLBACK_FAILED", "cdk destroy TrnClusterStack"),
@@ -48,8 +48,8 @@ def test_stack_is_updated_only_from_a_stable_state(status: str | None, outcome: 
         ("UPDATE_IN_PROGRESS", "wait until the operation has ended"),
     ],
 )
-def test_stuck_stack_is_reported_with_the_way_to_repair_it(status: str, command: str) -> None:
-    assert command in finding_of("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
+def test_state_that_prevents_a_deployment_has_a_fix(status: str, fix: str) -> None:
+    assert fix in finding_of("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_FAILED"])
@@ -63,7 +63,7 @@ def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
     assert finding.fix.startswith("set trn:cluster_name to others")
 
 
-def test_stack_with_unknown_owner_is_refused() -> None:
+def test_unreadable_owner_of_the_stack_is_unknown() -> None:
     account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
     assert finding_of("stack", account).outcome == "unknown"
 
@@ -92,7 +92,7 @@ def test_subnet_cannot_move_to_another_zone() -> None:
         {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"},
     ],
 )
-def test_change_of_vpc_does_not_delete_file_system_data(settings: dict[str, str]) -> None:
+def test_change_of_vpc_is_refused_only_if_it_would_replace_a_file_system(settings: dict[str, str]) -> None:
     finding = finding_of("stack", deployed(has_lustre=True), **settings)
     assert finding.outcome == "fail"
     assert "would replace the FSx for Lustre file system with an empty one" in finding.found

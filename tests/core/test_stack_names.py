@@ -14,14 +14,14 @@ LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two
 
 
 @given(LONGER | st.tuples(cluster_names, cluster_names))
-def test_stack_name_prefixes_of_clusters_differ(names: tuple[str, str]) -> None:
+def test_resource_names_do_not_begin_with_a_stack_name_of_another_cluster(names: tuple[str, str]) -> None:
     assume(names[0] != names[1])
     for one, other in product(*(stack_names(name).values() for name in names)):
         assert not f"{other}-Resource".startswith(f"{one}-")
 
 
 @given(LONGER | st.tuples(cluster_names, cluster_names))
-def test_job_name_prefixes_of_clusters_differ(names: tuple[str, str]) -> None:
+def test_job_names_do_not_begin_with_the_prefix_of_another_cluster(names: tuple[str, str]) -> None:
     assume(names[0] != names[1])
     one, other = map(training_job_prefix, names)
     assert not f"{other}train".startswith(one)

@@ -102,7 +102,9 @@ def test_unstated_number_is_unknown_and_never_zero(omitted: set[str]) -> None:
 
 
 @given(work=st.floats(1e3, 1e15), rate=st.floats(1e-2, 1e9), price=st.floats(0, 1e4), other=st.floats(0, 1e4))
-def test_total_is_the_sum_and_every_record_can_be_read(work: float, rate: float, price: float, other: float) -> None:
+def test_total_swings_and_records_are_consistent(
+    work: float, rate: float, price: float, other: float
+) -> None:
     measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
     gpu = replace(GPU_SIDE, runs=TRN.runs)
     costs = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
@@ -192,12 +194,12 @@ def test_item_billed_by_use_costs_its_stated_use() -> None:
     assert amounts(planned(use))["S3 storage"] == pytest.approx(1000 * 12 * 0.023)
 
 
-def test_usage_of_unbilled_item_is_refused() -> None:
+def test_use_of_an_item_that_the_plan_lacks_is_refused() -> None:
     with pytest.raises(TcoError, match=r"monthly_use has S4; billed by use: S3 storage, Endpoint data"):
         planned(f'monthly_use = {{ "S4" = {{ value = 1, {SOURCED} }} }}')
 
 
-def test_usage_is_refused_if_nothing_in_the_plan_is_billed_by_use() -> None:
+def test_use_is_refused_if_nothing_in_the_plan_is_billed_by_use() -> None:
     more = f'plan = "cdk.json"\nmonthly_use = {{ "S3 storage" = {{ value = 1, {SOURCED} }} }}'
     with pytest.raises(TcoError, match=r"billed by use: nothing in cdk\.json"):
         computed(stated(side("trn", more=more)), PLANNED, estimates=(replace(ESTIMATE, lines=()),))

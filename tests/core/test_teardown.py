@@ -46,7 +46,7 @@ def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any
 
 
 def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
-    """The last result of the steps of this name."""
+    """The last outcome of the step with this name."""
     return [outcome for outcome in outcomes if outcome.step == step][-1]
 
 
@@ -113,12 +113,12 @@ def test_teardown_of_a_deleted_cluster_changes_nothing() -> None:
 
 def test_group_scaled_up_again_is_scaled_to_0_permanently() -> None:
     account = FakeTeardown()
-    ended_again = False
+    scaled_up = False
 
     def meanwhile(_: float) -> None:
-        nonlocal ended_again
-        if not ended_again and account.group.instances == {"shutting-down": 2}:
-            ended_again, account.group = True, FakeTeardown().group
+        nonlocal scaled_up
+        if not scaled_up and account.group.instances == {"shutting-down": 2}:
+            scaled_up, account.group = True, FakeTeardown().group
 
     assert verdict(run(account, pause=meanwhile, grace=timedelta())) == "gone"
     emptied = [change for change in account.changes if change.startswith("empty_group")]
@@ -181,7 +181,7 @@ def test_log_groups_of_a_stack_with_a_longer_name_are_kept() -> None:
     assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
 
 
-def test_unreadable_jobs_count_even_if_the_stack_was_deleted() -> None:
+def test_unreadable_jobs_make_the_verdict_unknown() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
@@ -368,7 +368,7 @@ def test_workload_that_does_not_report_stopping_is_stopped_once() -> None:
     assert account.changes.count("stop pool") == 1
 
 
-def test_group_that_is_launching_is_not_empty() -> None:
+def test_launching_group_without_instances_is_scaled_to_0() -> None:
     account = FakeTeardown(group=NodeGroup(name=GROUP, wanted=2, instances={}))
     run(account)
     assert f"empty_group {GROUP}" in account.changes

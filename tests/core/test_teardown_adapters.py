@@ -154,7 +154,7 @@ NOTICE = Notice(kind="destroy", at="2026-11-21T12:02:00Z", reason="it goes")
 OTHER_NOTICE = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reason="it ends")
 
 
-def deployed_with_records(membership: Membership | None) -> None:
+def deploy_with_records(membership: Membership | None) -> None:
     create_bucket("records")
     create_stack("Cluster", {RECORDS_OUTPUT: "records", GROUP_OUTPUT: "group"})
     if membership is not None:
@@ -167,7 +167,7 @@ def stored_membership() -> Membership:
 
 def test_notice_keeps_members_and_other_notices(aws: AwsTeardown) -> None:
     before = Membership.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE,))
-    deployed_with_records(before)
+    deploy_with_records(before)
     assert aws.announce("Cluster", NOTICE)
     assert aws.announce("Cluster", NOTICE)
     assert stored_membership() == Membership.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE, NOTICE))
@@ -177,7 +177,7 @@ def test_notice_keeps_members_and_other_notices(aws: AwsTeardown) -> None:
 
 
 def test_no_notice_is_sent_without_membership_or_stack(aws: AwsTeardown) -> None:
-    deployed_with_records(None)
+    deploy_with_records(None)
     assert not aws.announce("Cluster", NOTICE)
     assert not aws.announce("gone", NOTICE)
     assert aws.notices("gone") == ()
@@ -185,7 +185,7 @@ def test_no_notice_is_sent_without_membership_or_stack(aws: AwsTeardown) -> None
 
 
 def test_notice_keeps_a_concurrent_change_by_the_reconciler(aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployed_with_records(Membership.of({"i-1": "10.0.0.4"}))
+    deploy_with_records(Membership.of({"i-1": "10.0.0.4"}))
     write, meanwhile = NodeStore.write_membership, [Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
 
     def disturbed(store: NodeStore, membership: Membership, *, replacing: StoredMembership) -> bool:
@@ -248,7 +248,7 @@ def test_state_of_the_resource_decides_whether_a_stack_contains_it(status: str, 
     assert account.stack_containing("logs") == containing
 
 
-def test_stack_contains_a_resource_beyond_the_first_page() -> None:
+def test_stack_contains_a_resource_beyond_the_first_100() -> None:
     account, cloudformation = stubbed("cloudformation")
     entries = [stack_resource(str(number), "CREATE_COMPLETE") for number in range(100)]
     cloudformation.add_response("describe_stack_resources", {"StackResources": entries})
@@ -266,7 +266,7 @@ def stack_resource(physical_id: str, status: str) -> dict[str, Any]:
     }
 
 
-def test_resource_that_is_not_created_has_no_id() -> None:
+def test_resource_that_is_not_created_is_not_among_the_ids() -> None:
     resources = (StackResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("", "records"))
     stack = StackDescription(
         name="mine", stack_id="x", status="CREATE_IN_PROGRESS", cluster="mine", resources=tuple(resources)

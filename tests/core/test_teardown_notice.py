@@ -44,9 +44,9 @@ def test_teardown_does_not_wait_without_a_notice(account: FakeTeardown) -> None:
 
 
 def test_refused_notice_is_reported_and_the_rest_continues() -> None:
-    account, message = FakeTeardown(refused=frozenset({"announce"})), list[str]()
-    assert verdict(run(account, message)) == "gone"
-    assert "notice to the nodes: refused: announce" in message
+    account, messages = FakeTeardown(refused=frozenset({"announce"})), list[str]()
+    assert verdict(run(account, messages)) == "gone"
+    assert "notice to the nodes: refused: announce" in messages
 
 
 def test_repeated_teardown_does_not_repeat_the_notice() -> None:

@@ -43,7 +43,7 @@ def test_warning_is_reported_under_its_setting(setting: str, settings: dict[str,
         {**VPC, "route_table_id": "rtb-0123456789abcdef0"},
     ],
 )
-def test_settings_that_avoid_a_warning(settings: dict[str, str]) -> None:
+def test_settings_without_a_problem_have_no_warning(settings: dict[str, str]) -> None:
     assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
 
 
