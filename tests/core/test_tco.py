@@ -102,9 +102,7 @@ def test_unstated_number_is_unknown_and_never_zero(omitted: set[str]) -> None:
 
 
 @given(work=st.floats(1e3, 1e15), rate=st.floats(1e-2, 1e9), price=st.floats(0, 1e4), other=st.floats(0, 1e4))
-def test_total_swings_and_records_are_consistent(
-    work: float, rate: float, price: float, other: float
-) -> None:
+def test_total_swings_and_records_are_consistent(work: float, rate: float, price: float, other: float) -> None:
     measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
     gpu = replace(GPU_SIDE, runs=TRN.runs)
     costs = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
