@@ -1,4 +1,4 @@
-"""Custom resources: functions of the user, run as local processes, and how their responses are handled."""
+"""Custom resources: functions that run as local processes, and functions of the CDK that are replaced."""
 
 import json
 import threading
@@ -93,7 +93,7 @@ answer(event, status, Data={"Given": properties["N"]})"""
     assert stacks.outputs(name) == {"O": "1"}
 
 
-def test_crash_fails_immediately_with_error_and_log(stacks: Stacks) -> None:
+def test_crash_fails_within_a_minute_with_error_and_log(stacks: Stacks) -> None:
     body = (
         'if event["RequestType"] == "Delete": return answer(event)\nprint("just before")\nraise ValueError("no luck")'
     )
@@ -206,7 +206,7 @@ blocked = event["RequestType"] == "Delete" and boto3.client("ssm").describe_para
 )["Parameters"]
 answer(event, "FAILED" if blocked else "SUCCESS", Reason="blocked", Data={"Given": "g"})
 """.strip()
-"""A resource that cannot be deleted while a parameter of its name exists."""
+"""The code of a resource whose deletion fails while the parameter /blocked/LOG exists."""
 
 
 def block(stacks: Stacks, log: str) -> None:

@@ -1,4 +1,4 @@
-"""Types without an adapter, refused arguments, and changes that no call can make."""
+"""Types without an adapter, values that the schema does not allow, and changes that no call can make."""
 
 import json
 from typing import Any
@@ -55,16 +55,17 @@ class TestTypesWithoutAdapter:
         with pytest.raises(ClientError, match=r"not support .* \[AWS::Batch::SchedulingPolicy\].* AWS::EC2::VPC,"):
             stacks.create(one("AWS::Batch::SchedulingPolicy", Name="x"))
 
-    def test_type_of_another_region_is_refused(self, stacks: Stacks) -> None:
+    def test_type_that_the_region_lacks_is_refused(self, stacks: Stacks) -> None:
         elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")
         wanted = json.dumps(one("AWS::AppRunner::AutoScalingConfiguration"))
         with pytest.raises(ClientError, match="Unrecognized resource types"):
             elsewhere.create_stack(StackName="x", TemplateBody=wanted)
 
 
-def test_arguments_refused_by_botocore_fail_the_resource(stacks: Stacks) -> None:
+def test_value_outside_the_schema_fails_the_resource(stacks: Stacks) -> None:
     name = stacks.create(one("AWS::Logs::LogGroup", RetentionInDays=1, LogGroupName="x", LogGroupClass="CHEAP"))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "#/LogGroupClass: 'CHEAP' is not one of ['STANDARD'" in stacks.failures(name)
 
 
 def test_change_without_a_call_fails_the_update(stacks: Stacks) -> None:

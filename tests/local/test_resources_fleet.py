@@ -1,4 +1,4 @@
-"""Launch templates, placement groups and Auto Scaling groups, as EC2 shows them."""
+"""Launch templates, placement groups and Auto Scaling groups, as EC2 and Auto Scaling show them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.local.stacks import Stacks
 from tests.local.stacks import template as any_template
 from tests.local.test_resources_network import network, resource
 
-FEW_CORES = "trn1.2xlarge"  # Eight vCPUs, so that many fit into the seeded quota.
+SMALL_TYPE = "trn1.2xlarge"  # Eight vCPUs, so that many instances fit into the seeded quota.
 CARDS = 8  # Network cards of trn1.32xlarge.
 
 
@@ -38,13 +38,13 @@ def interfaces(cards: int) -> list[dict[str, Any]]:
     ]
 
 
-def fleet(nodes: int = 2, *, instance_type: str = FEW_CORES, user_data: str = "x", **group: Any) -> dict[str, Any]:
+def fleet(nodes: int = 2, *, instance_type: str = SMALL_TYPE, user_data: str = "x", **group: Any) -> dict[str, Any]:
     data: dict[str, Any] = {
         "ImageId": {"Ref": "Image"},
         "InstanceType": instance_type,
         "UserData": {"Fn::Base64": user_data},
     }
-    if instance_type != FEW_CORES:
+    if instance_type != SMALL_TYPE:
         data |= {"NetworkInterfaces": interfaces(CARDS), "Placement": {"GroupName": {"Ref": "P"}}}
     launched = {"LaunchTemplateId": {"Ref": "L"}, "Version": {"Fn::GetAtt": ["L", "LatestVersionNumber"]}}
     sizes = {"MinSize": str(nodes), "MaxSize": str(nodes), "DesiredCapacity": str(nodes)}
@@ -80,7 +80,7 @@ def test_group_nodes_have_an_interface_on_each_card(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_resized_group_tags_instances_with_its_and_the_stack_tags(stacks: Stacks) -> None:
+def test_resized_group_gives_instances_its_tags_and_those_of_the_stack(stacks: Stacks) -> None:
     own = [{"Key": "own", "Value": "1", "PropagateAtLaunch": True}]
     of_stack = [{"Key": "trn:cluster", "Value": "c"}]
     name = stacks.deploy(template(fleet(2, Tags=own)), Tags=of_stack)
@@ -150,7 +150,7 @@ def test_target_group_is_attached_and_detached(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_deleted_fleet_leaves_nothing(stacks: Stacks) -> None:
+def test_deleted_fleet_leaves_no_instance_template_placement_group_or_interface(stacks: Stacks) -> None:
     ec2 = stacks.aws.client("ec2")
 
     def left() -> tuple[int, ...]:

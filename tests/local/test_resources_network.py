@@ -1,4 +1,4 @@
-"""The network of a cluster, as EC2 shows it after a deployment and after its deletion."""
+"""The network of a cluster, as EC2 shows it after a deployment, an update and a deletion."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def network(**more: Any) -> dict[str, Any]:
 
 
 def public(**more: Any) -> dict[str, Any]:
-    """The path to the internet: internet gateway, address, NAT gateway and routes."""
+    """A network with an internet gateway, an Elastic IP address, a NAT gateway and a route to it."""
     return network(
         I=resource("InternetGateway"),
         IA=resource("VPCGatewayAttachment", VpcId={"Ref": "V"}, InternetGatewayId={"Ref": "I"}),
@@ -47,7 +47,7 @@ def public(**more: Any) -> dict[str, Any]:
     )
 
 
-def left(stacks: Stacks) -> dict[str, int]:
+def count_resources(stacks: Stacks) -> dict[str, int]:
     ec2 = stacks.aws.client("ec2")
     return {
         "vpcs": len(ec2.describe_vpcs()["Vpcs"]),
@@ -114,9 +114,9 @@ def test_tags_of_network_resources_change_in_place(stacks: Stacks) -> None:
 
 
 def test_network_with_internet_access_is_complete_and_leaves_nothing(stacks: Stacks) -> None:
-    before = left(stacks)
+    before = count_resources(stacks)
     name = stacks.deploy(template(public()))
-    created = left(stacks)
+    created = count_resources(stacks)
     assert {kind: created[kind] - before[kind] for kind in before} == {
         "vpcs": 1,
         "subnets": 1,
@@ -129,11 +129,11 @@ def test_network_with_internet_access_is_complete_and_leaves_nothing(stacks: Sta
         "nat": 1,
     }
     assert stacks.delete(name) == "DELETE_COMPLETE"
-    assert left(stacks) == before
+    assert count_resources(stacks) == before
 
 
 def test_interface_endpoints_are_deleted_with_their_interfaces(stacks: Stacks) -> None:
-    before = left(stacks)
+    before = count_resources(stacks)
     group = resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"})
     endpoint = resource(
         "VPCEndpoint",
@@ -145,9 +145,9 @@ def test_interface_endpoints_are_deleted_with_their_interfaces(stacks: Stacks) -
         SecurityGroupIds=[{"Ref": "G"}],
     )
     name = stacks.deploy(template(network(G=group, X=endpoint)))
-    assert left(stacks)["interfaces"] == before["interfaces"] + 1
+    assert count_resources(stacks)["interfaces"] == before["interfaces"] + 1
     assert stacks.delete(name) == "DELETE_COMPLETE"
-    assert left(stacks) == before
+    assert count_resources(stacks) == before
 
 
 class TestSecurityGroup:

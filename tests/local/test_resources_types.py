@@ -70,7 +70,7 @@ class TestIam:
         assert document["Statement"][0]["Action"] == "s3:PutObject"
         assert stacks.delete(name) == "DELETE_COMPLETE"
 
-    def test_managed_policy_gets_a_new_version_and_is_deleted_with_all(self, stacks: Stacks) -> None:
+    def test_managed_policy_is_updated_more_than_five_times_and_deleted(self, stacks: Stacks) -> None:
         def wanted(action: str) -> dict[str, Any]:
             return one("AWS::IAM::ManagedPolicy", PolicyDocument=policy(action))
 
@@ -280,7 +280,7 @@ def test_rule_has_exactly_the_targets_of_its_template(stacks: Stacks) -> None:
     assert targets(name) == ["u"]
 
 
-def test_budget_limit_changes_in_place_and_subscribers_replace(stacks: Stacks) -> None:
+def test_budget_limit_changes_in_place_and_new_subscriber_or_name_replaces_the_budget(stacks: Stacks) -> None:
     def budget(limit: int, email: str, name: str = "") -> dict[str, Any]:
         notification = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
         return one(

@@ -22,7 +22,7 @@ def test_default_image_resolves_in_every_region_with_parameters(embedded_aws: Em
 
 
 @pytest.mark.parametrize("region", sorted(WITHOUT))
-def test_region_without_parameters_has_none(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_region_without_parameters_lacks_the_default_one(embedded_aws: EmbeddedAws, region: str) -> None:
     with pytest.raises(ClientError) as error:
         embedded_aws.client("ssm", region).get_parameter(Name=DEFAULT)
     assert error.value.response["Error"]["Code"] == "ParameterNotFound"
@@ -58,8 +58,8 @@ def test_image_id_differs_by_region(embedded_aws: EmbeddedAws) -> None:
     assert len(ids) == len(WITH)
 
 
-def test_region_without_trainium_has_no_neuron_parameter(embedded_aws: EmbeddedAws) -> None:
-    with pytest.raises(ClientError):
+def test_region_outside_the_catalogue_lacks_the_default_parameter(embedded_aws: EmbeddedAws) -> None:
+    with pytest.raises(ClientError, match="ParameterNotFound"):
         embedded_aws.client("ssm", "eu-north-1").get_parameter(Name=DEFAULT)
 
 

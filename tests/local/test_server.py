@@ -1,4 +1,4 @@
-"""The server as a whole: its address, its account, and its table of replaced moto symbols."""
+"""The server as a whole: its address, its account, unsupported actions, and its table of replaced moto symbols."""
 
 import subprocess
 import sys

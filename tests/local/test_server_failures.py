@@ -1,4 +1,4 @@
-"""An exception inside moto becomes an error 500 of AWS instead of an HTML page, so that SDKs retry."""
+"""An exception inside moto becomes an empty response with status 500 instead of an HTML page, so that SDKs retry."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,19 +17,19 @@ def answered(application: Answer, path: str = "/") -> tuple[int, bytes]:
 
 
 def test_exception_inside_service_is_error_without_html() -> None:
-    def breaks_off() -> None:
+    def fail() -> None:
         raise RuntimeError("dictionary changed size during iteration")
 
     application: Any = create_backend_app("sts")
-    application.add_url_rule("/broken", view_func=breaks_off, methods=["POST"])
+    application.add_url_rule("/broken", view_func=fail, methods=["POST"])
     assert answered(application, "/broken") == (500, b"")
 
 
 def test_exception_before_service_is_known_is_error_without_html() -> None:
-    def breaks_off(_environ: dict[str, Any], _start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def fail(_environ: dict[str, Any], _start_response: Callable[..., Any]) -> Iterable[bytes]:
         raise KeyError("HTTP_X_AMZ_TARGET")
 
-    assert answered(breaks_off) == (500, b"")
+    assert answered(fail) == (500, b"")
 
 
 def test_other_responses_are_unchanged() -> None:

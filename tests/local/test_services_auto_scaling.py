@@ -96,7 +96,7 @@ def test_terminations_are_in_the_history_of_the_group(network: Network, name: st
     assert (newest["Description"], newest["StatusCode"]) == (f"Terminating EC2 instance: {instance}", "Successful")
 
 
-def test_deleted_group_ends_protected_instances_too(network: Network, name: str) -> None:
+def test_deleted_group_terminates_protected_instances_too(network: Network, name: str) -> None:
     group = network.create_group(name, network.template(name, "trn1.2xlarge"), nodes=1)
     (instance,) = [state["InstanceId"] for state in group["Instances"]]
     network.autoscaling.set_instance_protection(
@@ -239,13 +239,13 @@ def test_stand_ins_run_a_job_as_local_processes(
     monkeypatch.setattr(clients, "client", embedded_aws.client)
     jobs = AwsJobs("us-west-2", bucket, clients=clients)
     assert jobs.submit(job, pack_directory(tmp_path).archive, over=None)
-    last = list(JobFollower(job.id, jobs, pause=lambda _: time.sleep(0.1)).events())
-    state = last[-1]
+    events = list(JobFollower(job.id, jobs, pause=lambda _: time.sleep(0.1)).events())
+    state = events[-1]
     assert isinstance(state, JobState)
     assert state.status == "succeeded"
     assert len(state.attempts) == 2
     assert state.attempts[1].nodes[0].progress["loss"] == "2.0"
-    lines = [event.text for event in last if isinstance(event, LogLine)]
+    lines = [event.text for event in events if isinstance(event, LogLine)]
     assert {"0 of 2", sys.executable} <= {*lines}
     assert any("The job receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines)
     assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]

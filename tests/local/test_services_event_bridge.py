@@ -178,6 +178,6 @@ def test_unhealthy_instance_is_replaced_unless_suspended(network: Network, name:
     assert until(lambda: len(ids(network, name) - {state["InstanceId"]}) == 1)
 
 
-def test_health_of_instance_without_group_cannot_be_set(network: Network) -> None:
+def test_health_of_unknown_instance_cannot_be_set(network: Network) -> None:
     with pytest.raises(network.autoscaling.exceptions.ClientError, match="Instance Id not found"):
         network.autoscaling.set_instance_health(InstanceId="i-0123456789abcdef0", HealthStatus="Unhealthy")

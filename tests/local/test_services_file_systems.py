@@ -42,7 +42,7 @@ def interfaces(aws: EmbeddedAws, subnet: dict[str, Any]) -> list[dict[str, Any]]
     return aws.client("ec2").describe_network_interfaces(Filters=in_subnet)["NetworkInterfaces"]
 
 
-def test_lustre_file_system_has_state_network_and_mount_name_until_deleted(
+def test_lustre_file_system_has_state_and_mount_name_and_its_deletion_removes_its_interface(
     embedded_aws: EmbeddedAws, subnet: dict[str, Any], group: str
 ) -> None:
     fsx = embedded_aws.client("fsx")
@@ -138,9 +138,11 @@ def test_efs_throughput_changes_in_place(embedded_aws: EmbeddedAws) -> None:
         return template({"X": {"Type": "AWS::EFS::FileSystem", "Properties": properties}})
 
     name = stacks.deploy(file_system())
+    file_system_id = stacks.physical_id(name, "X")
     provisioned = {"ThroughputMode": "provisioned", "ProvisionedThroughputInMibps": 64}
     assert stacks.update(name, file_system(**provisioned)) == "UPDATE_COMPLETE"
-    (shown,) = efs.describe_file_systems(FileSystemId=stacks.physical_id(name, "X"))["FileSystems"]
+    assert stacks.physical_id(name, "X") == file_system_id
+    (shown,) = efs.describe_file_systems(FileSystemId=file_system_id)["FileSystems"]
     assert shown.items() >= provisioned.items()
     assert stacks.update(name, file_system(ThroughputMode="elastic")) == "UPDATE_COMPLETE", stacks.failures(name)
     wrong = file_system(ThroughputMode="bursting", ProvisionedThroughputInMibps=64)
