@@ -61,7 +61,7 @@ def write_repository(folder: Path, packages: Sequence[Path], *, suites: Sequence
         facts = {"Codename": suite, "Suite": suite, "Components": "main", "Architectures": ARCHITECTURE}
         options = [f"-oAPT::FTPArchive::Release::{name}={value}" for name, value in facts.items()]
         (lists / "Release").write_text(run("apt-ftparchive", *options, "release", lists))
-        key.sign_inside(lists / "Release", lists / "InRelease")
+        key.clear_sign(lists / "Release", lists / "InRelease")
 
 
 def _write(file: Path, text: str) -> None:

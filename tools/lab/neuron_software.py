@@ -51,5 +51,5 @@ def write_efa_installer(folder: Path, work: Path, key: SigningKey) -> None:
     archive = folder / facts["archive"]
     with tarfile.open(archive, "w:gz") as packed:
         packed.add(content, content.name)
-    key.sign_beside(archive)
+    key.detach_sign(archive)
     (folder / facts["key_file"]).write_bytes(key.public)

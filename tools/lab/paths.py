@@ -15,7 +15,7 @@ PART = "TRNLAB_PART"
 """Environment variable with the part of the run that a process belongs to."""
 
 RUN = RUNS / os.environ.get(PART, "all")
-"""The files of this part of the run: it has its own namespaces, embedded AWS and nodes."""
+"""The files of this part of the run. Each part has its own namespaces, embedded AWS and nodes."""
 
 SHOWN = RUN / "shown"
 """The text of this part in the closing sentence of `make lab`, `make lab-bench` and `make pilot`."""

@@ -46,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """An error of the S3 API, which S3 returns for some of a node's requests.
+    """An error of the S3 API, which the proxy returns for some of a node's requests.
 
     Attributes:
         methods: HTTP methods of these requests.
@@ -106,7 +106,7 @@ class Proxy:
 
 @contextmanager
 def proxy(connection: Connection, *, files: Path, certificates: Certificates) -> Generator[Proxy]:
-    """The proxy on the services' address."""
+    """Run the proxy at the address of the services."""
     state = Proxy(connection=connection, files=files)
     server = _TlsServer((SERVICES, PORT), _handler(state), certificates)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -127,7 +127,7 @@ class _TlsServer(ThreadingHTTPServer):
         self._context.load_cert_chain(files.certificate, files.key)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Handle the request in its own thread, so that a slow handshake delays no other request."""
+        """Do the TLS handshake in the thread of the connection, so that a slow one delays no other connection."""
         with self._context.wrap_socket(request, server_side=True) as secure:
             super().finish_request(secure, client_address)
 
@@ -193,7 +193,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
             bucket = host.partition(".s3.")[0] if ".s3." in host else ""
             path = f"/{bucket}{self.path}" if bucket else self.path
             request = NodeRequest(method=self.command, target=path, headers=passed | {"host": target.netloc})
-            # The embedded AWS has neither the node's credentials nor hosts other than its own.
+            # The embedded AWS knows neither the node's credentials nor AWS's host names.
             if signature := signature_of(request):
                 where = {"region": signature.region, "service": signature.service}
                 passed = sign(state.connection.credentials, request, body, **where)

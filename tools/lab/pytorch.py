@@ -14,7 +14,7 @@ BACKEND = "opt/trnlab-backend"
 def with_torchrun(_number: int, node: Node) -> None:
     """Put PyTorch's own torchrun beside the stand-in for the framework."""
     share_torch(node)
-    # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
+    # The all-reduce of trn-node needs NeuronCores, so the stand-in still runs it.
     stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
     # A job has one process and not 32 for 32 NeuronCores: all nodes share this machine's CPUs.
     one_process = (
@@ -44,7 +44,7 @@ def share_torch(node: Node) -> None:
     """Give a node the environment of `make torch-env`, at the same path."""
     node.shared += _torch_folders()
     for folder in node.shared:
-        # Also the home of root on this machine: jobs run as another user.
+        # Jobs run as another user, who must be able to enter each parent folder, such as root's home.
         for parent in reversed(folder.parents[:-1]):
             place = node.root / parent.relative_to("/")
             place.mkdir(exist_ok=True)

@@ -17,7 +17,7 @@ class SigningKey:
 
     Attributes:
         home: Folder of its keyring.
-        expired: The key has expired, and signs with an earlier date.
+        expired: Whether the key has expired. If so, its signatures have an earlier date.
     """
 
     home: Path
@@ -32,11 +32,11 @@ class SigningKey:
         lines = self._gpg("--with-colons", "--list-keys").decode().splitlines()
         return next(line.split(":")[9] for line in lines if line.startswith("fpr:"))
 
-    def sign_inside(self, text: Path, signed: Path) -> None:
+    def clear_sign(self, text: Path, signed: Path) -> None:
         """Write the text with its signature, in the format that apt expects of InRelease."""
         self._gpg("--yes", "--clearsign", "--output", str(signed), str(text))
 
-    def sign_beside(self, file: Path) -> None:
+    def detach_sign(self, file: Path) -> None:
         """Write the signature next to the file, under its name with .sig added."""
         self._gpg("--yes", "--detach-sign", "--output", f"{file}.sig", str(file))
 
@@ -50,7 +50,7 @@ class SigningKey:
 
 
 def make_key(home: Path, owner: str, *, expired: bool = False) -> SigningKey:
-    """A new key in a new folder."""
+    """Make a key in a new folder."""
     home.mkdir(parents=True, mode=0o700)
     moment = ("--faked-system-time", f"{LONG_AGO}!") if expired else ()
     run(

@@ -83,7 +83,7 @@ class Site:
 
     @cached_property
     def locations(self) -> NodeLocations:
-        """As a stack provides them, with the node script uploaded."""
+        """The locations as a stack provides them. The first use uploads the node script."""
         script = node_script(node_settings(self.plan)).encode()
         key = f"scripts/{hashlib.sha256(script).hexdigest()}"
         self._s3.put_object(Bucket=BUCKET, Key=key, Body=script)
@@ -103,7 +103,7 @@ class Site:
         user_data: bytes | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Node:
-        """A node, powered off and healthy by default.
+        """Make a node, powered off and healthy by default.
 
         Args:
             layers: As for Laboratory.node.
@@ -120,7 +120,7 @@ class Site:
         return node
 
     def outcome(self, node: Node, *, seconds: float = 300) -> Outcome:
-        """The first report of the node; without record and console if none arrives in time."""
+        """Wait for the node's first report. The outcome has no record and no console if none arrives in time."""
         with contextlib.suppress(TimedOutError):
             wait_for(f"a report of {node.name}", lambda: self.record(node) or self.console_error(node), seconds=seconds)
         record = self.record(node)

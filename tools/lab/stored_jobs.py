@@ -1,4 +1,4 @@
-"""Jobs of `trn run` as S3 has them: ends, logs and results."""
+"""Jobs of `trn run` as S3 stores them: ends, logs and results."""
 
 import json
 import re
@@ -37,7 +37,7 @@ class StoredJobs:
         return self.wait_for(f"{key} of {job}", lambda: self.content(job, key))
 
     def wait_for(self, description: str, condition: Callable[[], Value | None]) -> Value:
-        """Wait with long pauses, because the condition takes CPU time of nodes, and a time limit for slow machines."""
+        """Wait with long pauses, because a check takes CPU time from nodes, and a time limit for slow machines."""
         return wait_for(description, condition, seconds=DEADLINE_SECONDS, pause=LOOK_SECONDS)
 
     def content(self, job: str, key: str) -> dict[str, Any] | None:
@@ -61,7 +61,7 @@ class StoredJobs:
         return b"".join(self._part(item["Key"], item["ETag"]) for item in objects).decode(errors="replace")
 
     def losses(self, job: str, attempt: int) -> Mapping[int, str]:
-        """The losses as printed, by step."""
+        """The losses as node 0 printed them, by step."""
         return {int(step): loss for step, loss in PROGRESS.findall(self.log(job, attempt, 0))}
 
     def first_steps(self, job: str, attempt: int) -> Mapping[int, float]:

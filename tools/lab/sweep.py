@@ -53,7 +53,7 @@ def sweep() -> None:
 
 
 def _processes(group: Path) -> list[str]:
-    """The ids of its processes; none if systemd on the node has removed the group meanwhile."""
+    """The IDs of a group's processes; none if systemd on the node has removed the group meanwhile."""
     with contextlib.suppress(FileNotFoundError):
         return (group / "cgroup.procs").read_text().split()
     return []

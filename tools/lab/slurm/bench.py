@@ -1,6 +1,6 @@
 """python -m tools.lab tools.lab.slurm.bench: empty jobs of `trn run` on Slurm, compared with sbatch.
 
-Each time is from the submission by sbatch to the end of the job. The nodes already run.
+Each time is from the end of sbatch to the end of the job. The nodes already run.
 """
 
 import time
@@ -26,7 +26,7 @@ EMPTY = "empty.py"
 
 
 def end(slurm: SlurmCluster, job: int, started: float) -> float:
-    """Seconds from the submission to the end of the job."""
+    """Wait for the end of the job, and return the seconds since `started`."""
     wait_for(f"the end of job {job}", lambda: slurm.job(job)["JobState"] in ENDED, seconds=300, pause=LOOK_SECONDS)
     seconds = time.time() - started
     assert slurm.job(job)["JobState"] == "COMPLETED"
@@ -34,7 +34,7 @@ def end(slurm: SlurmCluster, job: int, started: float) -> float:
 
 
 def with_trn(slurm: SlurmCluster, jobs: SlurmJobs) -> float:
-    """Seconds of an empty job of `trn run`, without its upload, which precedes sbatch."""
+    """Seconds of an empty job of `trn run`, without its upload and its submission."""
     job, started = jobs.submit("empty", torchrun(f"$HOME/{EMPTY}"), nodes=NODES, environment=ENVIRONMENT), time.time()
     return end(slurm, job.slurm_id, started)
 

@@ -34,7 +34,7 @@ CONTROLLER_ADDRESS = "10.2.0.1"
 SCRIPTS_BUCKET = "trnlab-lifecycle"
 IDLE_SECONDS = 600
 ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL")
-"""States of jobs that have ended."""
+"""States in which jobs of the lab end."""
 Value = TypeVar("Value")
 
 _FIELD = re.compile(r"(\S+?)=(.*?)(?= \S+?=|$)")
@@ -74,7 +74,7 @@ class SlurmCluster:
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._make_homes()
-        self.controller = self._controller()
+        self.controller = self._make_controller()
 
     def __enter__(self) -> "SlurmCluster":
         self.controller.power_on()
@@ -91,11 +91,11 @@ class SlurmCluster:
             raise self._error
 
     def prepare(self, preparation: Preparation) -> None:
-        """Prepare all nodes that start later. Node numbers count all nodes started before, also before this call."""
+        """Prepare all nodes that start later. A node's number is the number of nodes that started before the node."""
         self._prepare = preparation
 
     def run(self, command: str, *, user: str = "ada") -> str:
-        """The output of a shell command of a user on the controller.
+        """Run a shell command as a user on the controller, and return its output.
 
         Raises:
             CommandError: The command failed.
@@ -105,7 +105,7 @@ class SlurmCluster:
         )
 
     def sbatch(self, script: str, *options: str, user: str = "ada") -> int:
-        """Submit a batch script, and return the id of the job."""
+        """Submit a batch script, and return the ID of the job."""
         file = self.home / user / f"{secrets.token_hex(4)}.sbatch"
         file.write_text(script)
         file.chmod(0o755)
@@ -122,7 +122,7 @@ class SlurmCluster:
         return dict(_FIELD.findall(shown))
 
     def await_state(self, job: int, *states: str) -> Mapping[str, str]:
-        """The fields of a job, once it is in one of the states."""
+        """Wait until a job is in one of the states, and return its fields."""
 
         def reached() -> Mapping[str, str] | None:
             fields = self.job(job)
@@ -141,7 +141,7 @@ class SlurmCluster:
         return file.read_text(errors="replace") if file.exists() else ""
 
     def release(self, name: str) -> None:
-        """End the machine of a lost or drained node, so that Slurm can start the node again."""
+        """Power down a lost or drained node, and wait until Slurm can start the node again."""
         self.controller.execute("scontrol", "update", f"NodeName={name}", "State=POWER_DOWN_FORCE", "Reason=replaced")
         self.wait_for(f"the end of {name}", lambda: name not in self.nodes)
         self.wait_for(
@@ -161,7 +161,7 @@ class SlurmCluster:
             shutil.chown(folder, number, number)
 
     def _upload(self, script: str) -> Mapping[str, Any]:
-        """The script as the node group refers to it: by version id and checksum."""
+        """Upload the script, and return it as the node group refers to it: by version ID and checksum."""
         s3 = self.lab.client("s3")
         location: Any = {"LocationConstraint": REGION}
         s3.create_bucket(Bucket=SCRIPTS_BUCKET, CreateBucketConfiguration=location)
@@ -174,7 +174,7 @@ class SlurmCluster:
             "arguments": [],
         }
 
-    def _controller(self) -> Node:
+    def _make_controller(self) -> Node:
         instance = Instance(
             instance_id="i-0000000000000c001",
             instance_type=self.plan.instance_type,
@@ -189,11 +189,10 @@ class SlurmCluster:
             node.write(f"etc/slurm/{name}", text)
         (node.root / "etc/slurm/slurm.key").write_bytes(base64.b64decode(self._key))
         (node.root / "etc/slurm/slurm.key").chmod(0o600)
-        for folder in ("etc/slurm/slurm.key", POWER_FOLDER.lstrip("/"), "var/lib/slurm", "var/lib/slurm/slurmctld"):
-            place = node.root / folder
-            if not place.exists():
-                place.mkdir(parents=True)
-            _own_by_slurm(node, folder)
+        for path in ("etc/slurm/slurm.key", POWER_FOLDER.lstrip("/"), "var/lib/slurm", "var/lib/slurm/slurmctld"):
+            if not (node.root / path).exists():
+                (node.root / path).mkdir(parents=True)
+            _chown_to_slurm(node, path)
         return node
 
     def _share_homes(self, node: Node) -> None:
@@ -259,6 +258,6 @@ class SlurmCluster:
             self.lab.remove(self.nodes.pop(name))
 
 
-def _own_by_slurm(node: Node, path: str) -> None:
+def _chown_to_slurm(node: Node, path: str) -> None:
     number = next(int(line.split(":")[2]) for line in node.read("etc/passwd").splitlines() if line.startswith("slurm:"))
     shutil.chown(node.root / path, number, number)

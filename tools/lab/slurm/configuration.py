@@ -57,7 +57,7 @@ def configuration_files(plan: Plan, controller: Instance, *, idle_seconds: int) 
     """The files of /etc/slurm on the controller, by name.
 
     Args:
-        idle_seconds: Seconds after which an idle node is ended.
+        idle_seconds: Seconds after which an idle node is powered down.
     """
     resources = gres_records(plan)
     return {

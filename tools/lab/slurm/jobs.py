@@ -20,7 +20,7 @@ from trainium_wire.job_keys import job_keys
 
 @dataclass(frozen=True, kw_only=True)
 class Submitted:
-    """A job: its id in S3, and its id in Slurm."""
+    """A job: its ID in S3, and its ID in Slurm."""
 
     id: str
     slurm_id: int

@@ -10,7 +10,7 @@ from tools.lab.paths import RUN
 from tools.lab.slurm.configuration import POWER_FOLDER, RESUME_PROGRAM, SUSPEND_PROGRAM
 
 USERS = {"ada": 2001, "ben": 2002}
-"""Users of the cluster, who have the same ids on all nodes."""
+"""Users of the cluster, and their UIDs and GIDs on all nodes."""
 
 HOMES = "/shared"
 """Mount point of the shared file system, which has the home directories."""
@@ -28,7 +28,7 @@ ExecStart=/usr/lib/trnlab/pcs_agent.py
 StandardError=journal+console
 """
 
-# Debian starts slurmd at boot. On PCS the agent does, after the lifecycle scripts.
+# Debian starts slurmd at boot. On AWS PCS, the agent starts slurmd after the lifecycle scripts.
 _AGENT_STARTS_SLURMD = """\
 [Unit]
 ConditionPathExists=/run/trnlab-slurmd

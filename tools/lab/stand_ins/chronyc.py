@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""chronyc tracking, as chrony prints it."""
+"""Some lines of chronyc tracking, as chrony prints them."""
 
 from node_hardware import description
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""modprobe, rmmod and modinfo, called by these names, for the modules of Trainium and its file system."""
+"""modprobe, rmmod or modinfo, as the first argument says, for the drivers of Neuron, EFA and Lustre."""
 
 import os
 import sys
@@ -9,8 +9,8 @@ from node_hardware import DRIVER_VERSION, is_driver_loaded, load_driver, unload_
 ALWAYS_THERE = {"efa", "lustre", "lnet"}
 
 
-def main(program: str, arguments: list[str]) -> str | int | None:
-    """Returns the exit code, or a problem."""
+def main(program: str, arguments: list[str]) -> str | None:
+    """Returns why the program fails, or None."""
     modules = [argument for argument in arguments if not argument.startswith("-")]
     if program == "modprobe" and set(modules) <= ALWAYS_THERE:
         return None

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Mounts the local disks as one at a folder. They are in memory, and only their size is simulated."""
+"""Mounts one file system for the local disks at a folder. It is in memory, and has only the size of the disks."""
 
 import subprocess
 import sys

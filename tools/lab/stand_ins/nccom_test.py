@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """nccom-test with the options that a node uses: an all-reduce of one size, compared with the CPU's result.
 
-Its --check is a plain flag in releases before 2.28, and takes an option since (AWS Neuron SDK documentation,
+Before release 2.28, --check is a flag; since then, it takes an optional value (AWS Neuron SDK documentation,
 nccom-test.rst at 2.27.0 and 2.28.0).
 """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """neuron-ls: prints one object for each device.
 
-Its option is -j before release 2.34, and --output-format json since, whose list is a field of an object (AWS Neuron SDK
-documentation, announcement of 2026-10-16; the field's name is not announced, and assumed here).
+Before release 2.34, the option is -j. Since then it is --output-format json, and the list is a field of an object (AWS
+Neuron SDK documentation, announcement of 2026-10-16; the field's name is not announced, and is assumed here).
 """
 
 import json

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""nvidia-smi with the queries of a node: its GPUs, and the processes that compute on them."""
+"""nvidia-smi with the queries of a node: its GPUs, and the processes that compute on them, of which there are none."""
 
 import sys
 
 from node_hardware import description
 
 RESERVED_MIB = 361
-"""Of the memory, by the driver."""
+"""Memory that the driver reserves."""
 VALUES = {
     "mig.mode.current": "Disabled",
     "persistence_mode": "Enabled",

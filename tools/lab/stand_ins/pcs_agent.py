@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """The AWS PCS agent: runs the nodeBootstrapped scripts of the compute node group, then starts slurmd.
 
-/etc/trnlab/pcs.json has the answer of RegisterComputeNodeGroupInstance. STATE_FILE has the result, for the controller.
+/etc/trnlab/pcs.json replaces the answer of RegisterComputeNodeGroupInstance. tools/lab/slurm/cluster.py reads the
+result in STATE_FILE.
 """
 
 import base64
@@ -57,7 +58,7 @@ def download(url: str, file: Path) -> str | None:
 
 
 def run(script: dict[str, Any], environment: dict[str, str]) -> str | None:
-    """Why the script failed, or None."""
+    """Download and run a script. Returns why it failed, or None."""
     LOGS.mkdir(parents=True, exist_ok=True)
     file = STATE_FILE.with_name(script["name"])
     if reason := download(script["url"], file):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the kernel finds when the node is powered on: devices, disks, and the driver if it is installed."""
+"""Makes what the kernel finds when the node is powered on: devices, disks, and the driver if it is installed."""
 
 import subprocess
 from pathlib import Path

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """torchrun with static ranks, only for the all-reduce of `trn-node internode`: the nodes of a group really connect.
 
-Rank 0 listens at the given address and port. The EFA state of the nodes decides whether numbers arrive.
+Rank 0 listens on the given port. The EFA state of the nodes decides whether numbers arrive.
 """
 
 import argparse

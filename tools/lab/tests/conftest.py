@@ -23,7 +23,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
     """The lab. The last line of `make lab` has the number of nodes and tests of this part of the run."""
     with laboratory() as on:
         yield on
-        SHOWN.write_text(f"{RUN.name}: {on.delivered} nodes booted for real, {request.session.testscollected} tests\n")
+        SHOWN.write_text(f"{RUN.name}: {on.delivered} nodes booted, {request.session.testscollected} tests\n")
 
 
 @pytest.fixture(scope="session")

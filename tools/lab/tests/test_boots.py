@@ -1,4 +1,4 @@
-"""A healthy node passes its verification on any boot: slow, after a power loss, from an image of another node."""
+"""Healthy nodes pass their verification at any boot, such as after a power loss or from an image of another node."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -47,7 +47,7 @@ def assert_proven(outcome: Outcome) -> None:
     assert outcome.verdict.reason == "1 of 1 nodes proven", outcome
 
 
-def test_record_of_single_node_contains_every_check(site: Site, proven: Node) -> None:
+def test_record_of_single_node_contains_every_applicable_check(site: Site, proven: Node) -> None:
     record = site.record(proven)
     assert record
     without = {"lnc", "ultraserver", "peers", "internode-collectives"}  # For a trn1 without peers.
@@ -95,7 +95,7 @@ def test_node_from_image_downloads_only_its_node_script(lab: Laboratory, proven:
     assert [request.path.split("/")[1] for request in downloads] == ["scripts"]
 
 
-def test_bare_node_installs_pinned_packages_and_is_proven(lab: Laboratory) -> None:
+def test_bare_node_installs_its_software_and_is_proven(lab: Laboratory) -> None:
     site = Site(lab, lab_plan(**BARE))
     node = site.node(layers=lab.bare)
     node.power_on()

@@ -33,13 +33,16 @@ def _removed_at_the_end() -> Iterator[None]:
 
 
 def install_compiler(_number: int, node: Node) -> None:
-    """Install a compiler in this version: the compiling program is part of the job's source."""
+    """Install only the metadata of a compiler: the job's source contains the program that compiles."""
     (packages,) = (node.root / FRAMEWORK_ENVIRONMENT / "lib").glob("python3*/site-packages")
     (packages / "neuronx_cc-2.21.18209.0+043b1bf7.dist-info").mkdir()
 
 
 def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], str, str]:
-    """The node's record of its cache, the modules compiled according to its log, and the output of `trn jobs`."""
+    """Run a job that compiles.
+
+    Returns the node's record of its cache, the modules compiled according to its log, and the output of `trn jobs`.
+    """
     wait_for("all nodes to reach each other", cluster.is_proven, pause=1)
     source = RUN / "compiles"
     source.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A faulty node reports its fault, and the verdict on its fleet names it. All faulty nodes boot at once."""
+"""A faulty node reports its fault, and the verdict on its fleet names the fault. All faulty nodes boot at once."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ from trainium_core.catalog.neuron_software import neuron_packages
 Breaking = Callable[[Laboratory, Node], object]
 
 
-def leave_it(_lab: Laboratory, _node: Node) -> None:
+def change_nothing(_lab: Laboratory, _node: Node) -> None:
     """Do nothing: the fault is in the hardware or the plan."""
 
 
@@ -37,7 +37,7 @@ class Fault:
 
     reported: str
     hardware: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    breaking: Breaking = leave_it
+    breaking: Breaking = change_nothing
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     bare: bool = False
 

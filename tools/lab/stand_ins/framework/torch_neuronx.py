@@ -5,8 +5,8 @@ As in aws-neuron/torch-neuronx: CompilationCache.cpp (a lock in the local folder
 renamed into place in the persistent one), FileLock.cpp (a waiter replaces the lock after a time), CPUFallbackExecutor
 (operations that fail on the device are computed on the CPU, without a message).
 
-PyTorch on CPUs loads it as a backend. It then counts the operators that read a tensor's values, as every device must
-give these to the CPU.
+PyTorch on CPUs loads this module as a backend. In an observed job, the module then counts the operators that read a
+tensor's values, because every device must give these values to the CPU.
 """
 
 import fcntl
@@ -45,7 +45,10 @@ def get_fallback_ops() -> list[str]:
 
 
 def autoload() -> None:
-    """Called by PyTorch when it is imported. Counting slows every operator, so only an observed job counts."""
+    """Start to count operators. PyTorch calls this at its import.
+
+    Counting slows every operator, so only an observed job counts.
+    """
     if "TRN_OBSERVE_DIR" not in os.environ:
         return
 
@@ -60,7 +63,7 @@ def autoload() -> None:
 
 
 def compiled(name: str, compile_graph: Callable[[], bytes] = lambda: b"NEFF") -> Path:
-    """The compiled graph of an operation. Raises RuntimeError if it cannot be locked."""
+    """The file of an operation's compiled graph. Raises RuntimeError if the lock file cannot be opened."""
     folder = Path(os.environ.get("TORCH_NEURONX_NEFF_CACHE_DIR", "/tmp/neff_cache"))
     local = Path(os.environ.get("TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR", "/tmp/local_cache"))
     key = hashlib.md5(name.encode()).hexdigest()
@@ -94,7 +97,7 @@ def _locked(path: Path) -> Generator[None]:
         except BlockingIOError:
             time.sleep(0.01)
         if time.monotonic() > ends:
-            # The holder of the old file continues, and so does the next waiter with the new one.
+            # The holder of the old lock file continues, while the next waiter locks the new file.
             os.close(lock)
             path.unlink(missing_ok=True)
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
