@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make lint, make test, make integration, make coverage. Every check of make lint runs even after one has failed, and
-# the last line names those that did.
+# the last line names the failed ones.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -23,7 +23,7 @@ check_shell_files() {
 
 # run_pytest OPTION...: four processes for two cores, since deployments and jobs wait half of the time.
 run_pytest() {
-  # Less time in each synthesis, as the file says, and no threads for compilation, which two cores do not need.
+  # wasm_once.cjs shortens each synthesis, as it explains. Two cores need no threads for compilation.
   export NODE_OPTIONS="--require \"$PWD/tools/wasm_once.cjs\" --v8-pool-size=0"
   unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes, which then share the compiled modules
   # Files start in the order of their folders: xdist would start files with few tests last, and these are the longest.

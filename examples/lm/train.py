@@ -111,14 +111,14 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    """Parse the options. Default folders: those of the job on a cluster or in SageMaker, else in the working one."""
+    """Parse the options. Default folders: those of a job on a cluster or in SageMaker, else below the working one."""
 
     def folder(*variables: str, default: str) -> Path:
         return Path(next((os.environ[name] for name in variables if name in os.environ), default))
 
     parser = argparse.ArgumentParser(description="Train a small language model.")
     number = {"type": positive, "metavar": "N"}
-    parser.add_argument("--steps", **number, default=200, help="in total, including those before a resumption")
+    parser.add_argument("--steps", **number, default=200, help="in total, including those before a resume")
     parser.add_argument("--batch", **number, default=16, help="sequences in a step of one process")
     parser.add_argument("--context", **number, default=128, help="bytes in a sequence")
     parser.add_argument("--width", **number, default=128)
@@ -128,8 +128,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=["auto", *BACKENDS], default="auto")
     parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
-    parser.add_argument("--report-every", **number, default=1, help="steps")
-    parser.add_argument("--checkpoint-every", **number, default=50, help="steps")
+    parser.add_argument("--report-every", **number, default=1, help="steps between progress lines")
+    parser.add_argument("--checkpoint-every", **number, default=50, help="steps between checkpoints")
     parser.add_argument("--data", type=Path, default=Path(__file__).with_name("persuasion.txt"))
     parser.add_argument("--checkpoints", type=Path, default=folder("TRN_CHECKPOINT_DIR", default="checkpoints"))
     parser.add_argument("--outputs", type=Path, default=folder("TRN_OUTPUT_DIR", "SM_MODEL_DIR", default="outputs"))
@@ -159,14 +159,14 @@ def remember_notice(_signal: int, _frame: FrameType | None) -> None:
 
 
 def find_kind_of_device(requested: str) -> str:
-    """The type of device, without an index: the runtime assigns one NeuronCore to each process."""
+    """The type of device, without an index: the runtime assigns one logical NeuronCore to each process."""
     accelerator = torch.accelerator.current_accelerator()
     is_native = accelerator is not None and accelerator.type == "neuron"
     available = {"neuron": is_native, "xla": torch_xla is not None, "cpu": True}
     if requested == "auto":
         requested = next(kind for kind, is_available in available.items() if is_available)
         if requested == "cpu" and Path("/dev/neuron0").exists() and RANK == 0:
-            print("on the CPU: the machine has Neuron devices, but this PyTorch does not support them", flush=True)
+            print("on the CPU, because this PyTorch does not support the Neuron devices of the machine", flush=True)
     if not available[requested]:
         refuse(f"PyTorch in this Python has no device {requested}")
     return requested
@@ -240,7 +240,7 @@ def on_cpu(state: Any) -> Any:
 
 
 def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, optimizer: Any) -> int:
-    """Load the checkpoint in TRN_RESUME_FROM, else the newest one. Returns its step, or 0 if there is no checkpoint."""
+    """Load the checkpoint that TRN_RESUME_FROM names, else the newest. Returns its step, or 0 without a checkpoint."""
     named = os.environ.get("TRN_RESUME_FROM")
     place = Path(named) if named else max(options.checkpoints.glob("step-*"), default=None)
     if place is None:
@@ -269,7 +269,7 @@ def check_processes(step: int, device: torch.device) -> None:
     dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
     latest, earliest = (abs(int(extreme)) for extreme in extremes.tolist())
     if latest != earliest:
-        refuse(f"some process resumes after step {latest}, another after step {earliest}")
+        refuse(f"one process resumes after step {latest}, another after step {earliest}")
     if device.type == "xla":
         torch_xla.sync()  # Otherwise the graph of the first step would include these all-reduces.
 

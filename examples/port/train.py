@@ -17,7 +17,7 @@ PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def read_examples(file: str, max_bytes: int) -> TensorDataset:
-    """Each byte of a file, with the bytes before it."""
+    """Examples from a file: CONTEXT bytes, and the byte that follows them."""
     text = torch.tensor(list(Path(file).read_bytes()[:max_bytes]))
     windows = text.unfold(0, CONTEXT + 1, 1)
     return TensorDataset(windows[:, :-1], windows[:, -1])

@@ -27,7 +27,7 @@ class ServeError(Exception):
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
+    parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face Hub")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 8, 32], help="requests at the same time")
     parser.add_argument("--requests", type=int, default=400, help="per concurrency; an interval of p99 needs 368")
@@ -41,15 +41,7 @@ def read_options() -> argparse.Namespace:
 
 
 def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float) -> float:
-    """Wait until the server is ready.
-
-    Args:
-        server: The process of the server.
-        port: Its port.
-        seconds: The time limit.
-
-    Returns:
-        The seconds until the server was ready.
+    """Wait until the server is ready, and return the seconds that it took.
 
     Raises:
         ServeError: The server ended, or was not ready in time.
@@ -58,7 +50,8 @@ def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float)
     reported = start
     while True:
         if server.poll() is not None:
-            raise ServeError(f"vllm serve ended with {server.returncode} before it was ready; its output is above.")
+            code = server.returncode
+            raise ServeError(f"vllm serve ended with exit code {code} before it was ready; see its output.")
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as response:
                 if response.status == 200:
@@ -78,7 +71,7 @@ def measure(options: argparse.Namespace, concurrency: int) -> None:
     """Run `vllm bench serve` at one concurrency, after warm-up requests.
 
     Raises:
-        ServeError: It failed, or wrote no result file.
+        ServeError: The load generator failed, or wrote no result file.
     """
     file = f"vllm-bench-concurrency-{concurrency}.json"
     arguments = {
@@ -99,8 +92,11 @@ def measure(options: argparse.Namespace, concurrency: int) -> None:
     }
     command = ["vllm", "bench", "serve", "--ignore-eos", "--disable-tqdm", "--save-result", "--save-detailed"]
     completed = subprocess.run([*command, *(str(part) for pair in arguments.items() for part in pair)], check=False)
-    if completed.returncode != 0 or not (options.results / file).is_file():
-        raise ServeError(f"vllm bench serve ended with {completed.returncode} at concurrency {concurrency}.")
+    if completed.returncode != 0:
+        code = completed.returncode
+        raise ServeError(f"vllm bench serve ended with exit code {code} at concurrency {concurrency}; see its output.")
+    if not (options.results / file).is_file():
+        raise ServeError(f"vllm bench serve wrote no {options.results / file}; see its output.")
 
 
 def main() -> int:
@@ -124,7 +120,7 @@ def main() -> int:
 
 
 def end(server: subprocess.Popen[bytes]) -> None:
-    """End the server with its workers."""
+    """End the server and its workers, unless the server has already ended."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if server.poll() is None:
             os.killpg(server.pid, number)

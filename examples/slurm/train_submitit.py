@@ -1,4 +1,4 @@
-"""Trains examples/lm on two nodes with submitit. Run it in its folder, on a file system that all nodes share.
+"""Trains examples/lm on two nodes with submitit. Run it on a file system that all nodes share, in its own folder.
 
     pip install submitit
     python train_submitit.py --steps 500

@@ -240,7 +240,7 @@ def test_processes_at_different_steps_do_not_resume(trained_by_two: Trained, tmp
     processes = Job(folder=tmp_path / "job", processes=2).start(rank_0_environment={"TRN_RESUME_FROM": str(checkpoint)})
     run = finish(processes)
     assert run.codes == [1, 1]
-    assert "train.py: some process resumes after step 100, another after step 0" in run.outputs[1]
+    assert "train.py: one process resumes after step 100, another after step 0" in run.outputs[1]
 
 
 LIST_THREADS = """

@@ -75,9 +75,9 @@ def test_each_concurrency_has_a_result_and_the_server_ends(vllm: Path, tmp_path:
 @pytest.mark.parametrize(
     ("fail", "reason"),
     [
-        ("serve", "vllm serve ended with 7 before it was ready"),
+        ("serve", "vllm serve ended with exit code 7 before it was ready"),
         ("ready", "vllm serve was not ready after 0 minutes"),
-        ("bench", "vllm bench serve ended with 3 at concurrency 1"),
+        ("bench", "vllm bench serve ended with exit code 3 at concurrency 1"),
     ],
 )
 def test_failure_is_reported_and_the_server_ends(vllm: Path, tmp_path: Path, fail: str, reason: str) -> None:

@@ -69,11 +69,12 @@ def code_bases() -> Iterator[CodeBase]:
         yield CodeBase(name=file.stem, places=places, **document)
 
 
-def checked_out(base: CodeBase, folder: Path) -> Path:
-    """The folder of a code base at its commit, cloned if it does not exist."""
+def check_out(base: CodeBase, folder: Path) -> Path:
+    """Check a code base out at its commit, cloned if necessary, and return its folder."""
     place = folder / base.name
-    if not place.exists():
-        place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=place, capture_output=True, text=True, check=False).stdout
+    if head.strip() != base.commit:
         for command in (
             ("init", "--quiet"),
             ("fetch", "--quiet", "--depth", "1", base.repository, base.commit),
@@ -151,7 +152,7 @@ def main() -> int:
     options = parser.parse_args()
     scores = list[tuple[CodeBase, Score]]()
     for base in code_bases():
-        findings = found_in(checked_out(base, options.checkouts), base.paths)
+        findings = found_in(check_out(base, options.checkouts), base.paths)
         scores.append((base, score(findings, base.places)))
         if options.list:
             for word, places in (("wrong", findings - base.places), ("missed", base.places - findings)):

@@ -30,7 +30,7 @@ Figure = tuple[str, str]
 
 
 class CannotMeasureError(Exception):
-    """A measured command failed; the message contains its output."""
+    """A command failed; the message contains its output."""
 
 
 def template_size(aws: PrivateAws) -> Iterator[Figure]:

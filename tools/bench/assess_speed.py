@@ -37,12 +37,12 @@ def assess_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
     yield (
         f"trn assess of {lines:,} lines, and ast.parse with a walk, in seconds of all processors",
         f"{all_rules:.1f} s if each file mentions torch, {no_rule:.1f} s if none does, ast.parse {parsed:.1f} s: "
-        f"{all_rules / parsed:.2f} and {no_rule / parsed:.2f} times; at most {memory} MB in a process",
+        f"{all_rules / parsed:.2f} and {no_rule / parsed:.2f} times; at most {memory} MiB in a process",
     )
 
 
 def _measured(plain: Path, with_torch: Path) -> tuple[float, float, float, int]:
-    """Medians of the three times in seconds, and the maximum memory of a process in MB."""
+    """Medians of the three times in seconds, and the maximum memory of a process in MiB."""
     copies = sorted(plain.rglob("*.py"))
     rounds = [(_parsed(copies), _assessed(plain), _assessed(with_torch)) for _ in range(RUNS)]
     parsed, no_rule, all_rules = (median(times) for times in zip(*rounds, strict=True))

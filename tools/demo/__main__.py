@@ -41,11 +41,13 @@ def main() -> int:
         plan = plan_from_cdk(PROJECT)
         resources = Demo(terminal, plan).run()
     except PlanError as error:
-        return _refuse(f"{error}\nmake demo: the plan in cdk.json cannot be deployed; nothing was started")
+        return _fail(f"{error}\nmake demo: the plan in cdk.json cannot be deployed; nothing was started")
     except KeyboardInterrupt:
-        return _refuse("\nmake demo: interrupted; the embedded AWS is stopped, and its content deleted", code=130)
-    except (CommandFailedError, LocalError, NotTheEmbeddedAwsError, AccountChangedError) as error:
-        return _refuse(f"\n{error}\nmake demo: failed; the embedded AWS is stopped, and its content deleted")
+        return _fail("\nmake demo: interrupted; the embedded AWS is stopped, and its content deleted", code=130)
+    except LocalError as error:  # The embedded AWS did not start, or did not stop.
+        return _fail(f"\n{error}\nmake demo: failed")
+    except (CommandFailedError, NotTheEmbeddedAwsError, AccountChangedError) as error:
+        return _fail(f"\n{error}\nmake demo: failed; the embedded AWS is stopped, and its content deleted")
     terminal.print(f"\n{SHOWN}")
     built = f"{STACK_NAME} ({resources} resources, {plan.nodes} x {plan.instance_type})"
     took = f"{time.monotonic() - started:.0f} s"
@@ -109,7 +111,7 @@ class Demo:
             # Use the deployed assembly instead of synthesising it again.
             commands.cdk("destroy", STACK_NAME, quiet_options=("--force", "--app", assembly), cwd=PROJECT)
 
-            self._title("Prove the deletion: with the audit of `trn`, then by counting everything in the account")
+            self._title("Prove the deletion: with the audit of `trn`, then by counting the resources of the account")
             commands.trn_last_line("audit", quiet_options=("--folder", str(aws.folder)))
             self._print_text("")
             moments["destroyed"] = take_inventory(aws.client)
@@ -117,7 +119,7 @@ class Demo:
             (uploads,) = DeployedCluster(aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
             uploaded = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
             self._print_text(
-                f"Compared id by id: exactly what {STACK_NAME} created was deleted. "
+                f"Compared by ID: what {STACK_NAME} created was deleted, and nothing else. "
                 f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {uploaded} files "
                 "that the CDK uploaded to its bucket."
             )
@@ -135,7 +137,7 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _refuse(message: str, *, code: int = 1) -> int:
+def _fail(message: str, *, code: int = 1) -> int:
     print(message, file=sys.stderr)
     return code
 

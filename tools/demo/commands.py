@@ -25,18 +25,10 @@ class Commands:
         self._screen = screen
 
     def trn(self, *arguments: str, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> int:
-        """Run `trn` and show its output.
-
-        Args:
-            arguments: The arguments of `trn`.
-            codes: Accepted exit codes.
-            cwd: The working directory. Default: that of this process.
-
-        Returns:
-            The exit code.
+        """Run `trn`, show its output, and return its exit code.
 
         Raises:
-            CommandFailedError: The exit code is not accepted.
+            CommandFailedError: The exit code is not in `codes`.
         """
         self._show("trn", *arguments)
         code = subprocess.run(["trn", *arguments], cwd=cwd, check=False).returncode
@@ -45,11 +37,7 @@ class Commands:
         return code
 
     def trn_last_line(self, *arguments: str, quiet_options: tuple[str, ...] = ()) -> None:
-        """Run a `trn` command and show only its last line.
-
-        Args:
-            arguments: The arguments of `trn`.
-            quiet_options: Options that are not shown, as for `cdk`.
+        """Run `trn` and show only the last line of its output. The command is shown without `quiet_options`.
 
         Raises:
             CommandFailedError: The command failed.
@@ -61,12 +49,9 @@ class Commands:
         self._screen.print(run.stdout.splitlines()[-1])
 
     def cdk(self, *arguments: str, quiet_options: tuple[str, ...] = (), cwd: Path) -> None:
-        """Run the CDK CLI.
+        """Run the CDK CLI and show its progress. The command is shown without `quiet_options`.
 
-        Args:
-            arguments: The arguments of `cdk`.
-            quiet_options: Options that are not shown. They avoid prompts, needless work and files in the repository.
-            cwd: The working directory.
+        These options avoid prompts, needless work and files in the repository.
 
         Raises:
             CommandFailedError: The command failed.

@@ -12,7 +12,7 @@ from trainium_wire.node_record import NodeRecord
 
 @dataclass(frozen=True)
 class DeployedCluster:
-    """The resources of one stack in an account, read from the services by the ids in the stack."""
+    """The resources of one stack in an account, read from the services by their IDs in the stack."""
 
     client: Client
     stack_name: str
@@ -24,7 +24,7 @@ class DeployedCluster:
         return [resource for page in pages for resource in page["StackResourceSummaries"]]
 
     def ids(self, resource_type: str) -> list[str]:
-        """Physical ids of the stack's resources of a type."""
+        """The physical IDs of the stack's resources of a type."""
         return [
             resource["PhysicalResourceId"] for resource in self.resources if resource["ResourceType"] == resource_type
         ]
@@ -83,5 +83,5 @@ class DeployedCluster:
 
     def _described(self, answer: str, operation: str, argument: str, resource_type: str) -> Sequence[dict[str, Any]]:
         ids = self.ids(resource_type)
-        # Without ids, EC2 returns everything.
+        # Without IDs, EC2 returns everything.
         return getattr(self.client("ec2"), operation)(**{argument: ids})[answer] if ids else []

@@ -17,7 +17,7 @@ OBJECTS = "S3 objects"
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of resource: the call that lists it, and the JMESPath of the ids in its response."""
+    """One kind of resource: the call that lists it, and the JMESPath of the IDs in its response."""
 
     name: str
     service: str
@@ -40,7 +40,7 @@ KINDS = (
     Kind("network interfaces", "ec2", "describe_network_interfaces", "NetworkInterfaces[].NetworkInterfaceId"),
     Kind("placement groups", "ec2", "describe_placement_groups", "PlacementGroups[].GroupName"),
     Kind("launch templates", "ec2", "describe_launch_templates", "LaunchTemplates[].LaunchTemplateId"),
-    # AWS lists terminated instances for an hour; they are not billed.
+    # AWS lists terminated instances for about an hour. They are not billed.
     Kind(
         "instances", "ec2", "describe_instances", "Reservations[].Instances[?State.Name != 'terminated'][].InstanceId"
     ),
@@ -75,7 +75,7 @@ KINDS = (
 )
 
 Inventory = Mapping[str, frozenset[str]]
-"""Ids by kind; an object's id is `bucket/key`."""
+"""IDs by kind; an object's ID is `bucket/key`."""
 
 
 def take_inventory(client: Client) -> Inventory:

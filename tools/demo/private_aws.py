@@ -1,4 +1,4 @@
-"""An embedded AWS for one demo, on a free port and with a temporary state folder."""
+"""An embedded AWS for one run of a tool, on a free port and with a temporary state folder."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ class PrivateAws:
     """A running embedded AWS.
 
     Attributes:
-        folder: For files of the demo. It is deleted with the server.
+        folder: A folder for temporary files. It is deleted after the server has stopped.
     """
 
     endpoint: str

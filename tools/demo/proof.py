@@ -22,7 +22,7 @@ def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:
-    """Compare two inventories ID by ID. Only the bucket of uploads may have more objects than before.
+    """Compare two inventories by ID. Only the bucket of uploads may have more objects than before.
 
     Args:
         before: The inventory before the deployment.
@@ -30,7 +30,7 @@ def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) ->
         uploads: Name of the bucket of uploads.
 
     Returns:
-        How many objects were added to the bucket.
+        The number of objects that were added to the bucket.
 
     Raises:
         AccountChangedError: The inventories differ otherwise.

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from tools.demo.deployed_cluster import DeployedCluster
 from trainium_cli.terminal import Screen, pairs, table
+from trainium_core.plurals import count
 from trainium_wire.node_record import NodeRecord
 
 _ALL_TRAFFIC = "-1"
@@ -21,7 +22,7 @@ def show_cluster(screen: Screen, cluster: DeployedCluster) -> None:
 
 
 def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, RenderableType]]:
-    yield "Network", table(["Resource", "Id", "Details"], _network(cluster), wrapping=["Details"])
+    yield "Network", table(["Resource", "ID", "Details"], _network(cluster), wrapping=["Details"])
     yield (
         "Rules of the security groups",
         table(["Group", "Direction", "Traffic", "Peer", "Description"], _rules(cluster), wrapping=["Description"]),
@@ -70,7 +71,7 @@ def _rules(cluster: DeployedCluster) -> Iterator[Sequence[str]]:
 
 
 def _peers(permission: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The sources or targets of a permission, each with its key."""
+    """The sources or destinations of a permission, each with its key."""
     for collection, key in (
         ("UserIdGroupPairs", "GroupId"),
         ("IpRanges", "CidrIp"),
@@ -146,4 +147,4 @@ def _buckets(cluster: DeployedCluster) -> Iterator[Sequence[str]]:
         blocked = all(s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"].values())
         objects = s3.list_objects_v2(Bucket=bucket)["KeyCount"]
         public = "all public access blocked" if blocked else "public access is possible"
-        yield bucket, f"encrypted with {algorithm}, {public}, {objects} objects"
+        yield bucket, f"encrypted with {algorithm}, {public}, {count(objects, 'object')}"

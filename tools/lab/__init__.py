@@ -1,1 +1,1 @@
-"""The node lab: boots real nodes with the user data from the embedded AWS. See docs/project/node-lab.md."""
+"""The node lab: boots nodes with the user data of clusters. See docs/project/node-lab.md."""

@@ -1,4 +1,4 @@
-"""python -m tools.lab [MODULE ARGUMENT...]: run a Python module in the lab's namespaces, by default its tests."""
+"""python -m tools.lab [MODULE ARGUMENT...]: run a Python module in separate namespaces, by default the lab's tests."""
 
 import fcntl
 import os
