@@ -15,7 +15,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m trainium_local")
     parser.add_argument("--settings", type=json.loads, default={}, help="a JSON object with fields of Settings")
     parser.add_argument(
-        "--ready-file", type=Path, required=True, help="file for address and credentials, written when it is ready"
+        "--ready-file",
+        type=Path,
+        required=True,
+        help="file for address and credentials, written once the server answers",
     )
     options = parser.parse_args()
     run(Settings(**options.settings), ready_file=options.ready_file)
@@ -33,7 +36,7 @@ def run(settings: Settings, *, ready_file: Path) -> None:
     try:
         serve(settings, ready=ready)
     except OSError as error:
-        sys.exit(f"port {settings.port}: {error.strerror}")
+        sys.exit(f"the embedded AWS cannot start on port {settings.port}: {error}")
     except KeyboardInterrupt:
         sys.exit(0)
 

@@ -80,7 +80,7 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials
 
 
 def account_of(access_key_id: str) -> str:
-    """Return the account of an access key ID. The owner's key belongs to the account of this server."""
+    """Return the account of a user's access key ID. All other keys belong to the account of this server."""
     from moto.iam.models import iam_backends
 
     accounts: Any = iam_backends

@@ -1,7 +1,7 @@
 """The clock of the embedded AWS: the time of this machine, or later.
 
-Stacks, Capacity Reservations and Capacity Blocks, scaling activities, schedules and functions use it. Other timestamps,
-such as those of instances and events, use the machine's clock.
+Stacks and their events, Capacity Reservations and Capacity Blocks, scaling activities, schedules and functions use it.
+Other timestamps, such as those of instances and EventBridge events, use the machine's clock.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ def now() -> datetime:
 
 
 def seconds_ahead() -> float:
-    """Return how far this clock is ahead of the machine's."""
+    """Return by how many seconds this clock is ahead of the machine's."""
     return _ahead[0].total_seconds()
 
 

@@ -86,11 +86,21 @@ def test_invalid_request_is_refused(stacks: Stacks, arguments: dict[str, Any], w
     assert words in error.value.response["Error"]["Message"]
 
 
-@pytest.mark.parametrize(("properties", "missing"), [({}, "IAM"), ({"RoleName": "named"}, "NAMED_IAM")])
-def test_unacknowledged_capability_is_refused(stacks: Stacks, properties: dict[str, Any], missing: str) -> None:
-    role = {**ROLE, "Properties": {**ROLE["Properties"], **properties}}
+@pytest.mark.parametrize(
+    ("resource", "acknowledged", "missing"),
+    [
+        (ROLE, [], "IAM"),
+        ({**ROLE, "Properties": {**ROLE["Properties"], "RoleName": "named"}}, ["CAPABILITY_IAM"], "NAMED_IAM"),
+        ({"Type": "AWS::IAM::User"}, [], "IAM"),
+        ({"Type": "AWS::IAM::User", "Properties": {"UserName": "named"}}, ["CAPABILITY_IAM"], "NAMED_IAM"),
+        ({"Type": "AWS::IAM::AccessKey", "Properties": {"UserName": "existing"}}, [], "IAM"),
+    ],
+)
+def test_unacknowledged_capability_is_refused(
+    stacks: Stacks, resource: dict[str, Any], acknowledged: list[str], missing: str
+) -> None:
     with pytest.raises(ClientError, match=rf"Requires capabilities : \[CAPABILITY_{missing}\]") as error:
-        stacks.create(template({"R": role}), Capabilities=["CAPABILITY_IAM"] if properties else [])
+        stacks.create(template({"R": resource}), Capabilities=acknowledged)
     assert error.value.response["Error"]["Code"] == "InsufficientCapabilitiesException"
 
 

@@ -124,7 +124,7 @@ class _Preview(Existing):
         return self._modified[logical_id]
 
     def _causes(self, value: Any) -> list[str]:
-        """Return the references of a property whose targets may change, as `CausingEntity` names them."""
+        """Return the references in a property to resources that may change, as `CausingEntity` names them."""
         modified = (reference for reference in references(value) if reference.name in self._modified)
         return list(
             dict.fromkeys(

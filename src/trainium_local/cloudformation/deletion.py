@@ -28,16 +28,7 @@ def make_request(stack: Stack, resource: StackResource) -> Request:
 
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
-    """Delete a resource, or retain it and remove it from the stack.
-
-    Args:
-        stack: The stack.
-        resource: The resource.
-        keep: Retain the resource.
-
-    Returns:
-        False if the deletion failed.
-    """
+    """Delete a resource, or with `keep` only remove it from the stack. Return False if the deletion failed."""
 
     def record(status: str, reason: str | None = None) -> None:
         physical_id = resource.physical_id
@@ -88,7 +79,7 @@ def dependents_first(logical_ids: list[str], needs: Mapping[str, set[str]]) -> l
     ordered, waiting = list[str](), logical_ids[::-1]
     while waiting:
         needed = {other for name in waiting for other in needs[name] - {name}}
-        # Resources from two templates can form a cycle. Then the newest is deleted first.
+        # Resources from two templates can form a cycle. Then the last of `logical_ids` comes first.
         free = [name for name in waiting if name not in needed] or waiting[:1]
         ordered += free
         waiting = [name for name in waiting if name not in free]

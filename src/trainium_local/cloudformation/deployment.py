@@ -13,13 +13,15 @@ from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
-#: Resource types that require a capability -> the property that sets a custom name, or None.
+#: Supported resource types that require a capability -> the property that sets a custom name, or None.
 #: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
 _IAM_TYPES = {
+    "AWS::IAM::AccessKey": None,
     "AWS::IAM::InstanceProfile": "InstanceProfileName",
     "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
     "AWS::IAM::Policy": None,
     "AWS::IAM::Role": "RoleName",
+    "AWS::IAM::User": "UserName",
 }
 _NO_VALUE = {"Ref": "AWS::NoValue"}
 
@@ -32,13 +34,6 @@ def prepare(
     capabilities: Collection[str],
 ) -> Deployment:
     """Return the deployment.
-
-    Args:
-        region: The region of the stack.
-        body: The text of the template.
-        parameter_values: Values of its parameters.
-        tags: Tags of the stack.
-        capabilities: The capabilities that the caller acknowledges.
 
     Raises:
         InsufficientCapabilitiesError: The template requires a capability that is not acknowledged.

@@ -108,7 +108,7 @@ class Resolver:
         return self._resolve(then if self.condition(condition) else otherwise)
 
     def condition_or_property(self, argument: Any) -> Any:
-        """IAM policies have a key of the same name; its value is not a string."""
+        """Return the value of a named condition. A `Condition` of an IAM policy, which is not a name, remains."""
         return self.condition(argument) if isinstance(argument, str) else {"Condition": self._resolve(argument)}
 
     def substitute(self, argument: Any) -> str:

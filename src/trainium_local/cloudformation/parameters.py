@@ -35,15 +35,11 @@ class Parameter:
 
 
 def resolve(template: Template, values: Mapping[str, str], region: str) -> dict[str, Parameter]:
-    """Resolve the parameters.
-
-    Args:
-        template: The template.
-        values: Values from the request.
-        region: Region of the SSM parameters.
+    """Resolve the parameters of a template, with the values from a request.
 
     Raises:
-        ValidationError: A value is missing or invalid, or not declared in the template.
+        ValidationError: A value is missing or invalid, the template does not declare a parameter, or an SSM parameter
+            does not exist or has another type.
     """
     undeclared = sorted(values.keys() - template.parameters.keys())
     if undeclared:
@@ -119,7 +115,7 @@ def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
     """Return the values of SSM parameters.
 
     Args:
-        listed: Whether the template's type is a list, by parameter name.
+        listed: Whether the template's type is a list, by name of the SSM parameter.
         region: The region of the parameters.
     """
     parameters: dict[str, dict[str, Any]] = {}

@@ -111,14 +111,9 @@ class Stack:
         *,
         physical_id: str | None = None,
     ) -> None:
-        """Set a resource's status and add an event.
+        """Add an event of a resource, and set its status if the stack's resource has this physical ID.
 
-        Args:
-            logical_id: Logical ID of the resource.
-            resource_type: Type of the resource.
-            status: The new status.
-            reason: The reason for the status.
-            physical_id: Overrides the current physical ID.
+        `physical_id` defaults to that of the stack's resource.
         """
         resource = self.resources.get(logical_id)
         if physical_id is None:

@@ -11,7 +11,7 @@ from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, refuse_if_imported
 from trainium_local.resources import api
 
-#: Seconds that a request waits for the operation it started. The CDK CLI polls at once, then every five seconds.
+#: Seconds that a request waits at most for its operation. The CDK CLI polls at once, then every five seconds.
 RESPONSE_SECONDS = 15.0
 
 #: Operation -> the stack states that permit it, and its name in errors.
@@ -31,7 +31,7 @@ def deploy(
         stack: The stack.
         deployment: The target.
         verb: CREATE or UPDATE.
-        then: Is called with whether the operation succeeded.
+        then: Is called at the end of the operation, with whether it succeeded.
 
     Raises:
         ValidationError: The stack's state or a resource type does not permit the operation.
@@ -81,7 +81,7 @@ def delete(region: Region, stack: Stack) -> None:
 
 
 def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callable[[], None]) -> None:
-    """Run `work` in the background once `begin` accepts it and earlier operations ended. Wait briefly for it."""
+    """Run `work` in the background once `begin` accepts it and earlier operations ended. Wait briefly for its end."""
 
     def run() -> None:
         if busy is not None:

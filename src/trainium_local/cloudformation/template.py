@@ -149,7 +149,7 @@ def read(body: str) -> Json:
     """Parse JSON or YAML without checking the structure.
 
     Raises:
-        ValidationError: The text is neither.
+        ValidationError: The text is neither, or contains YAML that CloudFormation does not accept.
     """
     form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:

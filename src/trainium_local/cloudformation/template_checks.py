@@ -148,11 +148,6 @@ class _DryRun(Lookup):
 def check_values(template: Template, parameters: Mapping[str, Any], region: str) -> None:
     """Refuse failed assertions of Rules and invalid function calls, as far as values are known.
 
-    Args:
-        template: The template.
-        parameters: Values of parameters and pseudo parameters.
-        region: The region of the stack.
-
     Raises:
         ValidationError: An assertion fails, or a call is invalid.
     """

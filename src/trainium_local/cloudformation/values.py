@@ -21,7 +21,7 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def functions(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all intrinsic functions in `value` with their arguments."""
+    """Yield each Ref and Fn:: function in `value`, with its argument."""
     for _, part in walk(value):
         if isinstance(part, dict) and len(part) == 1:
             ((name, argument),) = part.items()
@@ -40,7 +40,7 @@ class Reference:
 
     Attributes:
         name: Logical ID of the resource, or name of the parameter.
-        attribute: Set for Fn::GetAtt.
+        attribute: Name of the attribute, for Fn::GetAtt and Fn::Sub.
     """
 
     name: str

@@ -64,12 +64,7 @@ def resource(of: Stack, described: StackResource) -> Json:
 
 
 def change_set(described: ChangeSet, *, with_values: bool = False) -> Json:
-    """Return a change set as in DescribeChangeSet and ListChangeSets.
-
-    Args:
-        described: The change set.
-        with_values: Include property values before and after.
-    """
+    """Return a change set as in DescribeChangeSet and ListChangeSets, optionally with the values of properties."""
     return {
         "ChangeSetId": described.change_set_id,
         "ChangeSetName": described.name,

@@ -28,8 +28,7 @@ _READ_PREFIXES = ("Describe", "Get", "List")
 _NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 _PATH_STYLE_HOST = re.compile(r"(s3[.-].*|s3|localhost|127\..*|\[?::1\]?)$")
 _MAX_IN_REQUEST, _MAX_IN_S3 = 51_200, 1_000_000
-"""Template size in bytes: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
-"""
+"""Bytes of a template: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"""
 #: Unsupported request parameters, with the values that have no effect.
 _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "DeletionMode": ("STANDARD",),
@@ -302,7 +301,7 @@ def _fetch(url: str, region: str) -> str:
     """Return the template at a TemplateURL (path-style or virtual-hosted).
 
     Raises:
-        ValidationError: The template does not exist, is not UTF-8, or is too large.
+        ValidationError: The template cannot be read, is not UTF-8, or is too large.
     """
     parsed = urlparse(url)
     host, path = parsed.hostname or "", unquote(parsed.path.lstrip("/"))
