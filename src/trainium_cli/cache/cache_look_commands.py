@@ -18,6 +18,7 @@ from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.jobs.cache_hits import CacheHits, cache_hits
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.plan import Plan
+from trainium_core.plurals import count
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import PricedItem, PriceTable
 from trainium_core.prices.quotes import quotes
@@ -57,7 +58,7 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
             }
         )
     else:
-        others = f", and {len(held.others):,} other objects" if held.others else ""
+        others = f", and {count(len(held.others), 'other object')}" if held.others else ""
         rows = [
             ("cache", found.location.url),
             ("holds", f"{entries_and_size(held.entries)}{others}"),

@@ -73,7 +73,7 @@ def test_status_shows_size_cost_and_releases(stored: Stored) -> None:
     ended = run("cache", "status", *NAMED)
     assert ended.exit_code == ExitCode.OK, ended.output
     assert f"s3://{BUCKET}/{FOLDER}" in ended.stdout
-    assert "3 entries, 12 bytes, and 1 other objects" in ended.stdout
+    assert "3 entries, 12 bytes, and 1 other object" in ended.stdout
     assert "< $0.01 a month" in ended.stdout
     as_json = shown(run("cache", "status", *NAMED, "--json"))
     assert {use["release"]: use["entries"] for use in as_json["releases"]} == {
@@ -126,7 +126,7 @@ def test_list_shows_entries_of_nodes_and_of_pytorch_xla(stored: Stored) -> None:
     assert key in run("cache", "list", *NAMED).stdout.replace("\n", "")
 
 
-def test_clean_deletes_only_entries(stored: Stored) -> None:
+def test_clean_deletes_only_entries_of_the_named_release(stored: Stored) -> None:
     stored.packed("old", compiler=OLD)
     new = stored.packed("new")
     stored.put("notes.txt", b"mine")
@@ -175,13 +175,13 @@ def test_requests_stay_within_the_allowed_number(stored: Stored, command: str, m
     for number in range(3):
         stored.packed(f"{number}")
     monkeypatch.setattr("trainium_core.compile_cache.aws_cache.KEYS_PER_DELETE", 1)
-    sent = count_requests(stored, monkeypatch)
+    sent = count_requests(monkeypatch)
     ended = run("cache", *command.split(), *NAMED, "--most-requests", "2")
     assert len(sent) <= 2
     assert ended.exit_code == int(command.startswith("clean")), ended.output
 
 
-def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def count_requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Count the requests to S3 from here on, except for the one that looks for the bucket."""
     from botocore.client import BaseClient
 
@@ -193,7 +193,6 @@ def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]
             sent.append(operation)
         return make(client, operation, parameters)
 
-    del stored
     monkeypatch.setattr(BaseClient, "_make_api_call", counted)
     return sent
 

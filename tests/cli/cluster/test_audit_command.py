@@ -22,7 +22,6 @@ SNAPSHOT_LEFT = thing("snap-1", cluster=CLUSTER, charge=Charge(unpriced="snapsho
 EMPTY = FakeAuditedAccount()
 LEFT = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT, SNAPSHOT_LEFT]))
 DENIED = FakeAuditedAccount(lister=FakeLister(found=None))
-LEFT_AND_DENIED = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT]), tags=None)
 
 
 @pytest.fixture(autouse=True)

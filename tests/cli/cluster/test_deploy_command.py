@@ -43,7 +43,7 @@ def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def cdk(tmp_path: Path) -> Path:
-    """A CDK CLI in the project that records its arguments, and exits with the number in the file `code`."""
+    """A CDK CLI in the project. It records its arguments and folder, and exits with the number in the file `code`."""
     folder = tmp_path / "node_modules" / ".bin"
     folder.mkdir(parents=True)
     program = folder / "cdk"

@@ -1,4 +1,4 @@
-"""`trn extend`: what it writes, deploys and prints. A real one is in tests/deploy."""
+"""`trn extend`: what it writes, deploys and prints. A real deployment is in tests/deploy."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -11,14 +11,12 @@ from trainium_cli.cluster import node_end
 from trainium_cli.cluster.node_end import running_job_sentence
 from trainium_cli.invocation import Invocation
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_runtime.errors import UnavailableError
 
 
 class Fleets:
     """A stack, with or without a bucket of records."""
 
     bucket: str | None = None
-    refusal: UnavailableError | None = None
 
     def __init__(self, _region: str, **_: object) -> None: ...
 
@@ -26,8 +24,6 @@ class Fleets:
         return object()
 
     def fleet_resources(self, _stack: str, _deployed: object) -> SimpleNamespace:
-        if self.refusal:
-            raise self.refusal
         return SimpleNamespace(records_bucket=self.bucket)
 
 
@@ -47,7 +43,7 @@ def test_unfinished_job_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") == expected
 
 
-def test_finished_job_is_not_reported(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
+def test_no_job_and_a_finished_job_are_not_reported(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     s3, nodes = jobs
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
     s3.submit(JOB, b"", over=None)

@@ -279,7 +279,9 @@ HOST = "TrnClusterStack-trn-pilot-precompile"
 
 
 @pytest.mark.parametrize("asleep", [False, True])
-def test_precompile_host_ends_with_or_without_nodes(monkeypatch: pytest.MonkeyPatch, *, asleep: bool) -> None:
+def test_precompile_host_of_awake_or_sleeping_cluster_is_terminated(
+    monkeypatch: pytest.MonkeyPatch, *, asleep: bool
+) -> None:
     state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
     account = FakeSleepAccount(state=state, running=1)
     ended = switch(monkeypatch, "sleep", account, "--yes")

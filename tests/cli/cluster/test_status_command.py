@@ -101,4 +101,4 @@ def test_unproven_nodes_exit_with_not_ready(monkeypatch: pytest.MonkeyPatch) -> 
 def test_unreadable_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = shown(monkeypatch, UnavailableError("the permission s3:ListBucket is missing"))
     assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
-    assert ended.exit_code != ExitCode.OK
+    assert ended.exit_code == ExitCode.NOT_READY

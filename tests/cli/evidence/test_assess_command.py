@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("import flash_attn  # trn: ignore[flash-attn] only on GPUs\n", (), ExitCode.OK),
     ],
 )
-def test_exit_code_follows_the_worst_finding(source: str, options: tuple[str, ...], code: int, folder: Path) -> None:
+def test_exit_code_follows_findings_and_options(source: str, options: tuple[str, ...], code: int, folder: Path) -> None:
     (folder / "a.py").write_text(source)
     assert run("assess", ".", *options).exit_code == code
 

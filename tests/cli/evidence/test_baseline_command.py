@@ -49,7 +49,7 @@ def test_written_file_is_the_gpu_plan_of_the_same_app(folder: Path) -> None:
     assert plan.cluster_name == "trn-pilot-gpu"
 
 
-def test_file_is_written_where_the_next_commands_read_it(
+def test_next_commands_name_the_folder_of_the_plan(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))

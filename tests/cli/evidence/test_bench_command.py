@@ -114,7 +114,7 @@ def test_numbers_of_an_emulator_are_lab_numbers(monkeypatch: pytest.MonkeyPatch)
     assert written.metrics["usd_per_million_tokens_paid"].why_null == "the lab's machines have no price"
 
 
-def test_interrupted_command_continues_with_the_missing_runs(cluster: Cluster, jobs: list[Job]) -> None:
+def test_command_after_a_failed_run_continues_with_the_missing_runs(cluster: Cluster, jobs: list[Job]) -> None:
     working = cluster.while_paused
 
     def fail_third() -> None:

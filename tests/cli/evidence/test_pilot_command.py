@@ -71,7 +71,9 @@ def test_without_terminal_or_yes_nothing_runs(monkeypatch: pytest.MonkeyPatch) -
     assert "pass --yes" in refused.stderr
 
 
-def test_complete_pilot_shows_every_step_and_what_was_spent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_pilot_ends_with_the_report_and_shows_its_budget(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = steps_run(monkeypatch)
     shown = run("pilot", "pilot.toml", "--yes")
     assert shown.exit_code == ExitCode.OK, shown.output
@@ -106,7 +108,7 @@ def test_changed_job_needs_another_folder(folder: Path, monkeypatch: pytest.Monk
         ({}, {"trn:instance_type": "p5.4xlarge"}, "Both sides have the cluster trn-pilot"),
     ],
 )
-def test_plans_of_the_wrong_kind_are_refused(
+def test_unsuitable_plans_of_the_sides_are_refused(
     folder: Path, plan: dict[str, str], baseline: dict[str, str], says: str
 ) -> None:
     write(folder, TRAINIUM | plan)
