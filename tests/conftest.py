@@ -35,7 +35,7 @@ def _is_worker(config: pytest.Config) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def _credentials_of_no_other_module() -> None:
-    """``boto3.client`` keeps the first credentials that it found in this process, across tests."""
+    """`boto3.client` keeps the first credentials that it found in this process, across tests."""
     boto3.DEFAULT_SESSION = None
 
 
@@ -47,8 +47,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> None:
-    """pytest-xdist runs nothing if two workers collect different ids, for example from bytes with a time or a
-    boundary.
-    """
+    """pytest-xdist runs nothing if workers collect different ids, for example from bytes that contain a time."""
     if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
         raise pytest.UsageError(f"the parameter {argname} has unprintable bytes: set the ids of its cases")

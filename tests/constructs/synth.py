@@ -36,7 +36,7 @@ class Template:
         self.json: Json = json.loads(file.read_text())
 
     def resources(self, resource_type: str | None = None) -> dict[str, Json]:
-        """Resources by logical id: of one type, or all."""
+        """Resources by logical ID: of one type, or all."""
         resources: dict[str, Json] = self.json.get("Resources", {})
         return {name: r for name, r in resources.items() if resource_type in (None, r["Type"])}
 
@@ -46,12 +46,12 @@ class Template:
         return resource["Properties"]
 
     def logical_id(self, resource_type: str) -> str:
-        """The logical id of the only resource of a type."""
+        """The logical ID of the only resource of a type."""
         (logical_id,) = self.resources(resource_type)
         return logical_id
 
     def before(self, logical_id: str) -> set[str]:
-        """Logical ids of everything that CloudFormation creates before a resource, and deletes after it."""
+        """Logical IDs of everything that CloudFormation creates before a resource, and deletes after it."""
         resources = self.resources()
         earlier: set[str] = set()
         pending = [logical_id]
@@ -64,7 +64,7 @@ class Template:
 
 
 def feature_flags() -> Json:
-    """The context of cdk.json without our settings, which controls how the CDK synthesises."""
+    """The context of cdk.json without the settings of plans, which controls how the CDK synthesises."""
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     return {key: value for key, value in context.items() if not key.startswith("trn:")}
 
@@ -127,7 +127,7 @@ def plan_template(plan: Plan) -> Template:
 
 
 def statements(template: Template) -> Iterator[Json]:
-    """Every statement of every IAM policy, whether inline or separate."""
+    """Every statement of the policies of roles, whether inline or separate. Managed policies are left out."""
     for policy in template.resources("AWS::IAM::Policy").values():
         yield from policy["Properties"]["PolicyDocument"]["Statement"]
     for role in template.resources("AWS::IAM::Role").values():
@@ -146,7 +146,7 @@ def granted(policy_statements: Iterable[Json]) -> set[tuple[str, str]]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """IAM writes a list of one as a single value."""
+    """A value as a list: the CDK writes some lists of one as a single value."""
     return value if isinstance(value, list) else [value]
 
 

@@ -18,7 +18,7 @@ def cluster(**settings: Any) -> tuple[TrainiumCluster, Template]:
     return construct, synthesize(stack)
 
 
-def test_nodes_are_in_a_new_network_by_default() -> None:
+def test_new_subnet_is_in_the_zone_of_the_plan() -> None:
     _, template = cluster(availability_zone_id="usw2-az4")
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az4"
 

@@ -1,4 +1,4 @@
-"""DisposableBucket: private, and deleted with its stack unless retained."""
+"""DisposableBucket: emptied and deleted with its stack unless retained."""
 
 from functools import cache
 

@@ -44,7 +44,7 @@ def example(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    """The names that examples use: those of the package, a VPC, a role, a bucket and a group of instances."""
+    """The names that examples use: those of the packages, and resources of another stack."""
     stack = Stack(new_app(), "Existing", env=Environment(region=REGION))
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")

@@ -21,7 +21,7 @@ Placed = tuple[Template, Mapping[str, str]]
 
 
 def placed(make: Callable[[Stack, ec2.IVpc, ec2.ISubnet], NodeFileSystem]) -> Placed:
-    """The template of a file system and of the security group of nodes that may reach it."""
+    """A file system, with the security group of nodes that may reach it."""
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["any"])
     subnet = ec2.Subnet.from_subnet_attributes(stack, "Subnet", subnet_id=SUBNET_ID, route_table_id="rtb-1")
@@ -64,7 +64,7 @@ def existing_lustre() -> Placed:
 
 
 def group(template: Template, name: str) -> str:
-    """The logical id of a security group, by its prefix."""
+    """The logical ID of a security group, by its prefix."""
     (logical_id,) = (i for i in template.resources("AWS::EC2::SecurityGroup") if i.startswith(name))
     return logical_id
 

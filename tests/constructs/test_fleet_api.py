@@ -93,7 +93,7 @@ def launch_template_data() -> Json:
 
 
 def statements_of(role: str) -> list[Json]:
-    """The statements of the policies of a role, by the prefix of its logical id."""
+    """The statements of the policies of a role, by the prefix of its logical ID."""
     policies = app().resources("AWS::IAM::Policy").values()
     return [
         statement

@@ -15,7 +15,7 @@ OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
 
 def allowed(template: Template, role: str) -> list[Json]:
-    """The statements of the policies whose logical id contains the name of a role."""
+    """The statements of the policies whose logical ID contains the name of a role."""
     return [
         statement
         for name, policy in template.resources("AWS::IAM::Policy").items()

@@ -22,7 +22,7 @@ def network(egress: Egress, cidr: str = "10.42.0.0/16") -> Template:
 
 
 def endpoints(template: Template, kind: str) -> dict[str, str]:
-    """Logical id by service, such as `ssm`, of the endpoints of one type."""
+    """Logical ID by service, such as `ssm`, of the endpoints of one type."""
     return {
         as_text(resource["Properties"]["ServiceName"]).split(".")[-1]: logical_id
         for logical_id, resource in template.resources("AWS::EC2::VPCEndpoint").items()

@@ -20,7 +20,7 @@ BLOCK: dict[str, Any] = {"capacity": "capacity-block", **reserved("capacity-bloc
 
 
 def only_resource(template: Template, kind: str, name: str) -> tuple[str, Json]:
-    """Logical id and definition of the only resource of a type whose id contains a name."""
+    """Logical ID and definition of the only resource of a type whose id contains a name."""
     (match,) = [(i, resource) for i, resource in template.resources(kind).items() if name in i]
     return match
 

@@ -18,7 +18,7 @@ RUNNER_ROLE = "Runner"
 
 
 def policy_of(template: Template, role: str) -> list[Json]:
-    """The statements of the role whose logical id contains a name."""
+    """The statements of the role whose logical ID contains a name."""
     return [
         statement
         for policy in template.resources("AWS::IAM::Policy").values()

@@ -12,7 +12,7 @@ GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 
 
 def conditional_resources(template: Template) -> dict[str, str]:
-    """Type by logical id of the resources that exist only while the cluster is awake."""
+    """Type by logical ID of the resources that exist only while the cluster is awake."""
     return {name: r["Type"] for name, r in template.resources().items() if r.get("Condition") == "TrainiumCdkAwake"}
 
 

@@ -59,7 +59,7 @@ def deployed(account: Account, bootstrapped: Inventory, template: Template) -> M
 
 @pytest.fixture(scope="module")
 def created(account: Account, deployed: Moment) -> list[str]:  # noqa: ARG001
-    """Logical ids of the resources of the first deployment, from its events."""
+    """Logical IDs of the resources of the first deployment, from its events."""
     complete = [event for event in events(account) if event["ResourceStatus"] == "CREATE_COMPLETE"]
     return [event["LogicalResourceId"] for event in complete if event["PhysicalResourceId"] != event["StackId"]]
 

@@ -95,7 +95,7 @@ class Stacks:
         return {output["OutputKey"]: output["OutputValue"] for output in self.describe(name).get("Outputs", [])}
 
     def events(self, name: str) -> list[tuple[str, str]]:
-        """(logical id, status) in order of time."""
+        """(logical ID, status) in order of time."""
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
         # In the API's model, ResourceStatus lacks some statuses that events of the stack itself have.
         known = {*self._known("ResourceStatus"), *self._known("StackStatus")}

@@ -1,6 +1,6 @@
-"""Logical ids are stable, because a changed id makes CloudFormation replace the resource.
+"""Logical IDs are stable, because a changed id makes CloudFormation replace the resource.
 
-released_logical_ids.txt lists the resources of the last release, one in each line: stack, logical id, type. After a
+released_logical_ids.txt lists the resources of the last release, one in each line: stack, logical ID, type. After a
 release, UPDATE_SNAPSHOTS=1 rewrites it.
 """
 
@@ -51,7 +51,7 @@ def others() -> frozenset[str]:
 
 
 def of_an_app() -> frozenset[str]:
-    """The logical ids of constructs in another app, with everything that they create on request."""
+    """The logical IDs of constructs in another app, with everything that they create on request."""
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)

@@ -39,7 +39,7 @@ ARNS = {
     "AWS::S3::Bucket": "arn:aws:s3:::{}",
     "AWS::SNS::Topic": "arn:aws:sns:us-west-2:123456789012:{}",
 }
-"""The ARN of a resource, by its type. `{}` stands for the logical id."""
+"""The ARN of a resource, by its type. `{}` stands for the logical ID."""
 
 PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
@@ -86,7 +86,7 @@ def filled_in(template: Template, resource: str) -> str:
 
 
 def roles(template: Template) -> dict[str, list[Json]]:
-    """The statements of each role, by its logical id, with resources as ARNs."""
+    """The statements of each role, by its logical ID, with resources as ARNs."""
     found: dict[str, list[Json]] = {name: [] for name in template.resources("AWS::IAM::Role")}
     for policy in template.resources("AWS::IAM::Policy").values():
         for role in policy["Properties"]["Roles"]:

@@ -114,7 +114,7 @@ class NodeRecords(Construct):
         read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
         allow(role, ["s3:GetObject"], read)
         ends = arn_of(self.bucket, job_keys("*").end)
-        justify_wildcards(role, {ends: "one object for each job; job ids are not known at synthesis"}, of=self.bucket)
+        justify_wildcards(role, {ends: "one object for each job; job IDs are not known at synthesis"}, of=self.bucket)
         allow(role, write, [ends])
         # Without this permission, S3 answers 403 instead of 404 for an object that does not exist yet.
         allow(role, ["s3:ListBucket"], [arn_of(self.bucket)])
@@ -181,7 +181,7 @@ def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> No
     function.allow(actions=["s3:ListBucket"], resources=[arn_of(records.bucket)])
     objects = arn_of(records.bucket, f"{records.prefix}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
-    justify_wildcard(function, objects, "one record for each instance; instance ids are not known at synthesis")
+    justify_wildcard(function, objects, "one record for each instance; instance IDs are not known at synthesis")
     records.allow_key(function)
 
 

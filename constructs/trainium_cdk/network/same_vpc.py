@@ -47,7 +47,7 @@ def known_vpc(stack: Stack, vpc_id: str) -> str | None:
     deployment."""
     if not Token.is_unresolved(vpc_id):
         return vpc_id
-    # The VPCs of two stacks may have the same logical id, so a resolved reference is ambiguous.
+    # The VPCs of two stacks may have the same logical ID, so a resolved reference is ambiguous.
     references = _References()
     resolver: Any = references
     Tokenization.resolve(vpc_id, scope=stack, resolver=resolver, preparing=False)

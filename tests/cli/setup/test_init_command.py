@@ -21,7 +21,8 @@ def test_written_plan_has_the_given_settings(tmp_path: Path) -> None:
     ended = run("init", str(tmp_path / "new"), *OPTIONS)
     assert ended.exit_code == ExitCode.OK, ended.output
     plan = plan_from_file(tmp_path / "new" / "cdk.json", [])
-    assert (plan.instance_type, plan.nodes, plan.cluster_name, plan.pilot.ends) == ("trn1.32xlarge", 2, "mine", "8h")
+    assert (plan.instance_type, plan.region, plan.nodes) == ("trn1.32xlarge", "us-west-2", 2)
+    assert (plan.cluster_name, plan.pilot.ends) == ("mine", "8h")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     ended = run("init", str(tmp_path), *OPTIONS)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "already contains cdk.json" in ended.stderr
-    assert [file.name for file in tmp_path.iterdir()] == ["cdk.json"]
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("cdk.json", "{}")]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +66,14 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
         (("--yes", "--ends", "2020-01-01T00:00Z"), "trn:ends: got '2020-01-01T00:00Z'"),
     ],
 )
-def test_invalid_options_write_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+def test_missing_or_invalid_options_write_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     ended = run("init", str(tmp_path), *options)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.output
     assert list(tmp_path.iterdir()) == []
 
 
-def test_proposed_region_offers_the_type_without_opt_in(tmp_path: Path) -> None:
+def test_us_east_2_is_proposed_for_trn2(tmp_path: Path) -> None:
     assert run("init", str(tmp_path / "new"), "--type", "trn2.48xlarge", "--yes").exit_code == ExitCode.OK
     plan = plan_from_file(tmp_path / "new" / "cdk.json", [])
     assert plan.region == "us-east-2"

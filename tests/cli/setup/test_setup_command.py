@@ -68,7 +68,7 @@ def test_system_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("version", ["v18.20.0", "nonsense"])
-def test_outdated_node_is_not_used(environment: Path, version: str) -> None:
+def test_unsupported_node_is_not_used(environment: Path, version: str) -> None:
     put_node(environment / "machine", version)
     assert setup_command.supported_node() is None
 

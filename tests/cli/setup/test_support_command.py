@@ -116,7 +116,7 @@ def test_requested_logs_are_added_after_confirmation() -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_refused_logs_leave_no_archive(tmp_path: Path) -> None:
+def test_declined_logs_leave_no_archive(tmp_path: Path) -> None:
     ended = run("support", *GOOD, "--include-logs", stdin="n\n")
     assert ended.exit_code == ExitCode.NOT_READY
     assert list(tmp_path.glob("*.tar.gz")) == []
