@@ -68,11 +68,11 @@ def log_groups(aws: EmbeddedAws) -> list[str]:
     return [group["logGroupName"] for group in aws.client("logs").describe_log_groups()["logGroups"]]
 
 
-def wait_until(true: Callable[[], bool]) -> bool:
+def wait_until(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 60
-    while not true() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
-    return true()
+    return condition()
 
 
 def runs(pid: int) -> bool:
@@ -109,16 +109,16 @@ def test_failed_invocation_is_a_function_error(
     assert time.monotonic() - before < 25
 
 
-@pytest.mark.parametrize(("mode", "refused"), [(0o600, True), (0o750, True), (0o644, False)], ids=oct)
-def test_code_unreadable_for_lambda_user_is_refused(
-    embedded_aws: EmbeddedAws, create: Create, mode: int, refused: bool
+@pytest.mark.parametrize(("mode", "fails"), [(0o600, True), (0o750, True), (0o644, False)], ids=oct)
+def test_invocation_fails_if_lambda_user_cannot_read_the_code(
+    embedded_aws: EmbeddedAws, create: Create, mode: int, fails: bool
 ) -> None:
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr(readable("index.py", mode), "def handler(event, context):\n    return 1\n")
     payload, error = invoke(embedded_aws, create("", code=code.getvalue()))
-    assert (error == "Unhandled") is refused
-    assert not refused or payload["errorMessage"] == "[Errno 13] Permission denied: '/var/task/index.py'"
+    assert (error == "Unhandled") is fails
+    assert not fails or payload["errorMessage"] == "[Errno 13] Permission denied: '/var/task/index.py'"
 
 
 def test_function_reaches_embedded_aws_with_its_variables(embedded_aws: EmbeddedAws, create: Create) -> None:
@@ -222,7 +222,7 @@ def test_missing_configured_log_group_is_not_created(embedded_aws: EmbeddedAws, 
     assert "never-made" not in log_groups(embedded_aws)
 
 
-OWN_PROCESS = """
+DESCRIBES_ITS_PROCESS = """
 import os, signal, sys, threading
 from pathlib import Path
 
@@ -244,7 +244,7 @@ def handler(event, context):
         "streams": [[stream.encoding, stream.line_buffering] for stream in (sys.stdin, sys.stdout, sys.stderr)],
     }
 """
-ITS_ANCESTORS = """
+REPORTS_ITS_PROCESSES = """
 import os, time
 from pathlib import Path
 
@@ -252,26 +252,28 @@ def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 def handler(event, context):
-    ancestors = [os.getpid(), os.getppid(), parent(os.getppid())]
-    if event.get("tell"):
-        Path(event["tell"] + "~").write_text(" ".join(map(str, ancestors)))
-        os.rename(event["tell"] + "~", event["tell"])
+    processes = [os.getpid(), os.getppid(), parent(os.getppid())]
+    if event.get("file"):
+        Path(event["file"] + "~").write_text(" ".join(map(str, processes)))
+        os.rename(event["file"] + "~", event["file"])
         time.sleep(300)
-    return ancestors
+    return processes
 """
 
 
-def ancestors_of_running_invocation(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
-    """The ancestors of a running invocation: its process, its watcher, and their starter."""
-    pids = folder / "ancestors"
-    invoke(aws, name, {"tell": str(pids)}, kind="Event")
+def processes_of_running_invocation(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
+    """Start an invocation that keeps running. Returns the IDs of its process, of its watcher and of the fork server."""
+    pids = folder / "pids"
+    invoke(aws, name, {"file": str(pids)}, kind="Event")
     assert wait_until(pids.exists)
     return [int(pid) for pid in pids.read_text().split()]
 
 
-def test_function_environment_is_the_same_on_both_interpreters(embedded_aws: EmbeddedAws, create: Create) -> None:
-    shared, error = invoke(embedded_aws, create(OWN_PROCESS))
-    own, _ = invoke(embedded_aws, create(OWN_PROCESS, modules={"jmespath": ""}))
+def test_process_of_function_is_the_same_whether_forked_or_with_a_new_interpreter(
+    embedded_aws: EmbeddedAws, create: Create
+) -> None:
+    shared, error = invoke(embedded_aws, create(DESCRIBES_ITS_PROCESS))
+    own, _ = invoke(embedded_aws, create(DESCRIBES_ITS_PROCESS, modules={"jmespath": ""}))
     assert error is None
     assert shared == own
     assert (shared["open files"], shared["input left"], shared["leads its session"]) == (3, "", True)
@@ -288,7 +290,7 @@ def test_variables_of_function_reach_its_interpreter(embedded_aws: EmbeddedAws, 
     assert invoke(embedded_aws, name)[0] == [0, "JST"]
 
 
-def test_ended_invocation_leaves_nothing(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_invocation_leaves_no_state_for_the_next(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create(
         "import os, random, uuid, boto3\n"
         "def handler(event, context):\n"
@@ -350,15 +352,15 @@ def test_output_larger_than_a_pipe_is_logged(embedded_aws: EmbeddedAws, create: 
 
 @pytest.fixture
 def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
-    """A server that starts functions through its own launcher process."""
+    """A server whose fork server no other test uses."""
     connection = lifecycle.start(tmp_path, Settings()).connection
     yield EmbeddedAws(connection=connection, log=tmp_path / lifecycle.LOG_FILE)
     lifecycle.stop(tmp_path)
 
 
-def test_functions_run_after_launcher_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
-    name = creator(own_aws)(ITS_ANCESTORS, Timeout=300)
-    still_running, _, fork_server = ancestors_of_running_invocation(own_aws, name, tmp_path)
+def test_functions_run_after_the_fork_server_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+    name = creator(own_aws)(REPORTS_ITS_PROCESSES, Timeout=300)
+    still_running, _, fork_server = processes_of_running_invocation(own_aws, name, tmp_path)
     assert invoke(own_aws, name)[0][-1] == fork_server
     os.kill(fork_server, signal.SIGKILL)
     assert wait_until(lambda: not runs(fork_server))
@@ -367,8 +369,10 @@ def test_functions_run_after_launcher_was_killed(own_aws: EmbeddedAws, tmp_path:
     assert another != fork_server
 
 
-def test_killed_embedded_aws_leaves_no_process(own_aws: EmbeddedAws, tmp_path: Path) -> None:
-    pids = ancestors_of_running_invocation(own_aws, creator(own_aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
+def test_killed_embedded_aws_leaves_no_process_and_the_next_removes_its_folders(
+    own_aws: EmbeddedAws, tmp_path: Path
+) -> None:
+    pids = processes_of_running_invocation(own_aws, creator(own_aws)(REPORTS_ITS_PROCESSES, Timeout=300), tmp_path)
     server = lifecycle.status(tmp_path)
     assert server is not None
     os.kill(server.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Instances start as their launch template defines; launches that AWS refuses are refused."""
+"""EC2: launches from launch templates, refusals, filters and deletions."""
 
 import uuid
 from collections.abc import Iterator
@@ -99,14 +99,14 @@ def test_placement_group_with_capacity_block_is_refused(network: Network, name: 
 
 def test_launch_over_quota_is_refused_until_instances_end(network: Network, name: str) -> None:
     template = network.template(name)
-    gone = network.run(template, count=2)
-    assert "InstanceLifecycle" not in network.instance(gone[0]["InstanceId"])
+    launched = network.run(template, count=2)
+    assert "InstanceLifecycle" not in network.instance(launched[0]["InstanceId"])
     with pytest.raises(ClientError) as error:
         network.run(template)
     code, message = refusal(error)
     assert code == "VcpuLimitExceeded"
     assert "current vCPU limit of 256" in message
-    network.ec2.terminate_instances(InstanceIds=[instance["InstanceId"] for instance in gone])
+    network.ec2.terminate_instances(InstanceIds=[instance["InstanceId"] for instance in launched])
     assert len(network.run(template, count=2)) == 2
 
 
@@ -205,7 +205,7 @@ def test_interfaces_with_named_security_groups_are_refused(network: Network, nam
         network.run(template, SecurityGroups=["nodes"])
 
 
-def test_deleted_network_leaves_nothing(network: Network) -> None:
+def test_deleted_nat_gateway_endpoint_and_vpc_leave_nothing(network: Network) -> None:
     address = network.ec2.allocate_address(Domain="vpc")["AllocationId"]
     gateway = network.ec2.create_nat_gateway(SubnetId=network.subnet, AllocationId=address)["NatGateway"]
     network.ec2.delete_nat_gateway(NatGatewayId=gateway["NatGatewayId"])

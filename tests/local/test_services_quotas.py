@@ -1,4 +1,4 @@
-"""Service Quotas answers for EC2 and SageMaker, with seeded values or those chosen at the start."""
+"""Service Quotas returns seeded values, or those chosen at the start, and accepts requests for increases."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""SageMaker accepts the instance types and requests that AWS accepts."""
+"""SageMaker accepts an instance type and an instance group that moto refuses."""
 
 from tests.local.conftest import EmbeddedAws
 

@@ -1,4 +1,4 @@
-"""EventBridge Scheduler of the embedded AWS calls functions, by a clock that tests set forward."""
+"""EventBridge Scheduler of the embedded AWS invokes functions, by a clock that tests set forward."""
 
 import io
 import json
@@ -58,7 +58,7 @@ def function(aws: EmbeddedAws) -> str:
 
 @pytest.fixture
 def calls_of(aws: EmbeddedAws, clock: MovableClock, function: str) -> Scheduled:
-    """Make a schedule. Returns a function for the times of the calls since it was last called."""
+    """A function that makes a schedule. It returns a function for the times of the calls not yet returned."""
     return lambda name, expression: _schedule(aws, clock, function, name, expression)
 
 
@@ -119,5 +119,5 @@ def test_at_expression_runs_once() -> None:
     assert next_run("at(2026-11-21T12:00:00)", NOON) == datetime.max.replace(tzinfo=UTC)
 
 
-def test_unknown_expression_never_runs() -> None:
+def test_unsupported_expression_never_runs() -> None:
     assert next_run("cron(0 12 * * ? *)", NOON) is None

@@ -30,7 +30,7 @@ def multipart(script: bytes) -> bytes:
     ],
     ids=["plain", "compressed", "part", "compressed part", "unquoted"],
 )
-def test_report_url_is_found_in_any_packing_of_user_data(user_data: bytes) -> None:
+def test_report_url_is_found_in_user_data_of_each_format(user_data: bytes) -> None:
     assert report_url(user_data) == "s3://bucket/prefix"
 
 

@@ -115,7 +115,7 @@ class _Deployments:
         self._parameters = {name: {"Type": "String", "Default": value} for name, value in found.items()}
 
     def refusal(self, base: str, change: dict[str, Any]) -> str | None:
-        """Why AWS refuses the part; None if it accepts it."""
+        """Why the embedded AWS refuses the part; None if it accepts it."""
         resources = _part(base, change)
         used = json.dumps(resources)
         parameters = {name: one for name, one in self._parameters.items() if f'"{name}"' in used}

@@ -42,7 +42,7 @@ class CloudFormation:
         return response
 
     def event(self, request_type: str, properties: dict[str, Any], physical_id: str | None = None) -> dict[str, Any]:
-        """An event as CloudFormation sends it: every property is text."""
+        """An event as CloudFormation sends it."""
         event = {
             "RequestType": request_type,
             "ResponseURL": self.url,

@@ -46,7 +46,7 @@ class Fleet:
         self.version = "1"
         """The launch template version that the group launches now."""
         self.versions: dict[str, str] = {}
-        """The version of each instance when it was launched."""
+        """The launch template version of each instance, by instance ID."""
         self._autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=GROUP,
             LaunchTemplate={"LaunchTemplateId": self.template, "Version": "1"},

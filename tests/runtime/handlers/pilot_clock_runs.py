@@ -1,4 +1,4 @@
-"""Runs of a pilot's clock against moto's Auto Scaling, SNS and SQS, and their effects."""
+"""Runs of a pilot's clock against moto's Auto Scaling, EC2, S3 and SNS, and their effects."""
 
 import json
 from collections.abc import Callable

@@ -49,7 +49,7 @@ def test_failed_node_fails_the_deployment_with_its_reason(
     assert clock.now == NOON.timestamp()
 
 
-def test_gate_waits_for_each_replacement_of_a_failed_node(
+def test_gate_waits_for_the_replacement_of_a_failed_node(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, second = fleet.instances
@@ -181,9 +181,7 @@ def test_invocations_share_one_timeout_that_names_silent_nodes(
 
 
 @pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes"])
-def test_any_exception_sends_a_response_to_cloudformation(
-    gate: Run, cloudformation: CloudFormation, broken: str
-) -> None:
+def test_exception_sends_a_response_to_cloudformation(gate: Run, cloudformation: CloudFormation, broken: str) -> None:
     gate(**{broken: "nonsense"})
     assert cloudformation.response["Status"] == "FAILED"
     assert cloudformation.response["Reason"].startswith("the fleet could not be watched: ")

@@ -1,4 +1,4 @@
-"""The clock's function and unused nodes."""
+"""A pilot's clock stops unused nodes."""
 
 import json
 from collections.abc import Callable
