@@ -1,4 +1,4 @@
-"""The HTTP server, on loopback only. It limits the time and size of requests, and unauthenticated connections."""
+"""The HTTP server, on loopback only. It limits time and size of requests, and the connections of unknown senders."""
 
 import io
 import socket
@@ -21,9 +21,9 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 120.0
 SEND_SECONDS = 120.0
 MAX_BODY = 512 << 20
-"""Maximum size of a request body in bytes. S3 accepts 5 GiB; here, objects are kept in memory."""
+"""Maximum size of a request body in bytes. S3 accepts 5 GiB in one request; here, objects are kept in memory."""
 MAX_UNKNOWN = 64
-"""Maximum number of unauthenticated connections. A further connection closes the oldest of them."""
+"""Maximum number of connections of unknown senders. A further connection closes the oldest of them."""
 
 _TOO_LARGE = f"The request body must not exceed {MAX_BODY} bytes."
 
@@ -37,8 +37,9 @@ class Incoming:
 
     Attributes:
         request: The method, the target and the headers.
-        read_body: Call it once the sender is authenticated. It raises OverflowError for a body that is too large,
-            ValueError for an invalid length, and OSError for a body that does not arrive in time.
+        read_body: Reads the body. Call it only if the access key or the token of the request is known. It raises
+            OverflowError for a body that is too large, ValueError for an invalid length, and OSError for a body that
+            does not arrive in time.
     """
 
     request: Request
@@ -62,21 +63,21 @@ class Server(ThreadedWSGIServer):
         with self._counting:
             self._unknown[request] = time.monotonic() + HEAD_SECONDS
             too_many = list(self._unknown)[: len(self._unknown) - MAX_UNKNOWN]
-        self._cut_off(too_many)
+        self._disconnect(too_many)
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
         now = time.monotonic()
         with self._counting:
             waited_for = [*self._unknown.items(), *self._sending_bodies.items()]
-        self._cut_off([request for request, deadline in waited_for if deadline <= now])
+        self._disconnect([request for request, deadline in waited_for if deadline <= now])
 
     def shutdown_request(self, request: Any) -> None:
         self.remove_deadline(request)
         super().shutdown_request(request)
 
     def wait_for_body(self, request: socket.socket) -> None:
-        """Extend the deadline for the body: the client is authenticated."""
+        """Extend the deadline for the body: the sender is known."""
         with self._counting:
             self._unknown.pop(request, None)
             self._sending_bodies[request] = time.monotonic() + BODY_SECONDS
@@ -87,7 +88,7 @@ class Server(ThreadedWSGIServer):
             self._unknown.pop(request, None)
             self._sending_bodies.pop(request, None)
 
-    def _cut_off(self, requests: list[socket.socket]) -> None:
+    def _disconnect(self, requests: list[socket.socket]) -> None:
         for request in requests:
             self.remove_deadline(request)
             with suppress(OSError):  # the connection may have ended just now

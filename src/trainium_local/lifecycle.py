@@ -61,7 +61,7 @@ def start(folder: Path, settings: Settings) -> Started:
         LocalError: The server ended or does not respond, the port cannot be used, or others can write to the folder.
     """
     _make_private(folder)
-    with _alone(folder):
+    with _start_lock(folder):
         if running := _running(folder):
             return replace(running, already=True)
         _refuse_taken_port(settings.port)
@@ -162,7 +162,7 @@ def _refuse_taken_port(port: int) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
+def _start_lock(folder: Path) -> Generator[None]:
     """Allow one start at a time, so that concurrent commands do not start two servers."""
     with open(folder / "lock", "w", opener=open_private) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Routes the embedded AWS's own paths. The request guard admits the owner to them, and URLs with a token."""
+"""Routes the embedded AWS's own paths. The request guard admits only the owner and URLs with a token."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

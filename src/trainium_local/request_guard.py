@@ -72,7 +72,7 @@ def refuse_foreign(request: Request, path: str, *, port: int) -> None:
     """
     own = {f"{HOST}:{port}", f"localhost:{port}"}
     if request.headers.get("host") not in own or not request.target.startswith("/"):
-        message = f"Host must be {HOST}:{port} or localhost:{port}, and the target of the request a path."
+        message = f"Host must be {HOST}:{port} or localhost:{port}, and the target of the request must be a path."
         raise RefusedError("421 Misdirected Request", "InvalidRequest", message)
     if request.method == "OPTIONS":
         raise RefusedError(_FORBIDDEN, "AccessForbidden", "CORSResponse: CORS is not enabled here.")
@@ -108,7 +108,7 @@ def _refusal(
     if isinstance(error, RefusedError):
         status, code = error.status, error.code
     elif isinstance(error, OverflowError):
-        status, code = "503 Slow Down", "SlowDown"
+        code = "EntityTooLarge"
     kind, body = "text/xml", f"<Error><Code>{code}</Code><Message>{error}</Message></Error>"
     if signature is None or "json" in request.headers.get("content-type", ""):
         kind, body = "application/json", json.dumps({"__type": code, "message": str(error)})

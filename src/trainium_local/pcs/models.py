@@ -1,4 +1,4 @@
-"""The resources of AWS PCS. They are active immediately; on AWS, this takes minutes."""
+"""The resources of AWS PCS. They are active immediately; on AWS, they become active after minutes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

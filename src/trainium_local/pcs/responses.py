@@ -10,7 +10,7 @@ from trainium_local.pcs.models import GROUP, QUEUE, Fields, PcsBackend, pcs_back
 
 
 class PcsResponse(BaseResponse):
-    """One method for each supported operation. moto finds the methods by these names."""
+    """One method for each supported operation. moto finds the method by the name of the operation."""
 
     def __init__(self) -> None:
         super().__init__(service_name="pcs")

@@ -88,7 +88,7 @@ def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list
 
 
 def _arns(request: Request, action: str, values: Values) -> tuple[list[str], list[str]]:
-    """Return the ARNs that the request names, and an ARN with only the type for each other possible resource type."""
+    """Return the ARNs that the request names, and for each possible resource type an ARN with only the type."""
     data = reference().get(request.prefix, {"Actions": {}})
     if action.lower() not in data["Actions"]:
         return [], ["*"]

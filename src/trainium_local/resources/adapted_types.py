@@ -25,7 +25,8 @@ class _Function(ApiResource):
 
 class _ManagedPolicy(ApiResource):
     def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """First delete all versions except the default: IAM allows five, and does not delete a policy with others."""
+        """Delete all versions except the default first, if necessary: IAM allows five versions, and deletes a policy
+        only without others."""
         if operation in ("CreatePolicyVersion", "DeletePolicy"):
             policy = {"PolicyArn": arguments["PolicyArn"]}
             for version in super().call(request, "ListPolicyVersions", policy)["Versions"]:
@@ -35,7 +36,7 @@ class _ManagedPolicy(ApiResource):
 
 
 class _FileSystem(ApiResource):
-    """An FSx file system. A LustreConfiguration that UpdateFileSystem cannot change requires replacement."""
+    """An FSx file system. A change of LustreConfiguration that UpdateFileSystem refuses requires replacement."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         accepted = api.argument_names(self.service, self.update_call, "LustreConfiguration")

@@ -64,7 +64,7 @@ def acting() -> Credentials | None:
 
 @cache
 def _session(keys: Credentials) -> Session:
-    # one session for all clients: each session reads botocore's large tables again
+    # one session for all clients with the same credentials: each session reads botocore's large tables again
     return Session(keys.access_key_id, keys.secret_access_key, keys.session_token)
 
 
@@ -97,7 +97,7 @@ def argument_names(service: str, operation: str, within: str | None = None) -> s
 def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Call an operation, e.g. CreateVpc of ec2.
 
-    Names are matched case-insensitively, and values are converted to the API's types.
+    Names are matched case-insensitively, values are converted to the API's types, and unknown arguments are omitted.
 
     Raises:
         ClientError: The service refused the call.

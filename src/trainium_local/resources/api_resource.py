@@ -62,7 +62,7 @@ class ApiResource:
         update_call: The call that changes the resource.
         update_arguments: Further arguments of `update_call`.
         delete_call: The call that deletes the resource.
-        identified_by: Arguments that identify the resource in all calls except `create_call`.
+        identified_by: Arguments that identify the resource in all calls except `create_call` and those of `tagging`.
         tagging: The calls that change tags, if any.
         ec2_tag_type: The type in TagSpecifications, for resources of EC2.
         read_call: The call that describes the resource.
@@ -218,7 +218,7 @@ class ApiResource:
         return {setting.property_name for setting in self.settings}
 
     def unsupported(self, properties: Collection[str]) -> list[str]:
-        """Return the names of the properties that no call of this type accepts."""
+        """Return the names of the properties that neither `create_call` nor a setting applies."""
         if not self.create_call:
             return []
         arguments = api.argument_names(self.service, self.create_call)
@@ -266,7 +266,7 @@ class ApiResource:
         """Return the service's description of the resource, or an empty dict.
 
         Raises:
-            ClientError: The call fails.
+            ClientError: The call fails for another reason than that the resource does not exist.
         """
         with suppress(LookupError, TypeError), api.ignoring_missing():
             answer: Any = self.call(request, self.read_call, self.identity(request, current))
@@ -295,7 +295,7 @@ def _changed(new: Properties, old: Properties) -> set[str]:
 
 
 def _variables(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
-    """Return the values that all text templates can use. Callers add `name`, `answer`, `value` or `read`."""
+    """Return the values for text templates, except for `read_attributes`. Callers add `name`, `answer` or `value`."""
     variables = {
         "account": request.account,
         "region": request.region,

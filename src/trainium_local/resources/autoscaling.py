@@ -1,4 +1,4 @@
-"""Auto Scaling groups. With IgnoreUnmodifiedGroupSizeProperties in the UpdatePolicy, an update keeps their sizes."""
+"""Auto Scaling groups. With IgnoreUnmodifiedGroupSizeProperties, an update keeps sizes that the template keeps."""
 
 import dataclasses
 

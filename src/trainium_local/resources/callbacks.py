@@ -42,8 +42,8 @@ def _token(url: str) -> str:
 
 def answer(request: Request) -> Response:
     """Accept a message that is PUT to a mailbox. A closed mailbox refuses it, as S3 does for an expired URL."""
-    letter, mailbox = request.get_json(force=True, silent=True), _mailboxes.get(_token(request.path))
-    if mailbox is None or not isinstance(letter, dict):
+    message, mailbox = request.get_json(force=True, silent=True), _mailboxes.get(_token(request.path))
+    if mailbox is None or not isinstance(message, dict):
         return Response(status=403)
-    mailbox.put(letter)
+    mailbox.put(message)
     return Response(status=200)

@@ -77,7 +77,7 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
 
 @cache
 def _services() -> dict[str, str]:
-    """Return service name in the SDK for JavaScript, without hyphens -> botocore's name."""
+    """Return botocore's names of the services by their names in the SDK for JavaScript, without hyphens."""
     names: list[str] = Session().get_available_services()
     services = {name: name for name in names} | {sdk: name for name, sdk in EVENT_ALIASES.items() if name in names}
     return {sdk.replace("-", ""): name for sdk, name in services.items()} | {"cloudwatchevents": "events"}
