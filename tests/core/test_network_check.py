@@ -1,4 +1,4 @@
-"""Whether a network has addresses for the nodes and a path to AWS."""
+"""Whether a network has addresses for the nodes, DNS and a path to AWS."""
 
 import json
 from dataclasses import replace
@@ -96,6 +96,9 @@ def test_resolver_blocked_by_security_group_fails() -> None:
 
 def test_unreadable_dhcp_options_are_unknown() -> None:
     assert network(found_vpc=replace(VPC, dns_servers=None)).outcome == "unknown"
+
+
+def test_dhcp_options_without_a_resolver_are_a_warning() -> None:
     assert network(found_vpc=replace(VPC, dns_servers=[])).outcome == "warn"
 
 
@@ -153,13 +156,13 @@ def test_gateway_endpoint_on_another_route_table_fails() -> None:
     assert network(table=CLOSED, vpc_endpoints=[elsewhere, *SESSIONS]).outcome == "fail"
 
 
-def test_interface_endpoint_of_s3_passes() -> None:
+def test_interface_endpoint_of_s3_passes_only_with_private_dns() -> None:
     s3 = VpcEndpoint(service="s3", kind="interface", private_dns=True, policy=OPEN)
     assert network(table=CLOSED, vpc_endpoints=[s3, *SESSIONS]).outcome == "pass"
     assert network(table=CLOSED, vpc_endpoints=[replace(s3, private_dns=False), *SESSIONS]).outcome == "fail"
 
 
-def test_network_behind_a_transit_gateway_is_unknown() -> None:
+def test_path_through_a_transit_gateway_is_unknown_unless_endpoints_replace_it() -> None:
     behind = replace(TABLE, default_target="tgw-1")
     assert network(table=behind).outcome == "unknown"
     assert network(table=behind, vpc_endpoints=[S3_GATEWAY]).outcome == "warn"
@@ -167,7 +170,7 @@ def test_network_behind_a_transit_gateway_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("target", [None, "igw-1"])
-def test_vpc_without_session_endpoints_is_a_warning(target: str | None) -> None:
+def test_missing_session_endpoint_is_a_warning(target: str | None) -> None:
     finding = network(table=replace(TABLE, default_target=target), vpc_endpoints=[S3_GATEWAY, SESSIONS[0]])
     assert finding.outcome == "warn"
     assert "no sessions" in finding.found
@@ -180,7 +183,7 @@ def test_route_table_must_be_that_of_the_subnet() -> None:
     assert (finding.outcome, finding.fix) == ("fail", "set trn:route_table_id to rtb-0123456789abcdef0")
 
 
-def test_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
+def test_second_gateway_endpoint_on_a_route_table_fails() -> None:
     finding = with_route_table(vpc_endpoints=[S3_GATEWAY])
     assert (finding.outcome, finding.fix) == ("fail", "remove trn:route_table_id")
 

@@ -23,14 +23,14 @@ def of_pcs(account: FakeAccount, **settings: Any) -> Finding:
     return findings(account, **settings)["pcs"]
 
 
-def test_nodes_of_pcs_are_checked_like_those_of_the_cluster() -> None:
+def test_pcs_has_the_checks_of_the_cluster_except_image_volumes_and_precompilation() -> None:
     found = findings(FakeAccount())
     assert {"quota", "offering", "pcs", "network", "limits"} <= found.keys()
     assert not {"image", "volumes", "precompile"} & found.keys()
     assert found["pcs"].outcome == "pass"
 
 
-def test_full_region_is_unknown_because_the_quota_may_be_raised() -> None:
+def test_full_region_is_unknown_unless_it_has_this_cluster() -> None:
     others = [f"other-{number}" for number in range(5)]
     assert of_pcs(FakeAccount(clusters_of_pcs=others)).outcome == "unknown"
     assert of_pcs(FakeAccount(clusters_of_pcs=[*others[1:], "trn-pilot"])).outcome == "pass"

@@ -46,7 +46,7 @@ WITHOUT_AWS_CALLS = {
     *("types", "settings", "plan", "permissions", "local", "init", "setup", "explain"),
     *("assess", "report", "pilot"),
 }
-"""Commands that need no permission."""
+"""Commands that do not call AWS. `pilot` runs other commands, which do."""
 
 
 @cache
@@ -174,7 +174,7 @@ def test_dependent_actions_of_cloudformation_are_allowed() -> None:
     assert needed <= allowed, "run `python -m tools.permissions.cloudformation`, or say in it why they are not needed"
 
 
-def test_roles_are_passed_only_to_services_that_the_role_uses() -> None:
+def test_roles_may_be_passed_only_to_named_services() -> None:
     def services(role: str) -> Any:
         (passing,) = [each for d in documents(role) for each in d["Statement"] if "iam:PassRole" in each["Action"]]
         return passing["Condition"]["StringEquals"]["iam:PassedToService"]
@@ -223,7 +223,7 @@ def fits(name: str, resource: str) -> bool:
     return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
 
 
-def test_operators_delete_and_terminate_only_resources_of_the_cluster() -> None:
+def test_operators_delete_tagged_resources_of_the_cluster_only() -> None:
     conditions = {
         name: statement.get("Condition")
         for document in documents("operate", cluster_name="mine")
@@ -241,20 +241,21 @@ def test_cloudformation_has_no_iam_permission_on_all_resources() -> None:
             assert "*" not in statement["Resource"]
 
 
-NEWER = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")
+CFN_LINT_POLICIES = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")
+"""The actions of services, from cfn-lint's copy of the Service Authorization Reference."""
 
 
-def newer_types(name: str) -> set[str]:
+def types_in_cfn_lint(name: str) -> set[str]:
     prefix, _, short = name.partition(":")
-    return {kind.lower() for kind in NEWER[prefix]["Actions"][short.lower()].get("Resources", [])}
+    return {kind.lower() for kind in CFN_LINT_POLICIES[prefix]["Actions"][short.lower()].get("Resources", [])}
 
 
 @pytest.mark.parametrize("prefix", sorted({name.partition(":")[0] for name in known_actions()}))
-def test_actions_support_the_types_of_the_newer_reference(prefix: str) -> None:
+def test_resource_types_of_actions_equal_those_of_cfn_lint(prefix: str) -> None:
     for name in [name for name in known_actions() if name.startswith(f"{prefix}:")]:
         found = action(name)
         if not found.any_type:
-            assert {kind.lower() for kind in (*found.required, *found.optional)} == newer_types(name), name
+            assert {kind.lower() for kind in (*found.required, *found.optional)} == types_in_cfn_lint(name), name
 
 
 def test_operator_may_only_read_a_read_only_cache() -> None:

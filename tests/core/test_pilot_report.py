@@ -325,14 +325,14 @@ def test_answers_about_the_contract_are_shown() -> None:
     assert "contract.toml" in evidence(GOOD, contract_toml=b"[capacity]\nwho = 1\n").not_read
 
 
-def test_every_reason_and_warning_is_on_the_page() -> None:
+def test_reasons_and_warnings_are_on_the_page() -> None:
     record = replace(GOOD, metrics={**GOOD.metrics, "p99": unknown("s", "300 samples")}, warnings=("clocks differ",))
     shown = page(evidence(record, LAB_RECORD))
     for text in ("300 samples", "clocks differ", "1 of 2 records are from the lab", "abab"):
         assert text in shown
 
 
-def test_twelve_months_show_lines_saving_and_sensitivity() -> None:
+def test_twelve_months_show_lines_sensitivity_and_break_even() -> None:
     report = arrange(WHOLE)
     assert [chart.title for chart in report.charts["Cost"]] == [
         "twelve months, known lines",

@@ -86,7 +86,7 @@ def test_section_of_settings_is_validated_with_its_plan() -> None:
 
 
 def test_plan_validation_imports_no_cdk_boto3_or_jinja2() -> None:
-    """The time is printed and not checked, because only imports make a validation slow."""
+    """Prints the time but does not check it: only imports could make a validation slow."""
     code = (
         "import sys, time; start = time.perf_counter()\n"
         "from pathlib import Path; from trainium_core.plan import Plan\n"

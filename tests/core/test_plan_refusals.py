@@ -188,7 +188,7 @@ def test_malformed_value_is_refused_with_its_form(key: str, got: Any, says: str)
 
 
 @pytest.mark.parametrize(("settings", "key", "says"), REFUSED)
-def test_settings_that_exclude_each_other_are_refused(settings: dict[str, Any], key: str, says: str) -> None:
+def test_settings_that_do_not_fit_together_are_refused(settings: dict[str, Any], key: str, says: str) -> None:
     problem = the_problem(**{name: value for name, value in settings.items() if value is not None})
     assert problem.key == key
     assert says in f"{problem.allowed}; {problem.fix}"
@@ -268,7 +268,7 @@ def test_message_has_key_value_allowed_values_and_fix() -> None:
     )
 
 
-def test_python_code_gets_the_python_type_of_a_value() -> None:
+def test_text_in_python_code_is_refused_where_a_number_is_required() -> None:
     with pytest.raises(PlanError, match=r"give 4, of type int"):
         Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
 
