@@ -128,7 +128,8 @@ def target_group(**props: Any) -> elbv2.NetworkTargetGroup:
     return create(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
 
 
-IO1, GP3 = ec2.EbsDeviceVolumeType.IO1, ec2.EbsDeviceVolumeType.GP3
+IO1, IO2 = ec2.EbsDeviceVolumeType.IO1, ec2.EbsDeviceVolumeType.IO2
+GP3 = ec2.EbsDeviceVolumeType.GP3
 
 FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "unknown type": (lambda: {"instance_type": ec2.InstanceType("trn1.32xlrge")}, "instance_type", "write trn1.32x"),
@@ -279,6 +280,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         lambda: volume(10, volume_type=GP3, iops=16000),
         "block_devices",
         "give at least 32 GiB",
+    ),
+    "io2 volume of too many iops": (
+        lambda: volume(4, volume_type=IO2, iops=5000),
+        "block_devices",
+        "give at least 5 GiB",
     ),
     "throughput of a gp2 volume": (
         lambda: volume(10, volume_type=ec2.EbsDeviceVolumeType.GP2, throughput=250),

@@ -110,6 +110,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "read-write with trn:precompile_instance_type",
     ),
     ({"cache_bucket": "my-cache", "cache_at_destroy": "destroy"}, "cache_at_destroy", "retain with trn:cache_bucket"),
+    (
+        {"cache_bucket": "my-cache", "cache_expiration_days": "30"},
+        "cache_expiration_days",
+        "an existing bucket keeps its lifecycle rules",
+    ),
     # File systems
     *[
         (

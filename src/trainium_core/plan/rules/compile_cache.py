@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -19,6 +20,14 @@ def existing_cache_bucket_is_kept(plan: PlanValues) -> Iterator[Problem]:
             allowed="retain with trn:cache_bucket",
             fix="remove it: an existing bucket is never deleted",
         )
+
+
+@rule("cache_bucket", "cache_expiration_days")
+def existing_cache_bucket_keeps_its_expiration(plan: PlanValues) -> Iterator[Problem]:
+    days = plan.cache.expiration_days
+    if plan.cache.bucket is not None and days != SETTINGS["cache_expiration_days"].default:
+        fix = "remove it: an existing bucket keeps its lifecycle rules"
+        yield Problem(key="cache_expiration_days", got=days, allowed="no value with trn:cache_bucket", fix=fix)
 
 
 @rule("cache_access", "cache_bucket", "stacks", "precompile_instance_type")
