@@ -1,4 +1,4 @@
-"""The GPU plan beside a Trainium plan."""
+"""The GPU plan to compare with a Trainium plan."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from trainium_core.setting_schema.forms import as_written
 CATALOG = builtin_catalog()
 
 
-def beside(chosen: str | None = None, **settings: Any) -> Baseline:
+def baseline_of(chosen: str | None = None, **settings: Any) -> Baseline:
     context = {**GOOD, **settings}
     return baseline(Plan.from_settings(context, Path()), context, Path(), chosen=chosen)
 
@@ -40,8 +40,8 @@ def test_every_trainium_type_is_paired_with_gpu_types() -> None:
         ("trn1.2xlarge", "us-east-1", "g6e.xlarge"),
     ],
 )
-def test_preferred_type_of_the_region_is_proposed(instance_type: str, region: str, expected: str) -> None:
-    proposal = beside(instance_type=instance_type, region=region)
+def test_most_preferred_type_is_proposed_where_it_is_offered(instance_type: str, region: str, expected: str) -> None:
+    proposal = baseline_of(instance_type=instance_type, region=region)
     assert (proposal.plan.instance_type, proposal.skipped) == (expected, {})
     assert str(pairs()[instance_type]["date"]) in proposal.why
 
@@ -51,7 +51,7 @@ def test_type_that_the_region_lacks_is_skipped_with_the_reason() -> None:
         for region in CATALOG[name].zones:
             offered = [other for other in row["types"] if region in CATALOG[other].zones]
             if offered and offered[0] != row["types"][0]:
-                proposal = beside(instance_type=name, region=region)
+                proposal = baseline_of(instance_type=name, region=region)
                 assert proposal.plan.instance_type == offered[0]
                 assert proposal.skipped[row["types"][0]] == f"{region} does not offer it"
                 return
@@ -68,15 +68,15 @@ def test_type_that_the_region_lacks_is_skipped_with_the_reason() -> None:
         ({"instance_type": "trn2.3xlarge", "region": "sa-east-1"}, "g6e.xlarge", "sa-east-1 does not offer g6e.xlarge"),
     ],
 )
-def test_plan_without_a_gpu_type_says_why(settings: dict[str, Any], chosen: str | None, says: str) -> None:
+def test_error_states_why_there_is_no_gpu_plan(settings: dict[str, Any], chosen: str | None, says: str) -> None:
     if settings.get("region", "us-west-2") not in CATALOG[settings.get("instance_type", "trn1.32xlarge")].zones:
         pytest.skip("the catalogue changed")
     with pytest.raises(BaselineError, match=says):
-        beside(chosen, **settings)
+        baseline_of(chosen, **settings)
 
 
-def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
-    proposal = beside(
+def test_settings_that_do_not_apply_are_left_out_with_reasons() -> None:
+    proposal = baseline_of(
         instance_type="trn2.48xlarge",
         region="us-east-2",
         capacity="capacity-block",
@@ -99,13 +99,13 @@ def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
     assert any("must offer p5en.48xlarge" in note for note in proposal.notes)
 
 
-def test_name_of_the_gpu_cluster_fits() -> None:
-    assert beside().plan.cluster_name == "trn-pilot-gpu"
-    assert beside(cluster_name="a" * 27 + "-pilo").plan.cluster_name == "a" * 27 + "-gpu"
+def test_name_of_the_gpu_cluster_is_shortened_before_its_suffix() -> None:
+    assert baseline_of().plan.cluster_name == "trn-pilot-gpu"
+    assert baseline_of(cluster_name="a" * 27 + "-pilo").plan.cluster_name == "a" * 27 + "-gpu"
 
 
 @given(plan=plans())
-def test_every_trainium_plan_has_a_gpu_plan_or_a_reason(plan: Plan) -> None:
+def test_every_plan_has_a_gpu_plan_or_is_refused(plan: Plan) -> None:
     given_settings = {
         key: as_written(value)
         for key in SETTINGS

@@ -67,20 +67,20 @@ def test_whole_checkpoint_passes(checkpoint: Path) -> None:
         ({"max_position_embeddings": None, "model_type": "qwen2_vl"}, ("context", "look")),
     ],
 )
-def test_unsupported_config_is_found(
+def test_config_that_imports_may_not_support_is_found(
     change: Mapping[str, Any], expected: tuple[str, str] | None, checkpoint: Path
 ) -> None:
     (checkpoint / "config.json").write_text(json.dumps({**CONFIG, **change}))
     assert not_passed(checkpoint) == ([expected] if expected else [])
 
 
-def test_context_of_the_text_part_counts(checkpoint: Path) -> None:
+def test_context_of_the_text_part_is_read(checkpoint: Path) -> None:
     config = {"model_type": "mllama", "text_config": {"max_position_embeddings": 131_072}, "transformers_version": "4"}
     (checkpoint / "config.json").write_text(json.dumps(config))
     assert not_passed(checkpoint) == []
 
 
-def test_region_without_imports_is_found(checkpoint: Path) -> None:
+def test_region_without_imports_or_the_architecture_is_found(checkpoint: Path) -> None:
     assert not_passed(checkpoint, "sa-east-1") == [("region", "fail")]
     (checkpoint / "config.json").write_text(json.dumps({**CONFIG, "model_type": "gpt_oss"}))
     assert not_passed(checkpoint, "us-west-2") == [("architecture", "fail")]
@@ -99,7 +99,7 @@ def test_infinite_offset_is_found(checkpoint: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["F64", "F8_E4M3", "I8"])
-def test_type_without_a_source_is_unclear(dtype: str, checkpoint: Path) -> None:
+def test_tensor_type_without_a_source_is_unclear(dtype: str, checkpoint: Path) -> None:
     (checkpoint / "model.safetensors").write_bytes(safetensors(dtype))
     assert not_passed(checkpoint) == [("tensors", "look")]
 
@@ -115,7 +115,7 @@ def test_several_files_need_an_index_that_names_them_all(checkpoint: Path) -> No
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"weight_map": {}}', '{"metadata": {}, "weight_map": []}'])
-def test_index_without_its_parts_is_found(content: str, checkpoint: Path) -> None:
+def test_invalid_index_is_found(content: str, checkpoint: Path) -> None:
     (checkpoint / "model.safetensors.index.json").write_text(content)
     assert ("weights", "fail") in not_passed(checkpoint)
 
@@ -146,7 +146,7 @@ def test_weights_that_are_too_large_are_found(model_type: str, limit: str, check
     assert ("size", "fail") in not_passed(checkpoint)
 
 
-def test_role_reads_the_checkpoint_and_lists_its_bucket() -> None:
+def test_role_trusts_bedrock_reads_the_checkpoint_and_lists_its_bucket() -> None:
     policy = role_policy("models", "llama/", "111122223333")
     assert {row["Action"] for row in policy["Statement"]} == {"s3:GetObject", "s3:ListBucket"}
     assert policy["Statement"][0]["Resource"] == "arn:aws:s3:::models/llama/*"

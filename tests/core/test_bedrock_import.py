@@ -1,4 +1,4 @@
-"""A checkpoint in S3 and its import, with the answers of moto and of botocore's model of Bedrock."""
+"""A checkpoint in S3, and its import into Bedrock: moto answers for S3, and stubbed responses for Bedrock."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,12 +41,12 @@ def test_checkpoint_in_s3_is_checked_like_a_folder(s3: Any) -> None:
 
 
 @pytest.mark.usefixtures("s3")
-def test_missing_bucket_is_unknown() -> None:
+def test_missing_bucket_is_an_error() -> None:
     with pytest.raises(UnavailableError, match="NoSuchBucket"):
         CheckpointInS3(REGION, "none", "llama/", Clients())
 
 
-def test_import_tags_the_model_with_the_cluster() -> None:
+def test_import_is_tagged_and_read_and_a_denied_one_names_the_permission() -> None:
     clients = Clients()
     with Stubber(clients.client("bedrock", REGION)) as stub:
         request = {

@@ -1,4 +1,4 @@
-"""The check `cache`: whether an existing bucket exists, and is in the plan's region."""
+"""The check `cache`: whether the bucket in trn:cache_bucket exists, and is in the plan's region."""
 
 import pytest
 

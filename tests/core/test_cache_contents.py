@@ -1,4 +1,4 @@
-"""The contents of a compile cache in S3, and what a clean selects."""
+"""The content of a compile cache in S3, and the entries that `trn cache clean` selects."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ def packed(release: str, hours_ago: float) -> CachedObject:
     ],
 )
 @pytest.mark.parametrize("above", ["", "direct/neuronx-cc-2.21.2-a1/trn2-lnc2/xla/world-64/"])
-def test_xla_entry_is_complete_with_marker_and_result(above: str, files: list[str], state: str) -> None:
+def test_state_of_an_xla_entry_follows_from_its_files(above: str, files: list[str], state: str) -> None:
     objects = [CachedObject(key=f"{above}{DIRECT}/{file}", size=1, modified=NOON) for file in files]
     (entry,) = contents_of(objects).entries
     assert (entry.state, entry.path, entry.release) == (state, f"{above}{DIRECT}", "neuronx-cc-2.21.2-a1")
@@ -75,7 +75,7 @@ def test_caches_of_stacks_are_found_in_their_outputs() -> None:
     assert found == (CacheLocation(bucket="one"),)
 
 
-def test_place_in_use_is_kept_whole() -> None:
+def test_unused_entries_are_only_packed_ones_in_unused_places() -> None:
     old, new = packed("neuronx-cc-2.21", 48), packed("neuronx-cc-2.21", 1)
     alone = CachedObject(key=f"{DIRECT}/model.done", size=1, modified=NOON - timedelta(hours=48))
     again = replace(old, key=old.key.replace("0.neff", "1.neff"))

@@ -38,7 +38,7 @@ def test_paid_capacity_comes_first() -> None:
     assert ranked([SPOT, paid]) == (paid, SPOT)
 
 
-def test_start_after_latest_start_is_excluded() -> None:
+def test_start_after_latest_start_is_unavailable() -> None:
     of_unknown_size = replace(BLOCK, prospect="unknown", note="its size is known only after it starts")
     for option in ranked([BLOCK, of_unknown_size], start_by=NOW):
         assert (option.prospect, option.note) == ("no", "starts after 2026-11-21")
@@ -75,5 +75,5 @@ def test_durations_are_those_of_the_documentation() -> None:
 
 
 @given(st.integers(1, 182 * DAY))
-def test_every_duration_up_to_the_longest_has_a_block(hours: int) -> None:
+def test_nearest_block_duration_is_less_than_a_week_longer(hours: int) -> None:
     assert hours <= nearest_duration(hours) < hours + 7 * DAY

@@ -105,7 +105,7 @@ def test_spot_scores_are_those_of_zones_in_the_region() -> None:
     assert scores(account) == {"usw2-az1": 9}
 
 
-def test_reservations_are_current_or_future_of_the_type() -> None:
+def test_reservations_are_active_or_scheduled_ones_of_the_type() -> None:
     account, ec2 = stubbed("ec2")
     filters = [{"Name": "instance-type", "Values": [TYPE]}, {"Name": "state", "Values": ["active", "scheduled"]}]
     page = {"CapacityReservations": [RESERVED]}

@@ -143,10 +143,10 @@ def test_unavailable_region_does_not_hide_others() -> None:
     found = search_capacity(
         request(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()
     )
-    message = {option.region: set[str]() for option in found.options}
+    prospects = {option.region: set[str]() for option in found.options}
     for option in found.options:
-        message[option.region].add(option.prospect)
-    assert message == {"us-east-1": {"unknown"}, "us-west-2": {"now", "no"}}
+        prospects[option.region].add(option.prospect)
+    assert prospects == {"us-east-1": {"unknown"}, "us-west-2": {"now", "no"}}
 
 
 @given(

@@ -70,7 +70,7 @@ def gbps(performance: str) -> float:
 
 
 def stated_by_the_api(name: str) -> Mapping[str, Any]:
-    """Every value of the catalogue that the API also states, under our names."""
+    """Every value of the catalogue that the API also states, under the catalogue's names."""
     entry = api_types()[name]
     network, disks = entry["NetworkInfo"], entry["InstanceStorageInfo"]["Disks"]
     cards = network["NetworkCards"]
@@ -102,7 +102,7 @@ def _neuron_devices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _gpus(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """GPU memory is rounded, because the catalogue has whole GiB."""
+    """GPU memory is rounded down, because the catalogue has whole GiB."""
     (gpu,) = entry["GpuInfo"]["Gpus"]
     return {
         "accelerator": gpu["Name"],

@@ -1,4 +1,4 @@
-"""The user's catalogue file adds types without code, and reports its errors."""
+"""A catalogue file of the user adds types without code. Its errors are reported."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def overlay(folder: Path, text: str) -> Path:
     return file
 
 
-def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
+def test_added_type_has_a_plan_a_quota_and_a_torchrun_command(tmp_path: Path) -> None:
     plan = from_settings(
         instance_type="trn9.96xlarge",
         region="eu-north-1",
@@ -86,7 +86,7 @@ def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
         ("sources.announcement", "sources.ec2-api", "the built-in catalogue has another source 'ec2-api'"),
     ],
 )
-def test_invalid_value_names_the_file_and_the_problem(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_error_names_the_file_and_the_invalid_value(tmp_path: Path, old: str, new: str, says: str) -> None:
     text = TOMORROW.replace(old, new)
     if new == "sources.ec2-api":
         text = text.replace('source = "announcement"', 'source = "ec2-api"')

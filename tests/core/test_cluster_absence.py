@@ -1,4 +1,4 @@
-"""Why a cluster has no nodes, and the suggested command."""
+"""Why a cluster has no nodes, and the next step."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -111,7 +111,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
         (FakeAccount(node_group=NodeGroup(desired=2, error="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
     ],
 )
-def test_reason_and_command_are_named(account: FakeAccount, known: dict[str, object], why: str, remedy: str) -> None:
+def test_reason_and_next_step_are_named(account: FakeAccount, known: dict[str, object], why: str, remedy: str) -> None:
     sentence = sentence_of(account, **known)
     assert why in sentence
     assert remedy in sentence

@@ -60,7 +60,7 @@ OF_AN_APP = {
 }
 
 
-def test_resource_belongs_by_tag_or_attachment() -> None:
+def test_resource_belongs_to_a_cluster_by_tag_handler_or_reference() -> None:
     others = OF_AN_APP.keys() - resources_of(OF_AN_APP, "web-train")
     assert others == {"Vpc", "Route", "Site", "Dataset", "DatasetPolicy"}
 

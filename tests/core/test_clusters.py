@@ -1,8 +1,7 @@
-"""The summary of each cluster of an account: state, nodes, hourly price, end."""
+"""The summary of each cluster of an account: stacks, nodes, state, hourly price."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -11,8 +10,6 @@ from trainium_core.clusters.cluster import Cluster, ClusterNode, ClusterStack, C
 from trainium_core.identity.caller import Identity
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem
 from trainium_runtime.errors import UnavailableError
-
-END = datetime(2026, 12, 1, tzinfo=UTC)
 
 
 def stack(cluster: str = "trn", **known: object) -> ClusterStack:

@@ -112,7 +112,7 @@ def test_known_price_never_lowers_a_total_or_adds_a_gap(data: st.DataObject, pla
 
 
 @given(plan=plans())
-def test_asleep_bills_no_volume_and_only_reserved_instances(plan: Plan) -> None:
+def test_sleeping_cluster_is_billed_for_no_volume_and_only_reserved_instances(plan: Plan) -> None:
     lines = estimate(plan, aws=FakePrices()).lines
     asleep = {line.item.product for line in lines if line.asleep_month}
     assert "gp3-storage" not in asleep

@@ -52,7 +52,7 @@ def test_unknown_price_is_a_warning() -> None:
     assert "trn:prices" in answer.fix
 
 
-def test_type_sold_only_in_blocks_is_a_warning() -> None:
+def test_type_without_an_on_demand_price_is_a_warning() -> None:
     answer = check(FakePrices(usd={**CHEAP, "on-demand": None}), instance_type="trn2.48xlarge", region="us-east-2")
     assert answer.outcome == "warn"
     assert answer.found.startswith("AWS lists no on-demand price for trn2.48xlarge in us-east-2")

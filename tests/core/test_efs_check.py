@@ -15,12 +15,12 @@ from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:
-    """The finding about a file system with an existing mount target."""
+    """The finding about a file system that the nodes mount through an existing mount target."""
     return finding_of("efs", FakeAccount(found_efs=file_system), **EXISTING_VPC, **EXISTING_EFS)
 
 
 def without_target(file_system: EfsFileSystem, **settings: Any) -> Finding:
-    """The finding about a file system that gets a mount target."""
+    """The finding about a file system for which the cluster creates a mount target."""
     return finding_of("efs", FakeAccount(found_efs=file_system), efs=EXISTING_EFS["efs"], **settings)
 
 

@@ -130,9 +130,7 @@ def test_first_step_is_cold_or_warm_by_its_graphs(spec: BenchFile, graphs: dict[
         (ended(), ["TRN step=1", "TRN step=2"], "it has no 2 steps in a row after the warm-up"),
     ],
 )
-def test_run_that_measured_nothing_is_excluded_with_reason(
-    spec: BenchFile, state: JobState, texts: list[str], why: str
-) -> None:
+def test_unusable_run_is_excluded_with_its_reason(spec: BenchFile, state: JobState, texts: list[str], why: str) -> None:
     lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
     excluded = measured_run(state, steps_of(lines), spec, 1)
     assert excluded.run.excluded == why
@@ -182,7 +180,8 @@ def test_unknown_step_seconds_have_their_own_reason(spec: BenchFile) -> None:
 def test_unknown_price_makes_costs_null(spec: BenchFile) -> None:
     prices = SidePrices(paid=None, list=None, source="", date="", why_unknown="the lab's machines have no price")
     record = record_of(spec, [run_of(spec, 0.5)] * 3, prices=prices)
-    assert record.metrics["usd_per_million_tokens_list"].why_null == "the lab's machines have no price"
+    for name in ("paid", "list"):
+        assert record.metrics[f"usd_per_million_tokens_{name}"].why_null == "the lab's machines have no price"
 
 
 def compared(spec: BenchFile, **gpu: Any) -> tuple[Record, Record]:
@@ -324,10 +323,14 @@ def test_mistake_in_the_file_is_named(tmp_path: Path, change: tuple[str, str], p
 
 
 def test_seed_is_put_into_arguments_command_and_environment() -> None:
-    job_file = {"arguments": ["--seed", "{seed}"], "environment": {"SEED": "{seed}"}, "name": "{seed}", "retries": 0}
-    assert seeded(job_file, 7) == {
-        "arguments": ["--seed", "7"], "environment": {"SEED": "7"}, "name": "{seed}", "retries": 0,
-    }  # fmt: skip
+    job_file = {"arguments": ["--seed", "{seed}"], "command": "train --seed {seed}", "environment": {"SEED": "{seed}"}}
+    others = {"name": "{seed}", "retries": 0}
+    assert seeded({**job_file, **others}, 7) == {
+        "arguments": ["--seed", "7"],
+        "command": "train --seed 7",
+        "environment": {"SEED": "7"},
+        **others,
+    }
 
 
 def test_loss_curves_are_compared_by_seed_and_step() -> None:

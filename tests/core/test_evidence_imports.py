@@ -134,7 +134,7 @@ def test_file_of_no_known_tool_is_refused(text: str) -> None:
     ("name", "key", "tool"),
     [("nccl_tests.json", "nccl_version", "nccl-tests"), ("vllm_bench.json", "request_throughput", "vllm bench serve")],
 )
-def test_file_with_a_wrong_value_is_refused_with_the_tool(name: str, key: str, tool: str) -> None:
+def test_file_with_a_wrong_value_is_refused_and_its_tool_is_named(name: str, key: str, tool: str) -> None:
     broken = json.loads(text_of(name)) | {"results": None, key: None}
     with pytest.raises(ImportFileError, match=f"^it looks like a file of {tool}, but cannot be read"):
         read_results(json.dumps(broken))

@@ -1,4 +1,4 @@
-"""An evidence pack: each change is found, and the changed file is named."""
+"""An evidence pack: changes that do not renew the statement are found, and the changed file is named."""
 
 import json
 from dataclasses import replace
@@ -35,7 +35,7 @@ def test_unchanged_pack_has_no_problem() -> None:
 
 
 @given(name=st.sampled_from(sorted({*COPIES, REPORT})), data=st.data())
-def test_changed_byte_is_found_and_named(name: str, data: st.DataObject) -> None:
+def test_changed_byte_of_evidence_or_report_is_found_and_named(name: str, data: st.DataObject) -> None:
     content = bytearray(PACK[name])
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     assert f"{name} was changed" in " ".join(problems({**PACK, name: bytes(content)}))
@@ -94,7 +94,7 @@ def test_statement_of_another_tool_is_named_as_such() -> None:
     )
 
 
-def test_record_of_another_pilot_is_found_by_its_inputs() -> None:
+def test_record_with_another_input_is_found() -> None:
     copies = {"evidence/a.json": record_text(TRAINIUM_SIDE).encode(), "evidence/bench.toml": b"another"}
     (messages,) = problems(packed(copies))
     assert messages.startswith("evidence/a.json is based on a different bench.toml")

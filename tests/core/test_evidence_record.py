@@ -108,13 +108,13 @@ def test_invalid_record_is_refused_with_reason(text: str, message: str) -> None:
         ({"value": float("inf")}, "not finite"),
     ],
 )
-def test_number_without_required_fields_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_metric_is_refused_with_reason(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RecordError, match=message):
         with_metric(TRAINIUM_SIDE, **changes)
 
 
 @pytest.mark.parametrize("side", ["trainium", "gpu", "cpu"])
-def test_lab_record_cannot_be_relabeled(side: str) -> None:
+def test_lab_side_and_lab_type_require_each_other(side: str) -> None:
     with pytest.raises(RecordError, match="only types of the lab begin with lab:"):
         replace(LAB_SIDE, side=side)
     with pytest.raises(RecordError, match="only types of the lab begin with lab:"):
@@ -152,7 +152,7 @@ def test_records_with_one_different_field_are_not_comparable(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["model", "dataset_sha256", "seq", "global_batch", "precision", "steps", "warmup", "tuned"]
 )
-def test_field_unstated_on_both_sides_is_not_comparable(name: str) -> None:
+def test_field_unstated_on_both_sides_prevents_comparison(name: str) -> None:
     comparison = comparable(*(with_workload(side, **{name: None}) for side in (TRAINIUM_SIDE, GPU_SIDE)))
     assert comparison.verdict.startswith(f"not comparable: {name} (not stated")
 
@@ -164,7 +164,7 @@ def test_precisions_of_one_class_are_comparable() -> None:
     )
 
 
-def test_unstated_accelerator_use_is_not_comparable() -> None:
+def test_unstated_accelerator_use_prevents_comparison() -> None:
     comparison = comparable(TRAINIUM_SIDE, with_hardware(GPU_SIDE, used=None))
     assert comparison.different == ("accelerators used (not stated by lm-p5)",)
 
@@ -195,7 +195,7 @@ def test_lab_record_that_claims_comparability_is_refused() -> None:
         ("better", (), "the verdict is 'better'"),
     ],
 )
-def test_ratio_requires_comparable_records(verdict: str, different: tuple[str, ...], message: str) -> None:
+def test_contradictory_comparison_is_refused(verdict: str, different: tuple[str, ...], message: str) -> None:
     ratio = Metric(value=2.0, unit="ratio", origin="derived", method="a / b")
     compared = Comparability(
         against="lm-p5", equal=(), different=different, verdict=verdict, ratios={"tokens_per_second": ratio}

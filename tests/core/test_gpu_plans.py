@@ -48,7 +48,7 @@ def test_gpu_type_has_its_own_default_image_and_framework() -> None:
         ({"stacks": "sagemaker"}, "instance_type", "with sagemaker in trn:stacks: "),
     ],
 )
-def test_setting_for_neuron_devices_is_refused(settings: dict[str, Any], key: str, allowed: str) -> None:
+def test_setting_that_gpu_types_do_not_support_is_refused(settings: dict[str, Any], key: str, allowed: str) -> None:
     problem = the_problem(**GPUS, **settings)
     assert problem.key == key
     assert str(problem.allowed).startswith(allowed)

@@ -29,7 +29,7 @@ def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
     return {finding.check: finding for finding in preflight(plan, FakeAccount(sagemaker=quotas))}
 
 
-def test_hyperpod_runs_no_ec2_check() -> None:
+def test_hyperpod_runs_no_check_of_ec2_nodes() -> None:
     printed = findings(ROOM)
     assert set(printed) == {"identity", "network", "limits", "hyperpod", "bootstrap", "stack", "cost"}
     assert printed["hyperpod"].outcome == "pass"

@@ -127,13 +127,13 @@ def test_release_is_read_from_the_description(description: str, release: str | N
 
 
 @given(major=st.integers(0, 3), minor=st.integers(0, 99), patch=st.integers(0, 99))
-def test_last_release_with_pytorch_includes_all_its_patches(major: int, minor: int, patch: int) -> None:
+def test_framework_support_is_the_same_for_all_patches_of_a_release(major: int, minor: int, patch: int) -> None:
     release = NeuronRelease((major, minor, patch))
     assert release.may_contain(frameworks()["xla"]) == ((major, minor) <= (2, 31))
     assert release.may_contain(frameworks()["native"]) == ((major, minor) >= (2, 33))
 
 
-def test_copied_image_is_a_warning() -> None:
+def test_image_of_another_account_is_a_warning() -> None:
     finding = finding_of("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
     assert finding.outcome == "warn"
     assert "belongs to account 210987654321, not to Amazon" in finding.found

@@ -97,7 +97,7 @@ def test_unreadable_local_input_is_refused_by_its_option(
     assert (problem.key, problem.got) == ("--input", str(tmp_path / name))
 
 
-def test_resumed_job_without_checkpoints_has_its_origin(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_resumed_job_without_checkpoints_has_those_of_its_origin(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-7.json", {"world_size": 4})
     second, third = (replace(JOB, id=name, resume_from=earlier) for name, earlier in (("b", JOB.id), ("c", "b")))
     for job in (second, third):

@@ -65,7 +65,7 @@ def test_file_system_with_unreadable_zone_is_unknown() -> None:
 
 @pytest.mark.parametrize("off", ["dns_support", "dns_hostnames"])
 @pytest.mark.parametrize("file_system", [EXISTING_LUSTRE, {"fsx_lustre": 1200}])
-def test_vpc_without_dns_resolution_fails(off: str, file_system: dict[str, Any]) -> None:
+def test_vpc_without_dns_support_or_hostnames_fails(off: str, file_system: dict[str, Any]) -> None:
     account = FakeAccount(found_vpc=replace(VPC, **{off: False}))
     finding = finding_of("lustre", account, **EXISTING_VPC, **file_system)
     assert finding.outcome == "fail"
