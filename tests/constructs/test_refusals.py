@@ -48,12 +48,12 @@ from trainium_cdk import (
 from trainium_core import Plan
 
 OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
-    "cache with a name beside a bucket": (
+    "cache with a bucket and a name": (
         lambda: create(CompileCache, bucket=some_bucket(), bucket_name="x"),
         "bucket_name",
         "an existing bucket is not changed",
     ),
-    "cache with an expiration beside a bucket": (
+    "cache with a bucket and an expiration": (
         lambda: create(CompileCache, bucket=some_bucket(), expiration=Duration.days(3)),
         "expiration",
         "got 3 days; allowed: nothing together with an existing bucket",
@@ -88,7 +88,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "grantee",
         "imported without a role",
     ),
-    "Lustre of another size": (
+    "Lustre of an invalid size": (
         lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1300)),
         "size",
         "1200 GiB, or a multiple of 2400",
@@ -103,12 +103,12 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "removal_policy",
         "allowed: DESTROY, RETAIN or RETAIN_ON_UPDATE_OR_DELETE",
     ),
-    "Lustre of a token": (
+    "Lustre with a token as size": (
         lambda: in_vpc(LustreFileSystem, size=Size.mebibytes(Token.as_number({"Ref": "Size"}))),
         "size",
         "got a CDK token; allowed: a size known at synthesis",
     ),
-    "Lustre of another throughput": (
+    "Lustre of an invalid throughput": (
         lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1200), per_unit_storage_throughput=100),
         "per_unit_storage_throughput",
         "125, 250, 500, 1000",
@@ -176,7 +176,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "cluster_name",
         "give each training a different cluster_name",
     ),
-    "training of minutes": (
+    "training with a limit in minutes": (
         lambda: create(SageMakerTraining, cluster_name="minutes", max_runtime=Duration.minutes(90)),
         "max_runtime",
         "got 1 hour 30 minutes; allowed: a whole number of hours; fix: round it, for example to Duration.hours(2)",
@@ -191,7 +191,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "image",
         "an image, because AWS has no training image in ap-southeast-5; fix: give an image in ECR in ap-southeast-5",
     ),
-    "training in an unknown region": (
+    "training in a stack without a region": (
         lambda: create(SageMakerTraining, scope=Stack(new_app(), "Anywhere"), cluster_name="any"),
         "image",
         "the region of the stack, and so AWS's image there, is unknown at synthesis",
@@ -222,7 +222,11 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "cluster_name",
         "1 to 32 lower-case",
     ),
-    "rule with the id of a part": (lambda: a_fleet().on_node_failed("Gate"), "construct_id", "such as NodeFailed"),
+    "rule with the construct ID of the gate": (
+        lambda: a_fleet().on_node_failed("Gate"),
+        "construct_id",
+        "such as NodeFailed",
+    ),
     "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
     "target group of IP addresses": (
         lambda: a_fleet().attach_to_network_target_group(target_group(target_type=elbv2.TargetType.IP)),
@@ -233,7 +237,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """The message of the PropsError that a call raises. It shows neither the code of a token nor an address."""
+    """The message of the PropsError that a call raises. The message shows neither an encoded token nor an object."""
     with pytest.raises(PropsError) as caught:
         call()
     message = str(caught.value)
@@ -366,6 +370,6 @@ def test_end_is_an_instant_or_a_time_after_deployment() -> None:
     ],
     ids=["token", "missing file", "blank", "folder"],
 )
-def test_setup_script_requires_known_text(make: Callable[[], SetupScript], message: str) -> None:
+def test_setup_script_without_text_known_at_synthesis_is_refused(make: Callable[[], SetupScript], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()

@@ -76,7 +76,7 @@ def test_job_lists_only_its_prefixes() -> None:
     assert {prefix.removesuffix("/*") for prefix in prefixes} == {"source", "checkpoints", "neuron-compile-cache"}
 
 
-def test_job_with_custom_image_may_pull_only_that_image() -> None:
+def test_job_with_custom_image_may_pull_only_from_its_repository() -> None:
     own_image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
     template = training_template(sagemaker_image=own_image)
     (repository,) = resources_for("ecr:BatchGetImage", template)
@@ -104,7 +104,7 @@ def test_actions_on_interfaces_are_limited_to_the_subnet(action: str) -> None:
     assert subnet.endswith(f":subnet/${{{template.logical_id('AWS::EC2::Subnet')}}}")
 
 
-def test_jobs_in_vpc_use_only_efa_among_themselves_and_https() -> None:
+def test_group_of_jobs_in_vpc_allows_only_traffic_within_it_and_https() -> None:
     template = training_template(sagemaker_vpc=True)
     for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
         rule = template.properties(f"AWS::EC2::SecurityGroup{direction}")
@@ -155,7 +155,7 @@ def test_existing_data_is_readable_and_not_writable(url: str, objects: str) -> N
         ("trn-pilo", "Failed", False),
     ],
 )
-def test_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matches: bool) -> None:
+def test_rule_matches_only_failed_jobs_of_this_plan(name: str, status: str, matches: bool) -> None:
     pattern = training_template().properties("AWS::Events::Rule")["EventPattern"]
     event = {
         "source": "aws.sagemaker",
@@ -165,7 +165,7 @@ def test_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matche
     assert EventPattern.load(json.dumps(pattern)).matches_event(event) is matches
 
 
-def test_rule_may_send_unchanged_sagemaker_event_to_topic() -> None:
+def test_rule_may_send_detail_of_sagemaker_event_to_topic() -> None:
     template = training_template()
     topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
     (target,) = template.properties("AWS::Events::Rule")["Targets"]
@@ -212,10 +212,13 @@ def test_state_machine_runs_jobs_in_the_vpc_of_the_plan() -> None:
     assert "VpcConfig" not in definition()["States"]["Train"]["Parameters"]
 
 
-def test_state_machine_runs_only_jobs_of_this_plan() -> None:
-    for action in ("sagemaker:StopTrainingJob", "sagemaker:DescribeTrainingJob"):
-        (jobs,) = resources_for(action, training_template(), RUNNER_ROLE)
-        assert jobs.endswith(":training-job/trn-pilot--*")
+@pytest.mark.parametrize(
+    ("action", "others"),
+    [("Create", {"training-plan/*", "reserved-capacity/*"}), ("Describe", set[str]()), ("Stop", set[str]())],
+)
+def test_state_machine_runs_only_jobs_of_this_plan(action: str, others: set[str]) -> None:
+    resources = resources_for(f"sagemaker:{action}TrainingJob", training_template(), RUNNER_ROLE)
+    assert {resource.split(":")[-1] for resource in resources} == {"training-job/trn-pilot--*", *others}
 
 
 def test_state_machine_may_pass_only_the_job_role_to_sagemaker() -> None:
@@ -224,7 +227,7 @@ def test_state_machine_may_pass_only_the_job_role_to_sagemaker() -> None:
     assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
 
 
-def test_plan_without_sagemaker_image_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_region_without_sagemaker_image_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from trainium_core.engines.sagemaker.jobs import images
 
     known = {"accounts": {"us-east-1": "763104351884"}, "repository": "r", "tags": ["t"]}

@@ -1,4 +1,4 @@
-"""EfaSecurityGroup allows EFA traffic and no other ingress."""
+"""EfaSecurityGroup allows traffic within the group, no other ingress, and only the given egress."""
 
 from functools import cache
 

@@ -35,7 +35,7 @@ def test_nodes_depend_on_all_conditional_egress(egress: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
-def test_nothing_depends_on_conditional_resources_by_name(settings: dict[str, Any]) -> None:
+def test_no_unconditional_resource_has_a_conditional_one_in_depends_on(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     named = {name for r in template.resources().values() if "Condition" not in r for name in r.get("DependsOn", [])}
     assert named.isdisjoint(conditional_resources(template))

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def made_up_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the user's AWS configuration from boto3."""
+    """Give boto3 made-up credentials, and hide the user's AWS configuration from it."""
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):

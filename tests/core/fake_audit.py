@@ -15,7 +15,7 @@ CLUSTER = "trn-pilot"
 VOLUME = "AWS::EC2::Volume"
 
 
-def thing(
+def resource(
     name: str,
     *,
     cluster: str | None = None,
@@ -23,7 +23,7 @@ def thing(
     parents: tuple[str, ...] = (),
     charge: Charge = FREE,
 ) -> Resource:
-    """A volume with this ID, tagged with `cluster` if it is set."""
+    """A resource with this ID and the ARN of a volume, tagged with `cluster` if it is set."""
     return Resource(
         name=name,
         arn=f"arn:aws:ec2:us-west-2:123456789012:volume/{name}",

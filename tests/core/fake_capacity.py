@@ -52,7 +52,7 @@ class FakeCapacity:
         unavailable: The calls that fail: blocks, scores, reserved capacity, reservation, nodes in reservation.
         blocks: The Capacity Blocks for sale; None if AWS sells none of the type.
         scores: Spot placement scores by zone ID.
-        in_hand: The reservations of the account.
+        account_reservations: All reservations of the account.
         nodes_in_reservation: Number of the cluster's nodes in a reservation.
         latest_end: The argument of the last call of block_offerings.
     """
@@ -60,7 +60,7 @@ class FakeCapacity:
     unavailable: Collection[str] = ()
     blocks: Sequence[BlockOffering] | None = ()
     scores: Mapping[str, int] = field(default_factory=lambda: {"usw2-az1": 9, "usw2-az4": 9})
-    in_hand: Sequence[Reservation] = ()
+    account_reservations: Sequence[Reservation] = ()
     nodes_in_reservation: int = 0
     latest_end: datetime | None = None
 
@@ -86,11 +86,11 @@ class FakeCapacity:
 
     def reservations(self, instance_type: str) -> Sequence[Reservation]:
         self._check_available("reserved capacity")
-        return [reservation for reservation in self.in_hand if reservation.instance_type == instance_type]
+        return [reservation for reservation in self.account_reservations if reservation.instance_type == instance_type]
 
     def reservation(self, reservation_id: str) -> Reservation | None:
         self._check_available("reservation")
-        return next((entry for entry in self.in_hand if entry.reservation_id == reservation_id), None)
+        return next((entry for entry in self.account_reservations if entry.reservation_id == reservation_id), None)
 
     def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
         assert reservation_id

@@ -1,4 +1,4 @@
-"""A network in memory. By default a VPC whose only subnet has free addresses, a NAT gateway, and one other VPC."""
+"""A network in memory. By default, a VPC with a NAT gateway and a subnet with free addresses, beside one other VPC."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Runs a single check."""
+"""The finding of a single check."""
 
 from typing import Any
 

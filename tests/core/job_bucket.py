@@ -29,7 +29,7 @@ JOB = Job(
 
 @dataclass(frozen=True)
 class NodesOfAJob:
-    """Writes the files of the nodes in the documented format."""
+    """Writes the files of the nodes in the documented format, and reads the source of a job."""
 
     s3: Any
     job: Job = JOB

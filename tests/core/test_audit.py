@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
+from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, FakeLister, resource, stack
 from tests.core.plans import from_settings
 from trainium_core.audit.outcome import Audit
 from trainium_core.audit.ownership import STACK_ID_TAG
@@ -33,10 +33,10 @@ def made_by(name: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("found", "found_by"),
     [
-        (audit_with(thing("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
-        (audit_with(thing("vol-1"), tags={thing("vol-1").arn: CLUSTER}), "tag trn:cluster"),
-        (audit_with(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "created by stack"),
-        (audit_with(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
+        (audit_with(resource("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
+        (audit_with(resource("vol-1"), tags={resource("vol-1").arn: CLUSTER}), "tag trn:cluster"),
+        (audit_with(resource("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "created by stack"),
+        (audit_with(resource(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
     ],
     ids=["its own tag", "tag index", "stack", "forgotten stack"],
 )
@@ -49,18 +49,18 @@ def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        audit_with(thing(f"{STACK_NAME}-x", cluster="another")),
-        audit_with(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "another"}),
-        audit_with(thing(f"{STACK_NAME}Two-x")),
-        audit_with(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="another")]),
+        audit_with(resource(f"{STACK_NAME}-x", cluster="another")),
+        audit_with(resource(f"{STACK_NAME}-x"), tags={resource(f"{STACK_NAME}-x").arn: "another"}),
+        audit_with(resource(f"{STACK_NAME}Two-x")),
+        audit_with(resource(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="another")]),
         audit_with(
-            thing(f"{STACK_NAME}-x", tags={STACK_ID_TAG: stack().stack_id}),
+            resource(f"{STACK_NAME}-x", tags={STACK_ID_TAG: stack().stack_id}),
             stacks=[stack(cluster="another")],
         ),
         audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "another"}),
-        audit_with(thing("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
-        audit_with(thing("vol-1"), stacks=[stack(cluster="another", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
-        audit_with(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="another", parents=("vpc-1",))),
+        audit_with(resource("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
+        audit_with(resource("vol-1"), stacks=[stack(cluster="another", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
+        audit_with(resource("vpc-1", cluster=CLUSTER), resource("vol-1", cluster="another", parents=("vpc-1",))),
     ],
     ids=[
         "name, with another's tag",
@@ -79,12 +79,12 @@ def test_resource_of_another_cluster_is_not_listed(found: Audit) -> None:
 
 
 def test_nested_part_is_found() -> None:
-    found = audit_with(thing("c", parents=("b",)), thing("b", parents=("a",)), thing("a", cluster=CLUSTER))
+    found = audit_with(resource("c", parents=("b",)), resource("b", parents=("a",)), resource("a", cluster=CLUSTER))
     assert sorted(left(found)) == ["a", "b", "c"]
 
 
 def test_retained_resource_does_not_count_as_left() -> None:
-    found = audit_with(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
+    found = audit_with(resource("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
     assert (left(found), [entry.resource.name for entry in found.of("kept")]) == ([], ["vol-1"])
     assert found.verdict == "nothing left"
 
@@ -107,7 +107,7 @@ def test_resource_only_in_the_tag_index_has_an_unknown_price() -> None:
 
 
 def test_indexed_resource_is_left_if_its_listing_failed() -> None:
-    found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={thing("vol-1").arn: CLUSTER}))
+    found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={resource("vol-1").arn: CLUSTER}))
     assert left(found) == ["vol-1"]
 
 
@@ -127,7 +127,7 @@ def test_one_denied_call_makes_the_verdict_unknown(account: FakeAuditedAccount, 
 
 
 def test_unmeasured_resource_is_still_listed() -> None:
-    lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], denied=["vol-1"])
+    lister = FakeLister(found=[resource("vol-1", cluster=CLUSTER)], denied=["vol-1"])
     found = audited(FakeAuditedAccount(lister=lister))
     assert left(found) == ["vol-1"]
     assert [unread.what for unread in found.not_read] == ["EBS volume vol-1"]
@@ -135,7 +135,7 @@ def test_unmeasured_resource_is_still_listed() -> None:
 
 def test_bootstrap_resource_is_shared_and_does_not_count() -> None:
     bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
-    found = audit_with(thing("vol-1"), stacks=[bootstrap])
+    found = audit_with(resource("vol-1"), stacks=[bootstrap])
     assert [entry.resource.name for entry in found.of("shared")] == ["vol-1"]
     assert found.verdict == "nothing left"
 
@@ -155,7 +155,7 @@ NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
     ids=["by the month", "by the hour", "a part has no price", "one of two has no price"],
 )
 def test_partly_unknown_price_is_unknown(charge: Charge, usd: Decimal | None) -> None:
-    (entry,) = audit_with(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
+    (entry,) = audit_with(resource("vol-1", cluster=CLUSTER, charge=charge)).of("left")
     assert entry.usd_per_month == usd
 
 
@@ -177,9 +177,9 @@ def test_arn_gives_type_and_name(arn: str, kind: str, key: str, name: str) -> No
 
 
 def test_part_of_a_deleted_stack_resource_is_reported_as_left() -> None:
-    backup = thing("backup-1", parents=("fs-1",))
+    backup = resource("backup-1", parents=("fs-1",))
     gone = stack(made={("AWS::FSx::FileSystem", "fs-1"): "DELETE_COMPLETE"})
-    (found,) = audit_with(backup, thing("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")
+    (found,) = audit_with(backup, resource("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")
     assert (found.resource.name, found.found_by) == ("backup-1", ("part of fs-1",))
 
 

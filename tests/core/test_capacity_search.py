@@ -94,13 +94,13 @@ def test_missing_block_names_the_latest_start() -> None:
 
 
 def test_reservation_with_room_is_paid_and_could_start_now() -> None:
-    option = the_option(FakeAccount(in_hand=[ACTIVE]), "reservation", nodes=4)
+    option = the_option(FakeAccount(account_reservations=[ACTIVE]), "reservation", nodes=4)
     assert (option.prospect, option.paid_for, option.reservation_id) == ("now", True, ACTIVE.reservation_id)
     assert (option.zone_id, option.hours, option.note) == ("usw2-az1", None, "4 of 4 instances are left")
 
 
 def test_scheduled_block_has_a_later_start_and_an_end() -> None:
-    option = next(o for o in search(FakeAccount(in_hand=[SCHEDULED_BLOCK])).options if o.paid_for)
+    option = next(o for o in search(FakeAccount(account_reservations=[SCHEDULED_BLOCK])).options if o.paid_for)
     assert (option.capacity, option.prospect, option.start) == ("capacity-block", "later", TOMORROW)
     assert (option.end, option.hours) == (TOMORROW + timedelta(days=2, minutes=-45), Decimal("47.25"))
 
@@ -119,7 +119,7 @@ def test_scheduled_block_has_a_later_start_and_an_end() -> None:
     ],
 )
 def test_unusable_reservation_has_a_reason(reservation: Any, prospect: str, note: str) -> None:
-    option = next(o for o in search(FakeAccount(in_hand=[reservation]), nodes=2).options if o.paid_for)
+    option = next(o for o in search(FakeAccount(account_reservations=[reservation]), nodes=2).options if o.paid_for)
     assert (option.prospect, option.note) == (prospect, note)
 
 

@@ -90,14 +90,14 @@ def test_reservation_has_room_for_free_and_already_running_nodes(nodes: int, ava
 
 
 def test_nodes_in_the_reservation_need_no_room() -> None:
-    account = FakeAccount(in_hand=[replace(ACTIVE, available=0)], nodes_in_reservation=2)
+    account = FakeAccount(account_reservations=[replace(ACTIVE, available=0)], nodes_in_reservation=2)
     answer = check_reservation(from_settings(nodes=2, **RESERVED), account)
     assert answer is not None
     assert answer.outcome == "pass"
 
 
 def test_zone_of_a_missing_subnet_is_unknown() -> None:
-    account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
+    account = FakeAccount(account_reservations=[ACTIVE], found_subnet=None)
     with pytest.raises(UnavailableError, match="the zone of the nodes is unknown"):
         check_reservation(from_settings(**RESERVED, **EXISTING_SUBNET), account)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from tests.core.fake_audit import CLUSTER, NOW, FakeLister, thing
+from tests.core.fake_audit import CLUSTER, NOW, FakeLister, resource
 from tests.core.fake_spending import (
     FIRST,
     SECOND,
@@ -31,7 +31,7 @@ HOURLY = Decimal("21.5") + (512 * Decimal("0.08") + 375 * Decimal("0.04")) / 730
 
 def instance(name: str) -> Resource:
     item = ChargedItem(product="on-demand", quantity=Decimal(1), instance_type="trn1.32xlarge")
-    return thing(name, cluster=CLUSTER, charge=Charge(items=(item,)))
+    return resource(name, cluster=CLUSTER, charge=Charge(items=(item,)))
 
 
 def running(*names: str) -> FakeLister:
@@ -89,7 +89,7 @@ def test_slurm_node_costs_since_launch_and_ended_nodes_are_unknown() -> None:
     login = ChargedItem(product="on-demand", quantity=Decimal(730), instance_type="m7i.large")
     resources = [
         replace(instance(FIRST), created=launched_at),
-        replace(thing(SECOND, cluster=CLUSTER, charge=Charge(items=(login,))), created=launched_at),
+        replace(resource(SECOND, cluster=CLUSTER, charge=Charge(items=(login,))), created=launched_at),
     ]
     lister = FakeLister(found=resources, kind="EC2 instance", arn_type="ec2:instance")
     stack = replace(cluster_stack(), made={("AWS::PCS::ComputeNodeGroup", "arn"): "CREATE_COMPLETE"})
@@ -152,7 +152,7 @@ def test_unknown_run_times_make_the_total_incomplete(answers: dict[str, Any]) ->
 
 def test_resource_costs_since_its_creation() -> None:
     endpoints = Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(200)),))
-    endpoint = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
+    endpoint = replace(resource("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
     costs = spent(account(lister=FakeLister(found=[endpoint], kind="VPC endpoint")))
     assert costs.estimated == (
         Line(what="VPC endpoint vpce-1", usd=Decimal(10), how="estimated: 5.00 h at today's price"),
@@ -162,7 +162,7 @@ def test_resource_costs_since_its_creation() -> None:
 def test_volumes_of_nodes_cost_with_them_and_others_since_their_creation() -> None:
     disk = Charge(items=(ChargedItem(product="gp3-storage", quantity=Decimal(7300)),))
     volumes = [
-        replace(thing(name, cluster=CLUSTER, parents=parents, charge=disk), created=NOW - timedelta(hours=5))
+        replace(resource(name, cluster=CLUSTER, parents=parents, charge=disk), created=NOW - timedelta(hours=5))
         for name, parents in (("vol-node", (FIRST,)), ("vol-login", (SECOND,)), ("vol-left", ()))
     ]
     costs = spent(account(activities=[launched(FIRST, 5)], lister=FakeLister(found=volumes)))

@@ -78,7 +78,7 @@ def test_unknown_price_is_shown_as_unknown(capacity: CapacityCommand) -> None:
 
 def test_table_fits_the_width_of_a_pipe(capacity: CapacityCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)
+    ended = capacity(FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE]), *HERE)
     assert max(map(len, ended.stdout.splitlines())) <= 120
     assert any(line.split()[:2] == ["Prospect", "What"] for line in ended.stdout.splitlines())
 
@@ -89,13 +89,15 @@ def commands(ended: Result) -> list[list[str]]:
 
 
 def test_next_commands_are_valid_plans(capacity: CapacityCommand) -> None:
-    for command in commands(capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
+    for command in commands(capacity(FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
         overrides = [word for flag, word in pairwise(command) if flag == "-c"]
         assert plan_from_file(None, overrides).region == "us-west-2"
 
 
 def test_json_has_options_prices_and_sources(capacity: CapacityCommand) -> None:
-    ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
+    ended = capacity(
+        FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json"
+    )
     printed = json.loads(ended.stdout)
     assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)
     (block,) = [option for option in printed["options"] if option["capacity"] == "capacity-block"]
