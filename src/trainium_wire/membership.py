@@ -1,8 +1,8 @@
 """The membership: the nodes of the cluster, and notices to all of them. Every node reads it.
 
-The membership is one JSON object at MEMBERSHIP_KEY. The node reconciler writes its members once every node is proven,
-and its notices at any time. From the membership a node learns its rank, the address of the first node, and the nodes
-that it must reach.
+The membership is one JSON object at MEMBERSHIP_KEY. The node reconciler writes its members once every node is proven.
+The node reconciler and `trn` write its notices at any time. From the membership a node learns its rank, the address of
+the first node, and the nodes that it must reach.
 """
 
 from __future__ import annotations

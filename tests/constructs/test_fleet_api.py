@@ -1,4 +1,4 @@
-"""NeuronFleet in a user's app: grants, ports, metrics, events and outputs."""
+"""NeuronFleet in a user's app: grants, keys, ports, metrics, events and tags."""
 
 import json
 import re
@@ -214,7 +214,7 @@ def test_variables_with_and_without_tokens_reach_the_nodes() -> None:
     assert any("NOTE=aXQncw==" in part for part in user_data if isinstance(part, str))
 
 
-def test_changed_variable_requires_new_nodes() -> None:
+def test_variables_key_and_volumes_decide_whether_nodes_are_replaced() -> None:
     uses = app().properties(RESOURCE_TYPE)["Uses"]
     assert as_text(uses["environment_DATA"]) == f"s3://${{{_bucket('Data')}}}"
     assert {"volume_key", "block_devices"} <= uses.keys()

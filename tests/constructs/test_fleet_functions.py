@@ -33,7 +33,7 @@ def of_nodes(**settings: Any) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", [QUOTA_CHECK, READINESS])
-def test_service_timeout_exceeds_that_of_the_function(kind: str) -> None:
+def test_service_timeout_exceeds_that_of_the_check(kind: str) -> None:
     template, properties = cluster_template(), cluster_template().properties(kind)
     functions = template.resources("AWS::Lambda::Function").items()
     (asker,) = [function["Properties"] for name, function in functions if "Asker" in name]

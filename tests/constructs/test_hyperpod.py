@@ -27,7 +27,7 @@ def test_slurm_cluster_has_one_controller() -> None:
     assert group("workers")["SlurmConfig"] == {"NodeType": "Compute", "PartitionNames": ["trainium"]}
 
 
-def test_eks_orchestrates_with_the_existing_cluster() -> None:
+def test_existing_eks_cluster_is_the_orchestrator() -> None:
     assert cluster(**EKS)["Orchestrator"] == {"Eks": {"ClusterArn": EKS_CLUSTER}}
     assert [group["InstanceGroupName"] for group in cluster(**EKS)["InstanceGroups"]] == ["workers"]
     assert "SlurmConfig" not in group("workers", **EKS)
@@ -64,14 +64,14 @@ def test_lifecycle_script_runs_at_the_event_of_its_orchestrator(settings: Json, 
     assert lifecycle[hook] in files["Properties"]["Files"]
 
 
-def test_longest_bucket_name_is_valid_for_s3() -> None:
+def test_longest_bucket_name_fits_into_the_limit_of_s3() -> None:
     template = hyperpod_template(cluster_name="c" * 32)
     (bucket,) = [r for name, r in template.resources("AWS::S3::Bucket").items() if "Lifecycle" in name]
     prefix = bucket["Properties"]["BucketName"]["Fn::Join"][1][0]
     assert len(prefix) + len("0123456789ab") <= 63
 
 
-def test_scripts_are_readable_before_the_first_node() -> None:
+def test_cluster_depends_on_scripts_permissions_and_network() -> None:
     template = hyperpod_template()
     before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
     needed = {template.logical_id("Custom::TrnBucketFiles")}
@@ -115,7 +115,7 @@ def test_http_egress_is_open_with_internet_access(settings: Json, ports: set[int
 ENDS: dict[str, Any] = {"ends": "5d"}
 
 
-def test_clock_of_hyperpod_only_deletes_its_stack() -> None:
+def test_clock_of_hyperpod_may_only_delete_its_stack_and_notify() -> None:
     template = hyperpod_template(**ENDS)
     (policy,) = [p for name, p in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
     allowed = granted(policy["Properties"]["PolicyDocument"]["Statement"])

@@ -152,6 +152,8 @@ def test_logs_are_delivered_into_a_group_of_the_stack() -> None:
     made = template()
     kinds = {source["Properties"]["LogType"] for source in made.resources("AWS::Logs::DeliverySource").values()}
     assert kinds == {"PCS_SCHEDULER_LOGS", "PCS_JOBCOMP_LOGS"}
+    arn = as_text(made.properties("AWS::Logs::DeliveryDestination")["DestinationResourceArn"])
+    assert arn.endswith(tuple(f":log-group:${{{group}}}" for group in made.resources("AWS::Logs::LogGroup")))
     assert made.properties("AWS::Logs::ResourcePolicy")
 
 

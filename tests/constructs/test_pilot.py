@@ -55,7 +55,7 @@ def test_budget_name_is_valid_for_any_stack_name() -> None:
     assert all(re.search(f"-{'c' * 32}-us-west-2-notify-[0-9a-f]{{4}}$", name) for name in names)
 
 
-def test_clock_gets_the_end_without_a_time_zone_database() -> None:
+def test_clock_gets_the_end_in_utc_or_as_hours() -> None:
     assert variables(ends="2026-12-01T18:00 Europe/Berlin")["ENDS"] == "2026-12-01T17:00Z"
     assert variables(ends="2w")["ENDS"] == "336h"
 
@@ -104,7 +104,7 @@ OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack
         ("ec2:TerminateInstances", "*", False),
     ],
 )
-def test_policy_evaluator_denies_deletion_of_other_stacks(action: str, stack: str, permitted: bool) -> None:
+def test_policy_evaluator_permits_deletion_of_only_the_own_stack(action: str, stack: str, permitted: bool) -> None:
     """Uses moto's evaluator, which covers actions and resources; the statements under test have no conditions."""
     _, policy = only_resource(cluster_template(**ENDS, ends_action="destroy"), "AWS::IAM::Policy", "PilotClockPolicy")
     statements = [
