@@ -107,7 +107,7 @@ Fault = Callable[[str], tuple[int, Mapping[str, Any]] | None]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _no_aws_of_the_users() -> Iterator[None]:
+def _without_aws_settings_of_the_user() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             environment.delenv(name)

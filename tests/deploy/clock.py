@@ -12,11 +12,7 @@ from trainium_local.environment import Connection
 
 @dataclass(frozen=True, kw_only=True)
 class MovableClock:
-    """The clock of an embedded AWS.
-
-    Attributes:
-        connection: The connection to the embedded AWS.
-    """
+    """The clock of an embedded AWS."""
 
     connection: Connection
 

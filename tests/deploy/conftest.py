@@ -17,7 +17,7 @@ QUOTA_VCPUS = 512
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_aws_of_the_users() -> Iterator[None]:
+def _without_aws_settings_of_the_user() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             environment.delenv(name)

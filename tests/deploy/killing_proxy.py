@@ -78,7 +78,7 @@ def _denial(target: str | None) -> bytes:
     if target is not None:
         return b'{"__type": "AccessDeniedException", "message": "no"}'
     error = "<Error><Code>{}</Code><Message>no</Message></Error>"
-    # EC2 has a different code and format.
+    # The code and the format of EC2, because the tests deny no other service with the Query protocol.
     return f"<Response><Errors>{error.format('UnauthorizedOperation')}</Errors></Response>".encode()
 
 
@@ -91,7 +91,7 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
         def pass_on(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if self.headers.get("Transfer-Encoding") == "chunked":
-                raise NotImplementedError("a request in chunks")
+                raise NotImplementedError("a request with chunked transfer encoding")
             target = self.headers.get("X-Amz-Target")
             called = operation(self.command, target, body)
             if called in proxy.denied:
@@ -119,7 +119,7 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             connection = HTTPConnection(host, timeout=120)
             headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
             request = Request(method=self.command, target=self.path, headers=headers)
-            if signature := signature_of(request):  # It includes the host, which is the proxy's.
+            if signature := signature_of(request):  # The signature includes the host, which is the proxy's.
                 request = replace(request, headers=headers | {"host": host})
                 where = {"region": signature.region, "service": signature.service}
                 headers = sign(proxy.connection.credentials, request, body, **where)

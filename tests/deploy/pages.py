@@ -19,7 +19,7 @@ _DIFFERING = {
 
 
 def words(text: str) -> str:
-    """The words of a text, independent of the terminal's width, without ids and times."""
+    """The words of a text, with placeholders for what differs between two runs, such as IDs and times."""
     for pattern, name in _DIFFERING.items():
         text = re.sub(pattern, name, text)
     return " ".join(text.split())

@@ -19,7 +19,7 @@ def scope() -> PolicyScope:
 
 
 def execution_policies(account: Account) -> Sequence[str]:
-    """The ARNs of new managed policies for CloudFormation's role."""
+    """Create managed policies for CloudFormation's role, and return their ARNs."""
     create = account.aws.client("iam").create_policy
     documents = [json.dumps(one) for one in policies(CLOUDFORMATION, scope())]
     return [
@@ -29,7 +29,7 @@ def execution_policies(account: Account) -> Sequence[str]:
 
 
 def as_user(account: Account, role: str) -> Account:
-    """The account as seen by a new user with the policies of a role of `trn permissions`."""
+    """Create a user with the policies of a role of `trn permissions`, and return the account with its keys."""
     iam = account.aws.client("iam")
     iam.create_user(UserName=role)
     for number, document in enumerate(policies(role, scope())):

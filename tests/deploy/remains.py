@@ -57,7 +57,7 @@ class Foreign:
         ]
         stacks = client("cloudformation").describe_stacks(StackName=FOREIGN_STACK)["Stacks"]
         interfaces = client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(self.interface_ids))
-        message = [
+        described = [
             s3.get_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY)["Body"].read().hex(),
             s3.get_bucket_tagging(Bucket=FOREIGN_BUCKET)["TagSet"],
             groups,
@@ -67,11 +67,11 @@ class Foreign:
             stacks,
             client("sns").list_topics()["Topics"],
         ]
-        return json.dumps(message, default=str, sort_keys=True, indent=1)
+        return json.dumps(described, default=str, sort_keys=True, indent=1)
 
 
-def foreign_things(account: Account) -> Foreign:
-    """A resource of every kind that a teardown deletes: of another cluster, or without tags."""
+def create_foreign_resources(account: Account) -> Foreign:
+    """Create resources like those that a teardown deletes, but of another cluster or without tags."""
     client = account.aws.client
     s3 = client("s3")
     s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})

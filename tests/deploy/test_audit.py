@@ -11,7 +11,7 @@ import pytest
 from tests.constructs.synth import cluster_template
 from tests.core.plans import from_settings
 from tests.deploy.account import Account
-from tests.deploy.leftovers import ALWAYS_ENDED, PLANTS, plant_all
+from tests.deploy.leftovers import ALWAYS_ENDED, CREATORS, create_all
 from tests.local.conftest import EmbeddedAws
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.listings.registry import LISTINGS
@@ -61,49 +61,49 @@ def names(audited: Audit, kind: str) -> set[str]:
     return {one.resource.name for one in audited.of("left") if one.kind == kind}
 
 
-class Planted:
+class Leftovers:
     """An account without stacks, with one resource of each kind from the cluster, and one from others."""
 
     def __init__(self, aws: EmbeddedAws) -> None:
-        self.own: Mapping[str, str] = plant_all(aws.client, cluster=OWN, stack=STACK_NAME)
-        self.foreign: Mapping[str, str] = plant_all(aws.client, cluster=OTHER, stack="OtherStack")
+        self.own: Mapping[str, str] = create_all(aws.client, cluster=OWN, stack=STACK_NAME)
+        self.foreign: Mapping[str, str] = create_all(aws.client, cluster=OTHER, stack="OtherStack")
         self.audit = audit_of(aws)
 
 
 @pytest.fixture(scope="module")
-def planted(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> Planted:
-    return Planted(start_embedded_aws(Settings()))
+def leftovers(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> Leftovers:
+    return Leftovers(start_embedded_aws(Settings()))
 
 
-def test_planted_resources_cover_every_listed_kind() -> None:
+def test_leftovers_cover_every_listed_kind() -> None:
     kinds = {listing.kind for listing in LISTINGS if not listing.handed_over} - {ALWAYS_ENDED}
-    assert kinds - PLANTS.keys() == set(), "add a function that makes one of these to tests/deploy/leftovers/"
-    assert PLANTS.keys() - kinds == set(), "tests/deploy/leftovers/ makes these, which no audit looks for"
+    assert kinds - CREATORS.keys() == set(), "add a function that makes one of these to tests/deploy/leftovers/"
+    assert CREATORS.keys() - kinds == set(), "tests/deploy/leftovers/ makes these, which no audit looks for"
 
 
-@pytest.mark.parametrize("kind", PLANTS)
-def test_leftover_of_each_kind_is_found(planted: Planted, kind: str) -> None:
-    assert planted.own[kind] in names(planted.audit, kind)
+@pytest.mark.parametrize("kind", CREATORS)
+def test_leftover_of_each_kind_is_found(leftovers: Leftovers, kind: str) -> None:
+    assert leftovers.own[kind] in names(leftovers.audit, kind)
 
 
-@pytest.mark.parametrize("kind", PLANTS)
-def test_foreign_resources_are_never_listed(planted: Planted, kind: str) -> None:
-    assert planted.foreign[kind] not in {one.resource.name for one in planted.audit.resources}
+@pytest.mark.parametrize("kind", CREATORS)
+def test_foreign_resources_are_never_listed(leftovers: Leftovers, kind: str) -> None:
+    assert leftovers.foreign[kind] not in {one.resource.name for one in leftovers.audit.resources}
 
 
-def test_everything_is_readable(planted: Planted) -> None:
-    assert planted.audit.not_read == ()
-    assert planted.audit.verdict == "something left"
+def test_audit_reads_every_kind_and_finds_leftovers(leftovers: Leftovers) -> None:
+    assert leftovers.audit.not_read == ()
+    assert leftovers.audit.verdict == "something left"
 
 
 def one_of(audited: Audit, kind: str) -> Audited:
     return next(one for one in audited.of("left") if one.kind == kind)
 
 
-def test_unknown_price_is_not_zero(planted: Planted) -> None:
-    assert one_of(planted.audit, "EBS snapshot").usd_per_month is None
-    volume = planted.own["EBS volume"]
-    (price,) = [one.usd_per_month for one in planted.audit.of("left") if one.resource.name == volume]
+def test_price_of_a_leftover_is_shown_if_known_and_not_zero_if_unknown(leftovers: Leftovers) -> None:
+    assert one_of(leftovers.audit, "EBS snapshot").usd_per_month is None
+    volume = leftovers.own["EBS volume"]
+    (price,) = [one.usd_per_month for one in leftovers.audit.of("left") if one.resource.name == volume]
     assert f"{price:.2f}" == "0.80"
 
 
@@ -171,7 +171,7 @@ def test_empty_account_with_a_denied_call_is_not_reported_empty(
     assert f"the permission {permission} is missing" in result.not_read[0].reason
 
 
-def test_resources_of_another_stack_are_not_leftovers(account: Account) -> None:
+def test_log_group_of_a_stack_with_a_longer_name_is_not_a_leftover(account: Account) -> None:
     logs = account.aws.client("logs")
     logs.create_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
     try:

@@ -1,4 +1,4 @@
-"""Apps of platform teams, built with the wheel alone: deployed, operated by `trn`, changed and destroyed.
+"""Apps of platform teams, built with the installed wheel: deployed, operated by `trn`, changed and destroyed.
 
 Roles have the permissions that the constructs give them, and no others.
 """
@@ -118,7 +118,7 @@ def assemblies(
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack of an app: its cloud assembly, its id there, and its name."""
+    """A stack of an app: its cloud assembly, its ID there, and its name."""
 
     folder: Path
     id: str
@@ -157,7 +157,7 @@ def sizes(account: Account) -> Mapping[str, int]:
     return {one["name"]: len(one["nodes"]) for one in json.loads(trn(account, "list", "--json"))["clusters"]}
 
 
-def look_sleep_and_wake(account: Account, cluster: str) -> None:
+def check_sleep_and_wake(account: Account, cluster: str) -> None:
     assert "ready: 1 of 1 nodes proven" in trn(account, "nodes", "--cluster", cluster)
     trn(account, "sleep", "--cluster", cluster, "--yes", "--grace", "0")
     assert sizes(account)[cluster] == 0
@@ -179,7 +179,7 @@ def test_app_is_deployed_and_destroyed(account: Account, assemblies: Mapping[str
     made = deploy(account, assemblies[f"{app}-{FEW}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], FEW)
     if app == "imported":  # Its roles have a boundary; tests/deploy/test_fleet_grants.py operates a fleet without one.
-        look_sleep_and_wake(account, "imported")
+        check_sleep_and_wake(account, "imported")
     if app in CHANGED:
         deploy(account, assemblies[f"{app}-{MANY}"])
         assert sizes(account) == dict.fromkeys(CLUSTERS[app], MANY)
@@ -196,7 +196,7 @@ def test_fleet_next_to_a_web_app_is_operated_and_destroyed(account: Account, ass
     before = account.inventory()
     few, many = (Template(assemblies[f"web_app-{nodes}"] / "Web.template.json") for nodes in (FEW, MANY))
     account.cdk_deploy(few, "Web")
-    look_sleep_and_wake(account, "web-train")
+    check_sleep_and_wake(account, "web-train")
     account.cdk_deploy(many, "Web")
     cluster = account.cluster("Web")
     (found,) = json.loads(trn(account, "list", "--json"))["clusters"]
@@ -235,7 +235,9 @@ def test_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
     assert left_behind(account, before) == []
 
 
-def test_generated_app_keeps_its_feature_flags(assemblies: Mapping[str, Path], generated: Path) -> None:
+def test_generated_app_with_feature_flags_has_a_fleet_in_any_environment(
+    assemblies: Mapping[str, Path], generated: Path
+) -> None:
     written: Json = json.loads((generated / "init/cdk.json").read_text())
     assert written["app"] == "python3 app.py"
     assert len(written["context"]) > 50

@@ -1,4 +1,4 @@
-"""Pilots that end by themselves: the schedule invokes the real function, and the clock is set forward."""
+"""Pilots that end automatically: the schedule invokes the real function, and the clock is set forward."""
 
 import json
 import time
@@ -56,7 +56,7 @@ class Pilot:
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def notices_to_jobs(self, *, timeout: float = 0) -> list[str]:
-        """Types of the notices in the membership, which the node reconciler writes after it was invoked."""
+        """The kinds of the notices in the membership. Waits `timeout` seconds at most for the node reconciler."""
         place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": MEMBERSHIP_KEY}
         deadline = time.monotonic() + timeout
         while True:
@@ -80,7 +80,7 @@ def clock(account: Account) -> MovableClock:
     return MovableClock(connection=account.aws.connection)
 
 
-def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
+def deploy_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
     account.deploy(cluster_template(**settings))
     queue = account.aws.client("sqs").create_queue(QueueName="notices")["QueueUrl"]
     arn = f"arn:aws:sqs:{account.aws.region}:123456789012:notices"
@@ -102,12 +102,12 @@ def test_pilot_is_warned_stopped_and_deleted_on_time(account: Account, clock: Mo
     account.aws.client("cloudformation").create_stack(StackName="Foreign", TemplateBody=foreign)
     before = account.inventory()
     deployed = clock.now
-    pilot = a_pilot(account, clock, ends="40h", ends_action="destroy", notify_email="someone@example.com")
+    pilot = deploy_pilot(account, clock, ends="40h", ends_action="destroy", notify_email="someone@example.com")
     assert pilot.nodes == 2
 
     clock.forward(hours=19)
     assert pilot.subjects == []
-    clock.forward(hours=2)  # A pilot of less than 48 h is warned at half time.
+    clock.forward(hours=2)  # For a pilot of less than 48 h, the warning is sent at half time.
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
     clock.forward(minutes=RUN)
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
@@ -132,7 +132,7 @@ def test_pilot_is_warned_stopped_and_deleted_on_time(account: Account, clock: Mo
 
 
 def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock: MovableClock) -> None:
-    pilot = a_pilot(account, clock, budget_usd=500, budget_action="stop")
+    pilot = deploy_pilot(account, clock, budget_usd=500, budget_action="stop")
     sns = account.aws.client("sns")
     (topic,) = [arn for arn in account.cluster().ids("AWS::SNS::Topic") if "Spent" in arn]
     sns.publish(TopicArn=topic, Message="Budget Name: another one")
@@ -152,7 +152,7 @@ def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock
 
 
 def test_unused_nodes_stop_and_can_be_woken(account: Account, clock: MovableClock) -> None:
-    pilot = a_pilot(account, clock, idle_minutes=60)
+    pilot = deploy_pilot(account, clock, idle_minutes=60)
     assert outputs(account.cluster())["IdleMinutes"] == "60"
     clock.forward(minutes=1)
     clock.forward(minutes=46 + RUN)
@@ -167,7 +167,7 @@ def test_unused_nodes_stop_and_can_be_woken(account: Account, clock: MovableCloc
     pilot.destroy()
 
 
-def test_capacity_block_is_followed_automatically(start_account: Callable[[Settings], Account]) -> None:
+def test_nodes_start_and_stop_with_the_capacity_block(start_account: Callable[[Settings], Account]) -> None:
     account = start_account(Settings(region=REGION_WITH_FUTURE_BLOCK))
     clock, ec2 = MovableClock(connection=account.aws.connection), account.aws.client("ec2")
     parameters = {"InstanceType": "trn1.32xlarge", "InstanceCount": 4, "CapacityDurationHours": 24}
@@ -184,7 +184,7 @@ def test_capacity_block_is_followed_automatically(start_account: Callable[[Setti
         "reservation_id": name,
         "availability_zone_id": block["AvailabilityZoneId"],
     }
-    pilot = a_pilot(account, clock, **settings)
+    pilot = deploy_pilot(account, clock, **settings)
     assert pilot.nodes == 0
     assert outputs(account.cluster())["Fleet"] == (
         f"no nodes, as planned: Capacity Block {name} begins at {utc_text(begins)}; the nodes launch then"

@@ -46,7 +46,7 @@ def test_later_cluster_mounts_retained_efs_and_leaves_it_unchanged(account: Acco
 
 @pytest.fixture(scope="module")
 def own_network(account: Account) -> Iterator[Mapping[str, str]]:
-    """A VPC with a subnet, and a group that allows all traffic from itself."""
+    """A VPC with a subnet, and a security group that allows all traffic from itself."""
     ec2 = account.aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
     ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})

@@ -76,7 +76,7 @@ def test_granted_role_runs_a_job_and_reads_its_log(account: Account, name: str) 
     trn(role, "jobs")
 
 
-def test_operator_reads_the_state_and_switches_the_fleet(account: Account) -> None:
+def test_operator_reads_the_state_and_lets_the_fleet_sleep_and_wake(account: Account) -> None:
     role = with_role(account, OPERATOR)
     assert "ready: 1 of 1 nodes proven" in trn(role, "nodes")
     assert json.loads(trn(role, "status", "--json"))

@@ -121,7 +121,7 @@ def test_deployment_waited_for_the_record_of_every_node(deployed: Moment) -> Non
     assert outputs(deployed.cluster)["Fleet"] == "2 of 2 nodes proven"
 
 
-def test_every_node_of_a_cluster_has_reached_the_others(deployed: Moment) -> None:
+def test_records_of_all_nodes_name_the_same_membership(deployed: Moment) -> None:
     assert {record.membership for record in deployed.cluster.records} != {""}
     assert len({record.membership for record in deployed.cluster.records}) == 1
 
@@ -130,7 +130,7 @@ def test_repeated_deployment_changes_nothing(redeployed: Run) -> None:
     assert "(no changes)" in redeployed.printed
 
 
-def test_scale_out_diff_is_only_group_gates_and_outputs(difference: str) -> None:
+def test_scale_out_diff_has_no_aws_resource_except_the_group(difference: str) -> None:
     changed = set(re.findall(r"^\[~\] (\S+)", difference, re.MULTILINE))
     assert {one for one in changed if one.startswith("AWS::")} == {"AWS::AutoScaling::AutoScalingGroup"}
 

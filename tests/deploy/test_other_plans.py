@@ -39,7 +39,7 @@ def life_of(account: Account, **settings: Any) -> Life:
 
 @pytest.fixture(scope="module")
 def spot(account: Account) -> Life:
-    """A spot node with a NAT gateway."""
+    """A Spot node with a NAT gateway."""
     return life_of(account, capacity="spot", egress="nat-gateway")
 
 
@@ -95,7 +95,7 @@ def test_nat_gateway_comes_with_address_and_internet_gateway(spot: Life) -> None
     assert [len(spot.meanwhile[kind] - spot.before[kind]) for kind in kinds] == [1, 1, 1]
 
 
-def test_node_of_a_capacity_block_runs_in_the_block(block: Life) -> None:
+def test_node_of_a_capacity_block_has_the_lifecycle_capacity_block(block: Life) -> None:
     assert block.node["InstanceLifecycle"] == "capacity-block"
 
 

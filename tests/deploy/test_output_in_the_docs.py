@@ -1,4 +1,4 @@
-"""The output in pages of commands that call AWS is that of the embedded AWS, except for ids and times."""
+"""The output of some commands in pages is that of the embedded AWS, except for what differs between two runs."""
 
 import shutil
 from collections.abc import Callable

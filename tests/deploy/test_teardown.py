@@ -11,7 +11,7 @@ from tests.constructs.synth import ROOT, cluster_template
 from tests.constructs.training import training_template
 from tests.deploy.account import Account, Run, differences, outputs
 from tests.deploy.killing_proxy import KillingProxy, killing_proxy
-from tests.deploy.remains import Foreign, foreign_things, leave_remains
+from tests.deploy.remains import Foreign, create_foreign_resources, leave_remains
 from tests.forked import run_trn
 from tools.demo.inventory import Inventory
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
@@ -52,7 +52,7 @@ class Shared:
 @pytest.fixture(scope="module")
 def shared(start_account: Callable[[Settings], Account]) -> Iterator[Shared]:
     account = start_account(Settings())
-    foreign = foreign_things(account)
+    foreign = create_foreign_resources(account)
     with killing_proxy(account.aws.connection) as proxy:
         yield Shared(account=account, proxy=proxy, foreign=foreign, before=account.inventory())
 

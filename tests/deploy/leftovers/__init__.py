@@ -1,10 +1,10 @@
-"""One resource of each kind that an audit lists, as the leftovers of a cluster."""
+"""One resource of each kind that an audit lists, except ALWAYS_ENDED, as the leftovers of a cluster."""
 
 from collections.abc import Mapping
 
 from tests.deploy.leftovers.computers import COMPUTERS
 from tests.deploy.leftovers.identity import IDENTITY
-from tests.deploy.leftovers.maker import Client, Maker, Plant
+from tests.deploy.leftovers.maker import Client, Creator, Maker
 from tests.deploy.leftovers.network import NETWORK
 from tests.deploy.leftovers.services import SERVICES
 from tests.deploy.leftovers.storage import STORAGE
@@ -13,14 +13,14 @@ from tests.deploy.leftovers.training import TRAINING
 ALWAYS_ENDED = "SageMaker training job"
 """The only kind that cannot be created: in the embedded AWS, a job has ended as soon as it is created."""
 
-PLANTS: Mapping[str, Plant] = {**COMPUTERS, **STORAGE, **NETWORK, **TRAINING, **SERVICES, **IDENTITY}
+CREATORS: Mapping[str, Creator] = {**COMPUTERS, **STORAGE, **NETWORK, **TRAINING, **SERVICES, **IDENTITY}
 
 _FIRST_NUMBER = 100
 
 
-def plant_all(client: Client, *, cluster: str, stack: str) -> Mapping[str, str]:
-    """Create one of each kind, in the name of a cluster and a stack. Returns kind -> name."""
+def create_all(client: Client, *, cluster: str, stack: str) -> Mapping[str, str]:
+    """Create one resource of each kind for a cluster and a stack. Return the names by kind."""
     return {
-        kind: plant(Maker(client=client, cluster=cluster, stack=stack, number=number))
-        for number, (kind, plant) in enumerate(PLANTS.items(), start=_FIRST_NUMBER)
+        kind: create(Maker(client=client, cluster=cluster, stack=stack, number=number))
+        for number, (kind, create) in enumerate(CREATORS.items(), start=_FIRST_NUMBER)
     }

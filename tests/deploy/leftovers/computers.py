@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.deploy.leftovers.maker import Maker, Plant
+from tests.deploy.leftovers.maker import Creator, Maker
 
 
 def _instance(maker: Maker) -> str:
-    parameters: dict[str, Any] = {"InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1, "SubnetId": maker.subnet()}
+    parameters: dict[str, Any] = {"InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
     (image, *_) = maker.client("ec2").describe_images(Owners=["amazon"])["Images"]
-    parameters |= {"ImageId": image["ImageId"], "TagSpecifications": maker.specification("instance")}
+    parameters |= {"ImageId": image["ImageId"], "SubnetId": maker.create_subnet()}
+    parameters["TagSpecifications"] = maker.specification("instance")
     return maker.client("ec2").run_instances(**parameters)["Instances"][0]["InstanceId"]
 
 
@@ -40,7 +41,7 @@ def _key_pair(maker: Maker) -> str:
     return made["KeyPairId"]
 
 
-COMPUTERS: Mapping[str, Plant] = {
+COMPUTERS: Mapping[str, Creator] = {
     "EC2 instance": _instance,
     "capacity reservation": _reservation,
     "placement group": _placement_group,

@@ -1,9 +1,9 @@
-"""Roles, policies, keys."""
+"""IAM roles, instance profiles, IAM policies, and KMS keys."""
 
 import json
 from collections.abc import Mapping
 
-from tests.deploy.leftovers.maker import TRUST, Maker, Plant
+from tests.deploy.leftovers.maker import TRUST, Creator, Maker
 from trainium_runtime.naming import CLUSTER_TAG
 
 POLICY = json.dumps(
@@ -32,7 +32,7 @@ def _key(maker: Maker) -> str:
     return maker.client("kms").create_key(Tags=tags)["KeyMetadata"]["KeyId"]
 
 
-IDENTITY: Mapping[str, Plant] = {
+IDENTITY: Mapping[str, Creator] = {
     "IAM role": _role,
     "instance profile": _profile,
     "IAM policy": _policy,

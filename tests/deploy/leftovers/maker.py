@@ -21,7 +21,7 @@ TRUST = json.dumps(
 
 @dataclass(frozen=True, kw_only=True)
 class Maker:
-    """Creates resources in the name of a cluster and a stack.
+    """Creates resources for a cluster and a stack.
 
     Attributes:
         number: The second byte of addresses, so that networks do not overlap.
@@ -46,19 +46,19 @@ class Maker:
     def specification(self, resource_type: str) -> list[dict[str, Any]]:
         return [{"ResourceType": resource_type, "Tags": self.tags}]
 
-    def vpc(self) -> str:
-        """A VPC without a cluster, for resources that need one."""
+    def create_vpc(self) -> str:
+        """Create a VPC without a tag, for resources that need one."""
         return self.client("ec2").create_vpc(CidrBlock=f"10.{self.number}.0.0/16")["Vpc"]["VpcId"]
 
-    def subnet(self) -> str:
-        vpc = self.vpc()
+    def create_subnet(self) -> str:
+        vpc = self.create_vpc()
         parameters = {"VpcId": vpc, "CidrBlock": f"10.{self.number}.1.0/24"}
         return self.client("ec2").create_subnet(**parameters)["Subnet"]["SubnetId"]
 
-    def role(self) -> str:
+    def create_role(self) -> str:
         name = self.name(f"Helper{self.number}")
         return self.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
 
 
-Plant = Callable[[Maker], str]
+Creator = Callable[[Maker], str]
 """Creates one resource, and returns the name that an audit shows."""

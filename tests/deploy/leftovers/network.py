@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.deploy.leftovers.maker import Maker, Plant
+from tests.deploy.leftovers.maker import Creator, Maker
 
 
 def _nat_gateway(maker: Maker) -> str:
     ec2 = maker.client("ec2")
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
-    parameters = {"SubnetId": maker.subnet(), "AllocationId": address}
+    parameters = {"SubnetId": maker.create_subnet(), "AllocationId": address}
     made = ec2.create_nat_gateway(**parameters, TagSpecifications=maker.specification("natgateway"))
     return made["NatGateway"]["NatGatewayId"]
 
@@ -20,7 +20,7 @@ def _address(maker: Maker) -> str:
 
 
 def _endpoint(maker: Maker) -> str:
-    ec2, subnet = maker.client("ec2"), maker.subnet()
+    ec2, subnet = maker.client("ec2"), maker.create_subnet()
     (vpc,) = [one["VpcId"] for one in ec2.describe_subnets(SubnetIds=[subnet])["Subnets"]]
     parameters: dict[str, Any] = {"VpcId": vpc, "SubnetIds": [subnet], "VpcEndpointType": "Interface"}
     parameters["ServiceName"] = "com.amazonaws.us-west-2.ssm"
@@ -29,7 +29,7 @@ def _endpoint(maker: Maker) -> str:
 
 
 def _interface(maker: Maker) -> str:
-    parameters = {"SubnetId": maker.subnet(), "TagSpecifications": maker.specification("network-interface")}
+    parameters = {"SubnetId": maker.create_subnet(), "TagSpecifications": maker.specification("network-interface")}
     return maker.client("ec2").create_network_interface(**parameters)["NetworkInterface"]["NetworkInterfaceId"]
 
 
@@ -39,7 +39,7 @@ def _internet_gateway(maker: Maker) -> str:
 
 
 def _security_group(maker: Maker) -> str:
-    parameters = {"GroupName": "efa", "Description": "x", "VpcId": maker.vpc()}
+    parameters = {"GroupName": "efa", "Description": "x", "VpcId": maker.create_vpc()}
     made = maker.client("ec2").create_security_group(
         **parameters, TagSpecifications=maker.specification("security-group")
     )
@@ -47,17 +47,17 @@ def _security_group(maker: Maker) -> str:
 
 
 def _acl(maker: Maker) -> str:
-    parameters = {"VpcId": maker.vpc(), "TagSpecifications": maker.specification("network-acl")}
+    parameters = {"VpcId": maker.create_vpc(), "TagSpecifications": maker.specification("network-acl")}
     return maker.client("ec2").create_network_acl(**parameters)["NetworkAcl"]["NetworkAclId"]
 
 
 def _route_table(maker: Maker) -> str:
-    parameters = {"VpcId": maker.vpc(), "TagSpecifications": maker.specification("route-table")}
+    parameters = {"VpcId": maker.create_vpc(), "TagSpecifications": maker.specification("route-table")}
     return maker.client("ec2").create_route_table(**parameters)["RouteTable"]["RouteTableId"]
 
 
 def _subnet(maker: Maker) -> str:
-    parameters = {"VpcId": maker.vpc(), "CidrBlock": f"10.{maker.number}.2.0/24"}
+    parameters = {"VpcId": maker.create_vpc(), "CidrBlock": f"10.{maker.number}.2.0/24"}
     made = maker.client("ec2").create_subnet(**parameters, TagSpecifications=maker.specification("subnet"))
     return made["Subnet"]["SubnetId"]
 
@@ -67,7 +67,7 @@ def _vpc(maker: Maker) -> str:
     return maker.client("ec2").create_vpc(**parameters)["Vpc"]["VpcId"]
 
 
-NETWORK: Mapping[str, Plant] = {
+NETWORK: Mapping[str, Creator] = {
     "NAT gateway": _nat_gateway,
     "Elastic IP address": _address,
     "VPC endpoint": _endpoint,

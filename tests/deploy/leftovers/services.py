@@ -1,4 +1,4 @@
-"""Services beside the nodes."""
+"""Auto Scaling groups, and what runs or is stored beside the nodes."""
 
 import io
 import json
@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any
 
-from tests.deploy.leftovers.maker import Maker, Plant
+from tests.deploy.leftovers.maker import Creator, Maker
 from trainium_runtime.naming import CLUSTER_TAG
 
 DEFINITION = json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}})
@@ -23,7 +23,7 @@ def _group(maker: Maker) -> str:
         MinSize=0,
         MaxSize=0,
         LaunchTemplate={"LaunchTemplateName": f"for-{name}", "Version": "$Latest"},
-        VPCZoneIdentifier=maker.subnet(),
+        VPCZoneIdentifier=maker.create_subnet(),
         Tags=[tag],
     )
     return name
@@ -43,7 +43,7 @@ def _function(maker: Maker) -> str:
     maker.client("lambda").create_function(
         FunctionName=name,
         Runtime="python3.13",
-        Role=maker.role(),
+        Role=maker.create_role(),
         Handler="index.handler",
         Code={"ZipFile": _zipped("def handler(event, context):\n    pass\n")},
         Tags=maker.tag_map,
@@ -107,7 +107,7 @@ def _budget(maker: Maker) -> str:
     return name
 
 
-SERVICES: Mapping[str, Plant] = {
+SERVICES: Mapping[str, Creator] = {
     "Auto Scaling group": _group,
     "Lambda function": _function,
     "log group": _log_group,

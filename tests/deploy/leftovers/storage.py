@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.deploy.leftovers.maker import Maker, Plant
+from tests.deploy.leftovers.maker import Creator, Maker
 
 
 def _volume(maker: Maker) -> str:
@@ -28,7 +28,7 @@ def _fsx(maker: Maker) -> str:
     parameters: dict[str, Any] = {
         "FileSystemType": "LUSTRE",
         "StorageCapacity": 1200,
-        "SubnetIds": [maker.subnet()],
+        "SubnetIds": [maker.create_subnet()],
         "Tags": maker.tags,
     }
     parameters["LustreConfiguration"] = {"DeploymentType": "SCRATCH_2"}
@@ -37,7 +37,11 @@ def _fsx(maker: Maker) -> str:
 
 def _fsx_backup(maker: Maker) -> str:
     fsx = maker.client("fsx")
-    parameters: dict[str, Any] = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [maker.subnet()]}
+    parameters: dict[str, Any] = {
+        "FileSystemType": "LUSTRE",
+        "StorageCapacity": 1200,
+        "SubnetIds": [maker.create_subnet()],
+    }
     parameters["LustreConfiguration"] = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
     file_system = fsx.create_file_system(**parameters)["FileSystem"]["FileSystemId"]
     return fsx.create_backup(FileSystemId=file_system, Tags=maker.tags)["Backup"]["BackupId"]
@@ -59,7 +63,7 @@ def _bucket(maker: Maker) -> str:
     return name
 
 
-STORAGE: Mapping[str, Plant] = {
+STORAGE: Mapping[str, Creator] = {
     "EBS volume": _volume,
     "EBS snapshot": _snapshot,
     "image": _image,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tests.deploy.leftovers.maker import Maker, Plant
+from tests.deploy.leftovers.maker import Creator, Maker
 
 
 def _cluster(maker: Maker) -> str:
@@ -43,7 +43,7 @@ def _slurm_cluster(maker: Maker) -> str:
         clusterName=maker.name("slurm"),
         scheduler={"type": "SLURM", "version": "26.05"},
         size="SMALL",
-        networking={"subnetIds": [maker.subnet()]},
+        networking={"subnetIds": [maker.create_subnet()]},
         tags=maker.tag_map,
     )
     return maker.name("slurm")
@@ -55,7 +55,7 @@ def _repository(maker: Maker) -> str:
     return name
 
 
-TRAINING: Mapping[str, Plant] = {
+TRAINING: Mapping[str, Creator] = {
     "AWS PCS cluster": _slurm_cluster,
     "HyperPod cluster": _cluster,
     "SageMaker endpoint": _sagemaker_endpoint,
