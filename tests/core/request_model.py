@@ -10,9 +10,10 @@ from botocore.validate import ParamValidator
 
 
 def refused(request: Mapping[str, Any]) -> list[str]:
-    """Everything in a request that AWS's model does not allow.
+    """The violations of AWS's model in a request.
 
-    botocore checks names, types and required members. This also checks allowed values, patterns and maximum lengths.
+    botocore checks names, types and required members. Without such errors, this checks allowed values, lengths, and
+    patterns that Python supports.
     """
     shape = _input_shape()
     report: Any = ParamValidator().validate(dict(request), shape)
@@ -50,7 +51,7 @@ def _text(value: str, shape: Any, path: str) -> Iterator[str]:
         yield f"{path}: {value} is not one of {shape.enum}"
     yield from _range(len(value), shape, path)
     pattern = shape.metadata.get("pattern", "")
-    if pattern and "\\p{" not in pattern and not re.fullmatch(pattern, value):  # Python has no \p.
+    if pattern and "\\p{" not in pattern and not re.fullmatch(pattern, value):  # Python does not support \p.
         yield f"{path}: {value} is not of the form {pattern}"
 
 

@@ -62,5 +62,5 @@ def test_equal_counters_of_two_nodes_count_once(assessment: Assessment) -> None:
     assert len(compared(assessment, [counters, counters], ["native"]).not_predicted) == 1
 
 
-def test_counted_rules_exist() -> None:
+def test_countable_rules_exist() -> None:
     assert countable_rules() <= {*rules()}

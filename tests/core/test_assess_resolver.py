@@ -114,7 +114,7 @@ def test_base_class_of_another_module_is_resolved(tmp_path: Path) -> None:
     assert [finding.rule for finding in assessment.findings] == ["O15"]
 
 
-def test_finding_of_one_line_is_reported_once(tmp_path: Path) -> None:
+def test_rule_is_reported_once_for_each_line(tmp_path: Path) -> None:
     assert found_in(tmp_path, "import torch\na, b = torch.device('cuda:0'), torch.device('cuda:1')") == [("C01", 2)]
 
 

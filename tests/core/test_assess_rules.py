@@ -1,4 +1,4 @@
-"""Each rule matches its bad example and not its good one, and has a source and a date."""
+"""Each rule for code matches its bad example and not its good one, and each rule has a source and a date."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def test_checks_of_rules_exist() -> None:
     assert all(hasattr(checks, name) for name in used - {"lfs_pointer"})
 
 
-def test_no_library_is_both_known_and_neutral() -> None:
+def test_neutral_library_has_no_rule() -> None:
     assert libraries().neutral.isdisjoint(libraries().by_distribution)
 
 
@@ -65,6 +65,6 @@ def test_each_stack_has_support_source_and_date() -> None:
     assert all(stack.support and stack.source and stack.date for stack in stacks().values())
 
 
-def test_severities_are_ordered() -> None:
+def test_stops_is_the_highest_severity_and_each_has_a_meaning() -> None:
     assert sorted(Severity, reverse=True)[0] is Severity.stops
     assert all(severity.meaning for severity in Severity)

@@ -64,7 +64,7 @@ def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
         ("requirements.txt", "-e git+https://example.com/fork.git#egg=flash-attn\n"),
     ],
 )
-def test_library_is_found_in_requirements(name: str, text: str, tmp_path: Path) -> None:
+def test_required_or_installed_library_is_found(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     findings = [finding for finding in assess([tmp_path]).findings if finding.rule == "L-flash-attn"]
     assert len(findings) == 1

@@ -69,7 +69,7 @@ def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
         "a longer stack of another cluster",
         "CloudFormation's tag of another cluster's stack of the same name",
         "only in the index",
-        "same id of another type",
+        "same ID of another type",
         "made by another cluster's stack of the same name",
         "in its VPC, with another's tag",
     ],
@@ -154,7 +154,7 @@ NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
     ],
     ids=["by the month", "by the hour", "a part has no price", "one of two has no price"],
 )
-def test_partly_unknown_price_is_unknown(charge: Charge, usd: Decimal | None) -> None:
+def test_monthly_price_is_unknown_if_a_part_has_no_price(charge: Charge, usd: Decimal | None) -> None:
     (entry,) = audit_with(resource("vol-1", cluster=CLUSTER, charge=charge)).of("left")
     assert entry.usd_per_month == usd
 
@@ -172,7 +172,7 @@ def test_partly_unknown_price_is_unknown(charge: Charge, usd: Decimal | None) ->
         ),
     ],
 )
-def test_arn_gives_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
+def test_arn_gives_type_key_and_name(arn: str, kind: str, key: str, name: str) -> None:
     assert (arn_type(arn), arn_key(arn), arn_name(arn)) == (kind, key, name)
 
 

@@ -1,4 +1,4 @@
-"""The AWS calls of an audit only read, name a denied permission, and skip deleted resources."""
+"""The AWS calls of an audit only read, name a denied permission, skip deleted resources, and return charges."""
 
 import json
 import pkgutil
@@ -88,7 +88,7 @@ def instances(**changes: Any) -> list[Resource]:
         ({"State": {"Name": "stopped"}}, []),
     ],
 )
-def test_instance_price_depends_on_its_market(changes: dict[str, Any], products: list[str]) -> None:
+def test_instance_price_depends_on_its_market_and_state(changes: dict[str, Any], products: list[str]) -> None:
     (resource,) = instances(**changes)
     assert [item.product for item in resource.charge.items] == products
 
@@ -213,7 +213,7 @@ def test_only_gp3_volume_with_default_iops_has_a_price(volume: dict[str, Any], p
     assert faster * 1024 == max(0, volume.get("Throughput", 0) - 125)
 
 
-class Stacks:
+class StackResponses:
     """CloudFormation's responses about one stack."""
 
     def __init__(
@@ -245,8 +245,8 @@ class Stacks:
 def test_untagged_stack_belongs_to_the_cluster_of_its_template() -> None:
     tags = [{"Key": "trn:cluster", "Value": "another"}]
     template = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"Tags": tags}}}}
-    assert Stacks("CREATE_COMPLETE", template=template).record.cluster == "another"
-    assert Stacks("CREATE_COMPLETE").record.cluster is None
+    assert StackResponses("CREATE_COMPLETE", template=template).record.cluster == "another"
+    assert StackResponses("CREATE_COMPLETE").record.cluster is None
 
 
 def test_newest_stack_event_of_each_resource_counts() -> None:
@@ -255,10 +255,10 @@ def test_newest_stack_event_of_each_resource_counts() -> None:
     unborn = {"ResourceType": "AWS::S3::Bucket", "ResourceStatus": "CREATE_IN_PROGRESS"}
     statuses = [{"ResourceStatus": "DELETE_SKIPPED"}, {"ResourceStatus": "CREATE_COMPLETE"}]
     events = [itself | statuses[0], *(bucket | status for status in statuses), unborn]
-    assert Stacks("CREATE_COMPLETE", events).record.made == {("AWS::S3::Bucket", "b"): "DELETE_SKIPPED"}
+    assert StackResponses("CREATE_COMPLETE", events).record.made == {("AWS::S3::Bucket", "b"): "DELETE_SKIPPED"}
 
 
-def test_stopping_job_and_warm_pool_are_found() -> None:
+def test_running_job_stopping_job_and_warm_pool_are_found() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:training-job/"
 
     def job(name: str, status: str, **more: Any) -> dict[str, Any]:

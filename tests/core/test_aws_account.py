@@ -44,7 +44,7 @@ def test_missing_parameter_is_none(account: AwsAccount) -> None:
     assert account.parameter("/my/other") is None
 
 
-def test_deprecated_image_is_requested_with_its_date() -> None:
+def test_deprecated_image_is_found_with_its_date() -> None:
     account, stub = stubbed("ec2")
     described = {
         "ImageId": "ami-1",

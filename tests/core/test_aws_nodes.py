@@ -20,7 +20,7 @@ STACK, GROUP, BUCKET = "TrnClusterStack", "the-group", "the-records"
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsNodes]:
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # Takes seconds.
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # Loading them takes seconds.
     with mock_aws():
         yield AwsNodes(REGION)
 

@@ -57,7 +57,7 @@ def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> 
 
 
 @pytest.mark.parametrize(("pages", "complete"), [(20, True), (21, False)])
-def test_counting_stops_after_twenty_pages_as_incomplete(pages: int, complete: bool) -> None:
+def test_count_of_more_than_twenty_pages_is_incomplete(pages: int, complete: bool) -> None:
     account, stub = stubbed("ec2")
     for number in range(min(pages, 20)):
         more = {"NextToken": str(number)} if number + 1 < pages else {}
