@@ -1,4 +1,4 @@
-"""Responses over HTTP: a Lambda function sends a PUT request to its ResponseURL."""
+"""The responses of custom resources: a Lambda function sends them in a PUT request to the ResponseURL of its event."""
 
 import queue
 import uuid

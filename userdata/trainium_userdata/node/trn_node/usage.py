@@ -1,4 +1,4 @@
-"""The usage of this node, for the function that stops unused nodes."""
+"""The usage of this node, for the pilot's clock, which stops unused nodes, and for `trn status`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ SECONDS = 60
 """The interval between checks."""
 
 SEND_SECONDS = 240
-"""Maximum age of the stored state. Readers treat a state as unknown after `minutes_of_usage` of facts.toml."""
+"""After this time, an unchanged state is sent again. Readers treat a state as unknown after `minutes_of_usage` of
+facts.toml."""
 
 NAMED = 3
 """The maximum number of named processes."""
