@@ -1,4 +1,4 @@
-"""The CDK's own checks at every synthesis: CloudFormation Validate, and cdk-nag as a plugin."""
+"""Checks at synthesis: CloudFormation Validate, and cdk-nag as a plugin."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_cloudformation_validate_and_cdk_nag_find_nothing_unexplained(name: str,
 
 
 def test_cdk_nag_finds_only_careless_resources_of_the_app() -> None:
-    """Including a statement that the app adds to the nodes' role, which the fleet's acknowledgements do not cover."""
+    """The app also adds a statement to the nodes' role, which the fleet's acknowledgements do not cover."""
     app = new_app()
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     stage = Stage(app, "Prod", env=Environment(region=REGION))

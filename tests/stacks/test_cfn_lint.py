@@ -7,7 +7,7 @@ from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.variants import COVERING, VARIANTS
 
 TYPE_UNKNOWN_IN_THE_REGION = "E3628"
-"""cfn-lint's list of offerings lags behind DescribeInstanceTypeOfferings: see data/instance_types.toml."""
+"""cfn-lint's list of offerings lacks some that are in src/trainium_core/data/instance_types.toml."""
 
 
 @pytest.mark.parametrize("name", COVERING)

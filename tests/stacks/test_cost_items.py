@@ -39,7 +39,7 @@ ALMOST_FREE = {
     "AWS::Scheduler::Schedule": "9,000 invocations a month of the 14 million that are free",
     "AWS::Lambda::Function": "a few invocations for each deployment and node record; the clock, 9,000 a month",
     "AWS::Lambda::LayerVersion": "stored within the free 75 GB",
-    "AWS::Logs::LogGroup": "a few lines a deployment, gone with the stack",
+    "AWS::Logs::LogGroup": "a few lines a deployment, deleted with the stack",
 }
 
 NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(EXISTING_NETWORK)]
@@ -49,7 +49,7 @@ FILE_SYSTEMS: list[dict[str, Any]] = [{"fsx_lustre": 1200}, {"efs": "new"}]
 
 
 def billable(settings: dict[str, Any]) -> Counter[str]:
-    """Resources of the template by type, without those that cost nothing or almost nothing."""
+    """The number of resources of each type, without those that cost nothing or almost nothing."""
     found: Counter[str] = Counter()
     for resource in cluster_template(**settings).resources().values():
         kind = resource["Type"]
@@ -69,7 +69,7 @@ def test_billed_resources_and_estimate_lines_match(settings: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
-def test_every_billed_resource_of_any_plan_has_a_line(settings: dict[str, Any]) -> None:
+def test_every_billed_resource_of_the_variants_has_a_line(settings: dict[str, Any]) -> None:
     assert set(billable(settings)) <= {item.resource_type for item in cost_items(a_plan(**settings))}
 
 

@@ -1,4 +1,4 @@
-"""Logical IDs are stable, because a changed id makes CloudFormation replace the resource.
+"""Logical IDs are stable, because a changed ID makes CloudFormation replace the resource.
 
 released_logical_ids.txt lists the resources of the last release, one in each line: stack, logical ID, type. After a
 release, UPDATE_SNAPSHOTS=1 rewrites it.

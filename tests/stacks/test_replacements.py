@@ -1,4 +1,4 @@
-"""No update loses data or nodes unannounced: resources with data are retained, and updates in place replace nothing."""
+"""Replaced resources with data are retained, and changed settings that keep the nodes replace no resource."""
 
 from typing import Any, cast
 
@@ -17,8 +17,8 @@ from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
 from trainium_core.plan.settings_by_key import SETTINGS
 
-HOLD_DATA = ("AWS::EFS::FileSystem", "AWS::FSx::FileSystem", "AWS::S3::Bucket")
-ARE_NODES = (
+DATA_TYPES = ("AWS::EFS::FileSystem", "AWS::FSx::FileSystem", "AWS::S3::Bucket")
+NODE_TYPES = (
     "AWS::AutoScaling::AutoScalingGroup",
     "AWS::PCS::Cluster",
     "AWS::PCS::ComputeNodeGroup",
@@ -99,7 +99,7 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
     ids=STACKS,
 )
 def test_replaced_resources_with_data_are_retained(stack: str, settings: dict[str, Any], replaceable: set[str]) -> None:
-    with_data = [resource for resource in resources(stack, **settings).values() if resource["Type"] in HOLD_DATA]
+    with_data = [resource for resource in resources(stack, **settings).values() if resource["Type"] in DATA_TYPES]
     assert with_data
     # A bucket with a fixed name holds the scripts of HyperPod, which every deployment writes.
     can_be_replaced = [resource for resource in with_data if create_only(resource).keys() - {"BucketName"}]
@@ -118,6 +118,6 @@ def test_setting_that_keeps_nodes_replaces_nothing(stack: str, settings: dict[st
     always = OF_PCS_ALWAYS if stack == "pcs" else {}
     before, after = resources(stack, **always), resources(stack, **always, **changed)
     assert before != after
-    assert not [name for name in before if name not in after and before[name]["Type"] in (*HOLD_DATA, *ARE_NODES)]
+    assert not [name for name in before if name not in after and before[name]["Type"] in (*DATA_TYPES, *NODE_TYPES)]
     replaced = [name for name in before.keys() & after.keys() if create_only(before[name]) != create_only(after[name])]
     assert replaced == []

@@ -1,8 +1,8 @@
 """Every statement of every role against the Service Authorization Reference, and against the code that uses the role.
 
 These tests show that a permission is on resource types that its action supports, and on all that a request names. They
-do not show that AWS's services require no more; tests/deploy runs the functions and CloudFormation with these roles on
-an AWS that enforces them.
+do not show that AWS's services require no more. tests/deploy runs the functions and CloudFormation with these roles on
+the embedded AWS, which enforces them.
 """
 
 import ast

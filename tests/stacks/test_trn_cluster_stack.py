@@ -1,4 +1,4 @@
-"""TrnClusterStack: the properties of the whole template for any plan."""
+"""TrnClusterStack: properties of the whole template."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from trainium_core import Plan
 from trainium_core.naming import ASLEEP_PARAMETER
 from trainium_runtime.naming import CLUSTER_TAG
 
-WITHOUT_RESOURCES = {
+ALLOWED_ON_EVERYTHING = {
     "ssm:UpdateInstanceInformation",
     "ssmmessages:CreateControlChannel",
     "ssmmessages:CreateDataChannel",
@@ -38,8 +38,7 @@ WITHOUT_RESOURCES = {
     "servicequotas:GetServiceQuota",
     "servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota",
 }
-"""Actions that can be allowed only on `*` (Service Authorization Reference): sessions on nodes, and reads of the quota
-check and the fleet gate."""
+"""Actions that roles may have on all resources: sessions on nodes, and reads by the functions."""
 
 FILE_SYSTEM_PORTS = {(988, 988), (1018, 1023), (2049, 2049)}
 """Ports of Lustre and NFS, between the group of the nodes and that of a file system."""
@@ -89,7 +88,7 @@ def test_template_of_any_plan_is_valid(plan: Plan) -> None:
         shares_files = from_a_group and (rule["FromPort"], rule["ToPort"]) in FILE_SYSTEM_PORTS
         assert itself or https_from_the_vpc or shares_files, rule
     assert all("KeyName" not in str(resource) for resource in template.resources().values())
-    assert all(action in WITHOUT_RESOURCES for action in actions_on_everything(template))
+    assert all(action in ALLOWED_ON_EVERYTHING for action in actions_on_everything(template))
     assert len(template.resources("AWS::EC2::NatGateway")) == (
         1 if plan.network.effective_egress == "nat-gateway" else 0
     )
@@ -115,8 +114,8 @@ def actions_on_everything(template: Template) -> list[str]:
     ]
 
 
-def test_every_action_of_the_allow_list_is_used() -> None:
-    assert set(actions_on_everything(cluster_template())) == WITHOUT_RESOURCES
+def test_every_action_allowed_on_everything_is_used() -> None:
+    assert set(actions_on_everything(cluster_template())) == ALLOWED_ON_EVERYTHING
 
 
 def test_no_action_is_a_wildcard() -> None:
@@ -133,7 +132,7 @@ def test_roles_are_assumed_by_instances_and_functions_only() -> None:
     assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
 
 
-def test_pilot_adds_a_role_that_only_the_scheduler_assumes() -> None:
+def test_pilot_adds_roles_of_a_function_and_of_the_scheduler() -> None:
     pilot = cluster_template(ends="5d").resources("AWS::IAM::Role")
     added = [role for name, role in pilot.items() if name not in cluster_template().resources()]
     services = [
@@ -174,7 +173,7 @@ def outputs(**settings: Any) -> dict[str, str]:
     return {name: as_text(output["Value"]) for name, output in cluster_template(**settings).json["Outputs"].items()}
 
 
-def test_outputs_are_the_next_commands() -> None:
+def test_outputs_have_these_names_in_this_order() -> None:
     assert list(outputs()) == [
         "Session",
         "Nodes",

@@ -104,8 +104,6 @@ def execute(
     """Execute a definition whose topic is REPORTS_TOPIC.
 
     Args:
-        definition: The definition of the state machine.
-        request: The input of the execution.
         outcomes: One for each CreateTrainingJob.
         stopping: The error of StopTrainingJob. Default: it succeeds.
     """

@@ -1,4 +1,4 @@
-"""Executions of the state machine with every outcome, and a request as `trn run --dry-run` prints it."""
+"""Executions of the state machine with scripted outcomes, and a request as `trn run --dry-run` prints it."""
 
 import copy
 import json
@@ -29,6 +29,7 @@ from trainium_cdk.sagemaker.training_definition import (
 from trainium_core.engines.sagemaker.jobs.images import training_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.naming import training_job_prefix
 
 COMPLETED = Ends("Completed", "Completed")
 NO_CAPACITY = Ends(
@@ -87,7 +88,7 @@ def test_request_to_sagemaker_is_valid_for_its_api(completed: Execution) -> None
     assert model_errors(operation, completed.jobs[0]) == []
 
 
-def test_request_reaches_sagemaker_except_for_machine_settings(completed: Execution) -> None:
+def test_state_machine_replaces_name_and_role_and_adds_the_network(completed: Execution) -> None:
     (job,), request = completed.jobs, a_request()
     assert {name for name in request if job[name] != request[name]} == {"TrainingJobName", "RoleArn"}
     assert job["RoleArn"] == RUN.role_arn
@@ -110,7 +111,7 @@ def test_job_may_have_its_own_checkpoint_url() -> None:
 
 
 def test_longest_cluster_name_leaves_room_in_job_names() -> None:
-    longest = TrainingRun(**{**vars(RUN), "job_prefix": "c" * 32 + "-"})
+    longest = TrainingRun(**{**vars(RUN), "job_prefix": training_job_prefix("c" * 32)})
     name = run(COMPLETED, definition=training_definition(longest)).jobs[0]["TrainingJobName"]
     assert len(name) <= 63
 
@@ -145,7 +146,7 @@ def test_throttled_call_is_retried_under_the_same_name() -> None:
     assert len({job["TrainingJobName"] for job in execution.jobs}) == 1
 
 
-def test_job_started_without_a_response_is_not_reported_as_failed() -> None:
+def test_report_says_that_a_throttled_call_may_have_started_the_job() -> None:
     execution = run(THROTTLED, Refused("SageMaker.ResourceInUseException", "the name is in use"))
     assert execution.status == "FAILED"
     assert "An earlier call may have started it, and it may be billed until it ends" in execution.reports[0]

@@ -1,3 +1,5 @@
+"""Environments with the wheel, for all tests of the wheel."""
+
 import pytest
 
 from tests.wheel.environment import WheelEnvironment, install_wheel

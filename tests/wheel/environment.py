@@ -51,19 +51,11 @@ class WheelEnvironment:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment of the caller, without paths into this repository."""
+        """The environment variables of the caller, without those of Python."""
         return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
     def run(self, *command: str | Path, folder: Path, stdin: str | None = None) -> str:
-        """Run a command in a folder.
-
-        Args:
-            command: The program and its arguments.
-            folder: The working directory.
-            stdin: Text for standard input. Default: that of this process.
-
-        Returns:
-            The standard output.
+        """Run a command in a folder, and return its standard output.
 
         Raises:
             CalledProcessError: The command failed.
@@ -92,7 +84,7 @@ def build_wheel(folder: Path, project: Path = ROOT) -> Path:
 def install_wheel(*extras: str, also: Sequence[str] = ()) -> WheelEnvironment:
     """Build the wheel, and install it into a new environment with exactly its requirements and those of its extras.
 
-    The requirements are linked from the environment of the tests. Runs once per run of pytest.
+    The requirements are linked from the environment of the tests. Done once in a run of pytest for the same arguments.
 
     Args:
         extras: Extras of the wheel.

@@ -1,7 +1,7 @@
-"""The wheel works with its lowest allowed dependencies, and with each allowed Python that this machine has.
+"""The wheel works with its lowest allowed dependencies, on the tested Python versions that this machine has.
 
-The newest versions are those of requirements.txt, with which all other tests run. `make lowest-env` makes the
-environment with the lowest versions; `make security` runs this file.
+All other tests run with the versions of requirements.txt. `make lowest-env` makes the environment with the lowest
+versions, and `make security` runs this file.
 """
 
 import json
@@ -34,10 +34,10 @@ APPS = ("cache_and_quota", "cdk_init", "web_app")
 """Apps without cdk-nag, which requires a newer `constructs`."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NEWEST_PYTHON = (3, 14)
-"""The newest Python release on 2026-11-22."""
+"""The newest Python version that is tested."""
 
 
-def allowed_pythons() -> list[str]:
+def tested_pythons() -> list[str]:
     allowed = SpecifierSet(PROJECT["requires-python"])
     return [f"3.{minor}" for minor in range(NEWEST_PYTHON[1] + 1) if f"3.{minor}" in allowed]
 
@@ -83,7 +83,7 @@ def test_lowest_versions_are_the_declared_ones() -> None:
     }
 
 
-@pytest.mark.parametrize("version", [allowed_pythons()[0], allowed_pythons()[-1]])
+@pytest.mark.parametrize("version", [tested_pythons()[0], tested_pythons()[-1]])
 def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
     apps = {app: ((DOWNSTREAM_APPS / f"{app}.py").read_text(), {"nodes": 1}) for app in APPS}
     synthesize_apps(lowest_environment(version), tmp_path, apps)
@@ -91,7 +91,7 @@ def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: P
     assert sum(template["Resources"] != {} for template in templates) == len(APPS)
 
 
-@pytest.mark.parametrize("version", allowed_pythons())
+@pytest.mark.parametrize("version", tested_pythons())
 def test_command_starts_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
     environment = lowest_environment(version)
     command = "from trainium_cli.start import main; main()"

@@ -45,7 +45,7 @@ def test_unusable_content_is_a_failed_record_with_reason(text: str | None, reaso
 
 
 @given(st.text() | st.none())
-def test_any_stored_content_is_a_record_of_the_instance(text: str | None) -> None:
+def test_any_stored_text_is_a_record_of_the_instance(text: str | None) -> None:
     record = read(text)
     assert record.instance_id == "i-1"
     assert record.state == "failed"

@@ -20,7 +20,7 @@ class Demo:
     """The result of one run.
 
     Attributes:
-        left: Names of the files that the run left in the temporary folder.
+        left: Names of the files and folders trn-* that the run left in the temporary folder.
         leaks: The number of connections to the trap.
         wrote_beside_the_app: Whether the CDK CLI wrote files into the repository.
     """
@@ -83,7 +83,7 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
         "ALL_PROXY": elsewhere,
         "http_proxy": elsewhere,
         "COLUMNS": "120",  # As in a pipe; GNU readline, which pytest imports, gives 80 to the workers of pytest-xdist.
-        # Only avoids unpacking the CDK once more.
+        # So that the CDK is not unpacked once more.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(package_cache),
     }
     before = files_of_the_cdk()
@@ -111,7 +111,7 @@ def test_demo_succeeds(demo: Demo) -> None:
     assert demo.code == 0, demo.output
 
 
-def test_demo_sends_requests_only_to_embedded_aws(demo: Demo) -> None:
+def test_demo_uses_no_endpoint_or_proxy_of_the_user(demo: Demo) -> None:
     assert demo.leaks == 0
 
 
@@ -126,7 +126,7 @@ def test_commands_are_shown_as_a_user_types_them(demo: Demo) -> None:
     assert [command for command in commands if f"\n$ {command}\n" not in demo.output] == []
 
 
-def test_demo_ends_with_the_proof_of_the_product(demo: Demo) -> None:
+def test_audit_after_the_demo_finds_nothing_left(demo: Demo) -> None:
     assert re.search(
         r"\n\$ trn audit\nnothing left of trn-pilot in us-west-2; kinds of resources listed: \d+\n", demo.output
     )
@@ -141,7 +141,7 @@ DIFFERING = {
     r"packed \d+ bytes": "packed BYTES",
     r"(S3 objects +\d+ +\d+) +\d+": r"\1 AS_MANY_AS_NODES_HAVE_WRITTEN",
 }
-"""What differs between two runs: ids, times, the order of creation, the compressed size and the number of objects."""
+"""What differs between two runs: IDs, times, the order of creation, the compressed size and the number of objects."""
 
 
 def lines_in_common(text: str) -> list[str]:

@@ -16,7 +16,7 @@ NAMES = [*(kind.name for kind in KINDS), OBJECTS]
 
 
 def inventory(**ids: set[str]) -> Inventory:
-    """An inventory with only these ids, of VPCs and objects."""
+    """An inventory with only these IDs, of VPCs and objects."""
     given: Mapping[str, set[str]] = {"VPCs": ids.get("vpcs", set()), OBJECTS: ids.get("objects", set())}
     return {name: frozenset(given.get(name, set())) for name in NAMES}
 

@@ -1,4 +1,4 @@
-"""A cache and a quota check alone, beside an Auto Scaling group that the app makes itself."""
+"""A cache and a quota check alone, beside an Auto Scaling group of the app."""
 
 from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_autoscaling as autoscaling

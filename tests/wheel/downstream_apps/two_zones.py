@@ -1,4 +1,4 @@
-"""Two clusters in two zones and two Stages that share a cache, first of another stack, then of another Stage."""
+"""Two clusters in two zones that share a cache: one in the Stage of the cache, and one in another Stage."""
 
 from aws_cdk import App, Environment, Stack, Stage, Validations
 from aws_cdk import aws_ec2 as ec2
