@@ -38,12 +38,12 @@ def request_() -> JobRequest:
     return JobRequest(command=COMMAND, name="train")
 
 
-def ahead(request: JobRequest, plan: Plan = PLAN, **more: Any) -> Job:
+def job_of_host(request: JobRequest, plan: Plan = PLAN, **more: Any) -> Job:
     return precompile_job(plan, request, script="train.py", now=NOON, **more)
 
 
 def test_host_compiles_for_the_world_size_of_the_job(request_: JobRequest) -> None:
-    job, compiled = new_job(PLAN, request_, script="train.py", now=NOON), ahead(request_)
+    job, compiled = new_job(PLAN, request_, script="train.py", now=NOON), job_of_host(request_)
     assert (compiled.nodes, compiled.processes_per_node) == (1, 64)
 
     def place(of: Job) -> str:
@@ -56,17 +56,17 @@ def test_host_compiles_for_the_world_size_of_the_job(request_: JobRequest) -> No
 def test_host_uses_the_stack_of_the_request(request_: JobRequest) -> None:
     plan = replace(PLAN, ami="ami-0123456789abcdef0")
     assert plan.framework is None
-    stacks = {ahead(replace(request_, stack=stack), plan).stack for stack in ("jax", "xla")}
+    stacks = {job_of_host(replace(request_, stack=stack), plan).stack for stack in ("jax", "xla")}
     assert stacks == {"jax", "xla"}
 
 
-def test_precompile_job_has_a_separate_id_and_a_time_limit(request_: JobRequest) -> None:
-    compiled = ahead(replace(request_, name="a" * 40))
+def test_precompile_job_is_recognised_and_has_a_time_limit_and_no_retries(request_: JobRequest) -> None:
+    compiled = job_of_host(replace(request_, name="a" * 40))
     assert len(compiled.id) <= 63
     assert is_precompilation(compiled)
     assert not is_precompilation(new_job(PLAN, request_, script="train.py", now=NOON))
     assert (compiled.retries, compiled.time_limit_seconds) == (0, 240 * 60)
-    assert ahead(replace(request_, time_limit_minutes=10_000)).time_limit_seconds == 1380 * 60
+    assert job_of_host(replace(request_, time_limit_minutes=10_000)).time_limit_seconds == 1380 * 60
     assert Job.from_json(compiled.to_json()) == compiled
 
 
@@ -81,7 +81,7 @@ def printed(command: str, folder: Path) -> list[str]:
 
 
 def test_host_runs_the_part_of_every_node(request_: JobRequest, tmp_path: Path) -> None:
-    assert printed(ahead(request_).command, tmp_path) == [
+    assert printed(job_of_host(request_).command, tmp_path) == [
         "0 of 2 at 127.0.0.1: --nnodes=2 --node_rank=0 --master_addr=127.0.0.1 compile.py",
         "1 of 2 at 127.0.0.1: --nnodes=2 --node_rank=1 --master_addr=127.0.0.1 compile.py",
     ]
@@ -89,7 +89,7 @@ def test_host_runs_the_part_of_every_node(request_: JobRequest, tmp_path: Path) 
 
 def refusal(request: JobRequest, plan: Plan) -> str:
     with pytest.raises(JobError) as caught:
-        ahead(request, plan)
+        job_of_host(request, plan)
     return "\n".join(map(str, caught.value.problems))
 
 
@@ -100,18 +100,18 @@ def refusal(request: JobRequest, plan: Plan) -> str:
         ("trn2.48xlarge", "us-east-2", "torch-neuronx-2.14", "native PyTorch compiles on Trn2 and Trn3 instances only"),
     ],
 )
-def test_scripts_are_refused_on_a_cpu_host(
+def test_scripts_are_refused_on_a_cpu_host_and_commands_are_not(
     tmp_path: Path, instance_type: str, region: str, image: str | None, reason: str
 ) -> None:
     ami = {"ami": f"/aws/service/neuron/dlami/{image}/ubuntu-24.04/latest/image_id"} if image else {}
     plan = Plan.of(instance_type=instance_type, region=region, precompile_instance_type=HOST, **ami)
     assert reason in refusal(JobRequest(script=tmp_path / "train.py"), plan)
     command = JobRequest(command="python compile.py", name="compile")
-    assert ahead(command, plan).command == "python compile.py"
+    assert job_of_host(command, plan).command == "python compile.py"
 
 
-class Earlier:
-    """Earlier jobs with their results; None for a job that has not ended."""
+class FakeEarlierJobs:
+    """FakeEarlierJobs jobs with their results; None for a job that has not ended."""
 
     def __init__(self, *jobs: tuple[Job, str | None]) -> None:
         self._states = {
@@ -128,12 +128,12 @@ class Earlier:
 
 def compiled_by(request: JobRequest, *earlier: tuple[Job, str | None]) -> str | None:
     job = new_job(PLAN, request, script="train.py", now=NOON, source_sha256="a")
-    return seems_compiled(job, ahead(request, source_sha256="a"), Earlier(*earlier))
+    return seems_compiled(job, job_of_host(request, source_sha256="a"), FakeEarlierJobs(*earlier))
 
 
-def test_same_work_is_not_compiled_again(request_: JobRequest) -> None:
+def test_same_work_is_not_compiled_again_after_a_success(request_: JobRequest) -> None:
     job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
-    host = ahead(request_, source_sha256="a")
+    host = job_of_host(request_, source_sha256="a")
     assert compiled_by(request_, (host, "succeeded")) == host.id
     assert compiled_by(request_, (job, "succeeded")) == job.id
     assert compiled_by(request_, (host, "failed"), (job, None)) is None
@@ -198,13 +198,13 @@ def test_failed_host_reports_its_reason(host: AwsPrecompileHost) -> None:
 # Its price and its quota.
 
 
-def test_host_hour_is_in_the_estimate_and_in_no_total() -> None:
+def test_host_hour_is_in_the_estimate_and_not_in_the_running_hour() -> None:
     region = {"instance_type": "trn1.32xlarge", "region": "us-east-1"}
     without, with_host = Plan.of(**region), Plan.of(**region, precompile_instance_type=HOST)
     shown = estimate(with_host, aws=None)
     assert str(precompile_host_hour(with_host, shown)) == "$6.35"
     assert shown.running_hour.usd == estimate(without, aws=None).running_hour.usd
-    assert precompile_host_hour(PLAN, estimate(PLAN, aws=None)).unknown == 1  # There is no source for us-west-2.
+    assert precompile_host_hour(PLAN, estimate(PLAN, aws=None)).unknown == 1  # No source has its price in us-west-2.
 
 
 STANDARD = facts()["quotas"]["standard"]["on-demand"]
@@ -221,7 +221,12 @@ def test_host_beyond_the_quota_is_only_a_warning() -> None:
     assert small.outcome == "warn"
     assert "request" in small.fix
     assert small.fix.endswith("or set trn:precompile_instance_type to a smaller type")
-    assert precompile_finding(zones=("usw2-az3",)).found.endswith(f"does not offer {HOST}")
+
+
+def test_host_that_the_zone_does_not_offer_is_only_a_warning() -> None:
+    finding = precompile_finding(zones=("usw2-az3",))
+    assert finding.outcome == "warn"
+    assert finding.found.endswith(f"does not offer {HOST}")
 
 
 def test_plan_without_host_is_refused_with_its_setting(request_: JobRequest) -> None:
@@ -229,8 +234,8 @@ def test_plan_without_host_is_refused_with_its_setting(request_: JobRequest) -> 
     assert "trn:precompile_instance_type" in refusal(request_, plan)
 
 
-def test_gpus_need_no_compilation_ahead(request_: JobRequest) -> None:
+def test_precompilation_for_gpus_is_refused(request_: JobRequest) -> None:
     plan = Plan.of(instance_type="p5.4xlarge", region="us-west-2")
     with pytest.raises(JobError, match="graphs for GPUs are not precompiled") as refused:
-        ahead(request_, plan)
+        job_of_host(request_, plan)
     assert [problem.key for problem in refused.value.problems] == ["trn:instance_type"]

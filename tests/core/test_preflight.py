@@ -36,16 +36,16 @@ outcomes = st.sampled_from(["pass", "warn", "fail", "unknown"])
 
 @given(kinds=st.lists(outcomes, max_size=6))
 def test_ready_requires_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
-    results = verdict([Finding(check="x", outcome=kind, found="") for kind in kinds])
-    assert (results == "ready") == (bool(kinds) and set(kinds) <= {"pass", "warn"})
-    assert (results == "not ready") == ("fail" in kinds)
+    result = verdict([Finding(check="x", outcome=kind, found="") for kind in kinds])
+    assert (result == "ready") == (bool(kinds) and set(kinds) <= {"pass", "warn"})
+    assert (result == "not ready") == ("fail" in kinds)
 
 
 @given(kinds=st.lists(outcomes, min_size=1, max_size=6))
 def test_combined_result_is_the_worst_result(kinds: list[Any]) -> None:
     answers = [CheckResult(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
-    results = worst_of(answers)
-    assert verdict([Finding(check="x", outcome=results.outcome, found="")]) == verdict(
+    result = worst_of(answers)
+    assert verdict([Finding(check="x", outcome=result.outcome, found="")]) == verdict(
         [Finding(check="x", outcome=kind, found="") for kind in kinds]
     )
-    assert all(answer.found in results.found.split("; ") for answer in answers if answer.outcome != "pass")
+    assert all(answer.found in result.found.split("; ") for answer in answers if answer.outcome != "pass")

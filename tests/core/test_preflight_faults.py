@@ -33,7 +33,7 @@ TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"
 
 # Operation, a plan whose preflight calls it, the permission, and the checks that are unknown without it.
-QUESTIONS = [
+CALLS = [
     ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
     ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network limits"),
     ("cloudwatch.GetMetricStatistics", NEW_VPC, "cloudwatch:GetMetricStatistics", "quota"),
@@ -84,7 +84,7 @@ QUESTIONS = [
     ),
     ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network limits precompile"),
 ]
-PRICES = "cost"
+COST = "cost"
 """The only check that has a result in spite of a fault: it then uses the snapshot of prices, and reports that."""
 
 RESERVATION_WITH_ROOM = {
@@ -124,7 +124,7 @@ def _no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An embedded AWS that is bootstrapped and ready for the plan."""
+    """An embedded AWS with the version parameter of the CDK bootstrap."""
     folder: Path = tmp_path_factory.mktemp("trn-local")
     connection = start_server(folder, Settings(region=REGION))
     with pytest.MonkeyPatch.context() as environment:
@@ -215,18 +215,18 @@ def by_check(findings: tuple[Finding, ...]) -> dict[str, Finding]:
 
 
 def nothing_passes(findings: tuple[Finding, ...]) -> bool:
-    return all(finding.outcome == "unknown" for finding in findings if finding.check != PRICES)
+    return all(finding.outcome == "unknown" for finding in findings if finding.check != COST)
 
 
 @pytest.fixture(scope="module")
 def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ...]]:
-    """The findings for each plan if every call succeeds. QUESTIONS must contain every call."""
+    """The findings for each plan if every call succeeds. CALLS must contain every call."""
     operations: set[str] = set()
     findings = {
         kind: preflight(plan, account(kind, lambda operation: operations.add(operation)))
         for kind, plan in plans.items()
     }
-    assert operations <= {operation for operation, _, _, _ in QUESTIONS}
+    assert operations <= {operation for operation, _, _, _ in CALLS}
     return findings
 
 
@@ -235,7 +235,7 @@ def test_plan_without_a_fault_is_ready(without_a_fault: Mapping[str, tuple[Findi
     assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 
 
-@pytest.mark.parametrize(("denied", "kind", "permission", "checks"), QUESTIONS)
+@pytest.mark.parametrize(("denied", "kind", "permission", "checks"), CALLS)
 def test_denied_call_makes_only_its_checks_unknown(
     plans: Mapping[str, Plan],
     without_a_fault: Mapping[str, tuple[Finding, ...]],
@@ -264,7 +264,7 @@ def test_disabled_region_is_unknown(plans: Mapping[str, Plan], code: str) -> Non
 
 
 @pytest.mark.parametrize("code", ["Throttling", "InternalError"])
-def test_any_other_error_is_unknown_with_the_message_of_aws(plans: Mapping[str, Plan], code: str) -> None:
+def test_other_errors_are_unknown_with_the_message_of_aws(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "Rate exceeded")))
     assert nothing_passes(findings)
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
@@ -307,13 +307,13 @@ def test_missing_credentials_are_reported_once_with_the_fix(
     first, *others = preflight(from_settings(nodes=2), AwsAccount(REGION))
     assert (first.check, first.outcome, says in first.found) == ("identity", "unknown", True)
     assert "aws sso login" in first.fix
-    assert {finding.found for finding in others if finding.check != PRICES} == {"not checked: see identity"}
+    assert {finding.found for finding in others if finding.check != COST} == {"not checked: see identity"}
     assert nothing_passes((first, *others))
 
 
 def test_every_check_has_a_fault() -> None:
-    tried = {check for _, _, _, checks in QUESTIONS for check in checks.split()}
-    assert CHECKS.keys() - tried - {PRICES} == set()
+    tried = {check for _, _, _, checks in CALLS for check in checks.split()}
+    assert CHECKS.keys() - tried - {COST} == set()
 
 
 def test_expired_credentials_are_reported_once(plans: Mapping[str, Plan]) -> None:

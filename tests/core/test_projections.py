@@ -1,4 +1,4 @@
-"""The projections of a plan: network interfaces, addresses, quota, the torchrun command, next steps."""
+"""What derives from a plan: network interfaces, addresses, quota, the torchrun command."""
 
 import shlex
 
@@ -26,7 +26,7 @@ def test_node_has_the_efa_interfaces_of_its_type(plan: Plan) -> None:
 
 
 @given(plan=plans())
-def test_only_first_card_has_device_0_and_ip(plan: Plan) -> None:
+def test_first_card_has_device_0_and_an_address_and_others_device_1(plan: Plan) -> None:
     first, *rest = network_interfaces(plan)
     assert (first.card, first.device, first.has_address) == (0, 0, True)
     assert [(i.card, i.device) for i in rest] == [(card, 1) for card in range(1, len(rest) + 1)]

@@ -143,7 +143,7 @@ def test_stages_become_phases_of_an_attempt() -> None:
     ]
 
 
-def test_end_has_the_billed_seconds() -> None:
+def test_end_has_the_billed_seconds_and_their_cost() -> None:
     [*_, end] = record_of(ended("Starting", "Training"), Decimal(40))
     assert (end["result"], end["billed_seconds"], end["usd"]) == ("succeeded", 180, 2.0)
     [*_, unknown] = record_of(ended("Starting", "Training"), None)
@@ -173,7 +173,7 @@ def test_result_is_one_of_the_common_results(stages: tuple[str, ...], status: st
     assert (outcome.result, outcome.reason) == (result, "RuntimeError: no data")
 
 
-def test_stages_are_those_of_the_api() -> None:
+def test_stages_and_results_are_those_of_the_api() -> None:
     shapes = client("sagemaker").meta.service_model
     assert {*PHASES, *INTERRUPTIONS, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
     running = {"InProgress", "Updating", "Deleting", "Stopping"}
@@ -243,8 +243,11 @@ def test_equal_source_is_uploaded_once(jobs: SageMakerJobs, monkeypatch: pytest.
     assert client("s3").get_object(Bucket="trn-bucket", Key="source/abc/a")["Body"].read() == b"x"
     monkeypatch.setattr(jobs.client("s3"), "put_object", None)
     jobs.put("s3://trn-bucket/source/abc/", {"a": b"x"})
+
+
+def test_upload_to_a_missing_bucket_is_refused(jobs: SageMakerJobs) -> None:
     with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
-        SageMakerJobs(PLAN, STACK, Clients()).put("s3://no-such-bucket/x", {"a": b""})
+        jobs.put("s3://no-such-bucket/x", {"a": b""})
 
 
 def test_interruption_begins_another_attempt() -> None:

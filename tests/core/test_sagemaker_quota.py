@@ -13,7 +13,7 @@ def quota(code: str, name: str = NAME) -> Quota:
     return Quota(code=code, name=name, limit=4)
 
 
-def test_known_code_saves_the_list() -> None:
+def test_known_code_makes_the_list_unnecessary() -> None:
     account = FakeQuotas(sagemaker={CODE: quota(CODE)}, unavailable={"names"})
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota(CODE)
 

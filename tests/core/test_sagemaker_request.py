@@ -26,8 +26,8 @@ PLANS = [
 
 
 def request(plan: Plan | None = None, **changes: Any) -> dict[str, Any]:
-    made_of = plan or from_settings(nodes=2)
-    return training_job_request(made_of, job_in(made_of, **changes))
+    chosen = plan or from_settings(nodes=2)
+    return training_job_request(chosen, job_in(chosen, **changes))
 
 
 jobs = st.builds(
@@ -120,7 +120,7 @@ def test_job_has_the_cluster_tag_and_the_tags_of_the_plan() -> None:
     assert made["Tags"] == [{"Key": "trn:cluster", "Value": "trn-pilot"}, {"Key": "team", "Value": "ml"}]
 
 
-def test_our_list_of_types_equals_that_of_the_api_model() -> None:
+def test_our_types_and_longest_warm_pool_equal_those_of_the_api_model() -> None:
     import botocore.session
 
     model = botocore.session.Session().get_service_model("sagemaker")

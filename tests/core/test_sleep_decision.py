@@ -1,4 +1,4 @@
-"""The decisions of `trn sleep` and `trn wake` for every state of a stack."""
+"""The decisions of `trn sleep` and `trn wake`, by the state of a stack."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
