@@ -1,5 +1,6 @@
 """A node's requests to its metadata service and S3: retries, signatures, clocks."""
 
+import socket
 import ssl
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,18 @@ def test_ca_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch):
         [*threads.map(web.opener, ["https"] * 4)]
     web.cached_opener.cache_clear()
     assert len(made) == 1
+
+
+def test_truncated_response_is_an_oserror():
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        for status in (b"200", b"503"):
+            response = thread.submit(web.send, "GET", url, {})
+            with listener.accept()[0] as client:
+                client.recv(4096)
+                client.sendall(b"HTTP/1.1 %s x\r\nContent-Length: 9\r\n\r\ncut" % status)
+            with pytest.raises(OSError, match="IncompleteRead"):
+                response.result()
 
 
 def test_unchanged_object_is_not_sent_again():

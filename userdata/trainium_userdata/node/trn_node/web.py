@@ -99,15 +99,16 @@ def send(
     data: Any = body
     request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
-        with opener(request.type).open(request, timeout=TIMEOUT_SECONDS) as response:
+        try:
+            response: Any = opener(request.type).open(request, timeout=TIMEOUT_SECONDS)
+        except urllib.error.HTTPError as error:
+            into, response = None, error
+        with response:
             if into is None:
                 return Response(response.status, response.headers, response.read())
             if into.take(response) < int(response.headers.get("Content-Length", 0)):
                 raise OSError("the response is incomplete")
             return Response(response.status, response.headers, b"")
-    except urllib.error.HTTPError as error:
-        with error:
-            return Response(error.code, error.headers, error.read())
     except urllib.error.URLError as error:
         raise OSError(f"{url.split('?')[0]}: {error.reason}") from None
     except ValueError as error:
