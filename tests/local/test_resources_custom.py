@@ -190,7 +190,7 @@ def test_cdk_sdk_call_may_ignore_errors(stacks: Stacks, ignored: str, status: st
     call = {
         "service": "@aws-sdk/client-ssm",
         "action": "GetParameterCommand",
-        "parameters": {"Name": "/nobody"},
+        "parameters": {"Name": "/missing"},
         "physicalResourceId": {"id": "x"},
         "ignoreErrorCodesMatching": ignored,
     }

@@ -55,7 +55,7 @@ def test_group_launches_up_to_the_quota(network: Network, name: str) -> None:
     assert "current vCPU limit of 256" in newest["StatusMessage"]
 
 
-def test_zone_without_type_is_a_failed_activity(embedded_aws: EmbeddedAws, name: str) -> None:
+def test_launch_in_a_zone_without_the_type_is_a_failed_activity(embedded_aws: EmbeddedAws, name: str) -> None:
     elsewhere = make_network(embedded_aws, zone_id="usw2-az2")
     group = elsewhere.create_group(name, elsewhere.template(name), nodes=1)
     assert group["Instances"] == []
@@ -269,5 +269,5 @@ def test_console_returns_what_was_stored(embedded_aws: EmbeddedAws, network: Net
 
 
 def test_missing_bucket_does_not_fail_the_launch(network: Network, name: str) -> None:
-    user_data = b64encode(plain(f"nobody-has-{name}").encode()).decode()
+    user_data = b64encode(plain(f"missing-{name}").encode()).decode()
     assert len(network.create_group(name, network.template(name, UserData=user_data), nodes=1)["Instances"]) == 1

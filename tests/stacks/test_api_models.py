@@ -21,7 +21,7 @@ PLAUSIBLE = {
     "Version": "1",
     "VPCZoneIdentifier": "subnet-0123456789abcdef0",
 }
-"""Values that CloudFormation would fill in, by the name of the property."""
+"""Examples of the values that CloudFormation fills in, by the name of the property."""
 
 
 def filled_in(value: Any, name: str = "") -> Any:
@@ -82,7 +82,7 @@ def launch_template_requests(template: Template) -> Sequence[Json]:
 
 
 def number_of_groups(name: str) -> int:
-    """The number of launch templates and Auto Scaling groups: for nodes, and for a precompile host if there is one."""
+    """The number of Auto Scaling groups, each with a launch template: for nodes, and for a precompile host if any."""
     return 1 + ("precompile_instance_type" in VARIANTS[name])
 
 

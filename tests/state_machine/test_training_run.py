@@ -220,6 +220,8 @@ def test_incomplete_request_starts_nothing(path: str) -> None:
 
 
 def test_failed_report_does_not_change_the_outcome() -> None:
-    gone = json.loads(json.dumps(training_definition(RUN)).replace(REPORTS_TOPIC, f"{REPORTS_TOPIC}-that-is-gone"))
-    execution = run(COMPLETED, definition=gone)
+    without_topic = json.loads(
+        json.dumps(training_definition(RUN)).replace(REPORTS_TOPIC, f"{REPORTS_TOPIC}-that-is-missing")
+    )
+    execution = run(COMPLETED, definition=without_topic)
     assert (execution.status, execution.reports) == ("SUCCEEDED", [])

@@ -12,7 +12,7 @@ TOOLS = ("bash", "cat", "cut", "date", "grep", "mkdir", "rm", "sed", "sha256sum"
 
 
 class Machine:
-    """A PATH with the plain tools of Linux, to which a test adds programs."""
+    """A copy of the scripts, and a PATH with plain Linux tools, to which a test adds programs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

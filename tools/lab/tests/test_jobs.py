@@ -145,7 +145,7 @@ def disturbed_training(cluster: ClusterJobs) -> DisturbedTraining:
             ended=ended,
             began=began,
         )
-        print(f"{what}: {end['result']} after {declared:.1f} s, all ranks gone after {ended:.1f} s")
+        print(f"{what}: {end['result']} after {declared:.1f} s, all ranks ended after {ended:.1f} s")
 
     nodes = cluster.nodes
     disturb("process killed", lambda: signal_ranks(nodes[2], "KILL"))
