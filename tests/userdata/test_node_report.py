@@ -106,6 +106,12 @@ def test_status_of_node_in_cluster_shows_rank_and_notices(node: VerifiedNode):
     assert "NOTICE: spot interruption, at 2026-11-21T12:00:00Z\n" in output
 
 
+def test_status_without_a_readable_plan_names_no_type(node: VerifiedNode):
+    node.write("etc/trn/plan.json", "{")
+    node.run("verify")
+    assert node.run("status").output.startswith(f"{INSTANCE_ID} (10.42.0.11), without a plan\n")
+
+
 def test_status_is_available_as_json(node: VerifiedNode):
     node.run("verify")
     assert json.loads(node.run("status", "--json").output)["record"]["state"] == "proven"

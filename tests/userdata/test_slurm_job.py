@@ -207,7 +207,7 @@ def test_job_that_cannot_begin_again_ends(slurm: SlurmNodes, more: dict[str, Any
 def test_allocation_of_another_size_does_not_begin(slurm: SlurmNodes) -> None:
     slurm.submit("print('begun')", nodes=1)
     assert slurm.run() == 1
-    assert "the allocation has 2 nodes, and the job needs 1" in slurm.output
+    assert "the allocation's number of nodes is 2; the job needs 1" in slurm.output
 
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "DEADLINE", "COMPLETING", ""])

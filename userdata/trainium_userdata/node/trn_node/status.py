@@ -34,8 +34,9 @@ def table(found: dict[str, Any]) -> str:
     if made is None:
         return "No record yet: this node has not been verified. See /var/log/trn-node.log"
     minutes = found["uptime_seconds"] // 60
+    kind = f"{found['instance_type']} of {found['cluster_name']}" if found["instance_type"] else "without a plan"
     lines = [
-        f"{made['instance_id']} ({made['address']}), {found['instance_type']} of {found['cluster_name']}",
+        f"{made['instance_id']} ({made['address']}), {kind}",
         f"{made['state']} at {made['time']}, up {minutes // 60} h {minutes % 60} min",
     ]
     lines += [made["reason"]] if made["reason"] else []

@@ -70,7 +70,7 @@ class Attempts:
             ValueError: The number of nodes is not that of the job.
         """
         if len(nodes) != self.spec.nodes:
-            raise ValueError(f"the allocation has {len(nodes)} nodes, and the job needs {self.spec.nodes}")
+            raise ValueError(f"the allocation's number of nodes is {len(nodes)}; the job needs {self.spec.nodes}")
         over = self.store.read(self.keys.end)
         if over is not None:
             raise OverError(str(over.get("result")), exit_code_of(over))
