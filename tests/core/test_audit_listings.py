@@ -151,7 +151,7 @@ def test_bucket_too_large_to_count_has_unknown_price(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(1, "1 byte"), (2**20 - 1, "1048575 bytes"), (3 * 2**29, "1.5 GiB"), (1200 * 2**30, "1,200 GiB")],
+    [(1, "1 byte"), (2**20 - 1, "1,048,575 bytes"), (3 * 2**29, "1.5 GiB"), (1200 * 2**30, "1,200 GiB")],
 )
 def test_size_has_no_exponent(size: int, text: str) -> None:
     assert gib(size) == text

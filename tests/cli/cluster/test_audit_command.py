@@ -10,14 +10,14 @@ import pytest
 from click.testing import Result
 
 from tests.cli.running import GOOD, run
-from tests.core.fake_audit import CLUSTER, FakeAuditedAccount, FakeLister, thing
+from tests.core.fake_audit import CLUSTER, FakeAuditedAccount, FakeLister, resource
 from trainium_cli.cluster import audit_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.audit.resource import Charge, ChargedItem
 
 GP3 = Charge(items=(ChargedItem(product="gp3-storage", quantity=Decimal(100)),))
-VOLUME_LEFT = thing("vol-1", cluster=CLUSTER, charge=GP3)
-SNAPSHOT_LEFT = thing("snap-1", cluster=CLUSTER, charge=Charge(unpriced="snapshot storage"))
+VOLUME_LEFT = resource("vol-1", cluster=CLUSTER, charge=GP3)
+SNAPSHOT_LEFT = resource("snap-1", cluster=CLUSTER, charge=Charge(unpriced="snapshot storage"))
 
 EMPTY = FakeAuditedAccount()
 LEFT = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT, SNAPSHOT_LEFT]))
