@@ -23,7 +23,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     """End a job on all its nodes.
 
     JOB is a job ID. Default: the last job. Its processes get SIGTERM, and are killed after 10 seconds (on SageMaker and
-    Slurm after two minutes at most). Complete checkpoints and outputs are kept: `trn run --resume JOB`
+    Slurm after two minutes at most). Complete checkpoints and outputs are kept: `trn run --resume JOB SCRIPT`
     continues from the last checkpoint. A job that has already ended does not change.
 
     Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, no cluster is deployed, or
