@@ -79,7 +79,7 @@ def test_second_job_continues_from_the_checkpoints(first_run: Run, torch_python:
 
 def test_two_nodes_connect(tmp_path: Path, torch_python: Path) -> None:
     reduced = tmp_path / "reduced"
-    # Rank 0 exits last: its last messages may be lost with it, and torchrun waits five minutes for a failed node.
+    # Rank 0 exits last: the others would lose its last messages, and torchrun waits five minutes for a failed node.
     report = (
         "import os, time, torch, torch.distributed as dist\n"
         "dist.init_process_group('gloo')\n"
@@ -110,7 +110,12 @@ def test_failure_reason_in_sagemaker_is_the_error_of_the_script(tmp_path: Path, 
 
 
 def test_stop_of_the_job_reaches_the_script(tmp_path: Path, torch_python: Path) -> None:
-    waits = "import os, time\nos.write(1, b'begun\\n')\ntime.sleep(100)\n"
+    waits = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(os.write(1, b'stopped\\n')))\n"
+        "os.write(1, b'begun\\n')\n"
+        "time.sleep(100)\n"
+    )
     child = of_script(tmp_path, waits).start(torch_python)
     assert child.stdout is not None
     # torchrun forgets a started process if it is signalled before it has started the others.
@@ -118,8 +123,9 @@ def test_stop_of_the_job_reaches_the_script(tmp_path: Path, torch_python: Path) 
     for _ in range(2):
         next(begun)
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=TIMEOUT_SECONDS)
+    printed, _ = child.communicate(timeout=TIMEOUT_SECONDS)
     assert child.returncode != 0
+    assert printed.count("stopped") == 2
 
 
 # The tests below do not use torch.

@@ -98,7 +98,8 @@ def node_user_data(
 def slurm_user_data(locations: NodeLocations) -> str:
     """The user data of Slurm nodes and the login node: only cloud-config, which runs before a node registers.
 
-    A shell script would run too late: AWS PCS runs those of user data after the registration, before it starts slurmd.
+    A shell script would run too late: AWS PCS runs the scripts in user data after the registration, before it starts
+    slurmd.
     """
     return user_data(cloud_config(locations.lines))
 

@@ -56,7 +56,8 @@ class QuotaCheck(Construct):
             instance_type: Type of every instance, one that the region of the stack offers.
             nodes: Number of instances. Default: 1.
             capacity: The purchase option. Default: Capacity.on_demand().
-            cluster_name: Value of the tag trn:cluster on instances that an update replaces. Default: trn-pilot.
+            cluster_name: Value of the tag trn:cluster of the stack's own instances, which an update replaces and the
+                check does not count as used. Default: trn-pilot.
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:

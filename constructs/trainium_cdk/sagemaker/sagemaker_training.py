@@ -248,8 +248,8 @@ class SageMakerTraining(_Training):
             max_runtime: Maximum run time of a job, in whole hours. The state machine refuses a request for a longer
                 run, and stops a job that has not ended an hour after this time. Default: 24 hours.
             capacity_retries: Maximum number of retries when capacity or quota is missing, 0 to 20. Default: 5.
-            report_email: Address for notices of failed jobs and ended runs; its owner must confirm the subscription.
-                Default: none; subscribe to `alerts.topic`.
+            report_email: Address for notices of failed jobs and of ended executions of the state machine; its owner
+                must confirm the subscription. Default: none; subscribe to `alerts.topic`.
 
         Raises:
             PropsError: A parameter is invalid.

@@ -45,7 +45,8 @@ class AwsSpendingAccount(AwsAuditedAccount):
                 GroupBy=[{"Type": "DIMENSION", "Key": "SERVICE"}],
             )
             if answer.get("NextPageToken"):
-                raise UnavailableError("Cost Explorer's answer has several pages, and AWS bills each request")
+                why = "AWS bills each page of Cost Explorer's answer, and trn reads only the first of several pages"
+                raise UnavailableError(f"{why}: see Cost Explorer's console")
             totals = dict[str, Decimal]()
             for month in answer["ResultsByTime"]:
                 for group in month.get("Groups", ()):

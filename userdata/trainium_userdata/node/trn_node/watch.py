@@ -48,7 +48,7 @@ DRAIN_SECONDS = 86400
 is not weeks."""
 
 SIGNAL_SECONDS = 900
-"""How long before the end jobs are signalled: enough to save a large model, without losing hours of work."""
+"""How long before the end of a node its job is signalled: enough to save a large model, without losing much work."""
 
 MAX_ERRORS = 16
 """Maximum number of stored errors for each resulting state; more are not useful."""
