@@ -30,7 +30,7 @@ def pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (replace(GOOD, gates=()), ExitCode.UNKNOWN),
     ],
 )
-def test_exit_code_is_the_decision(record: Record, code: int, pilot: Path) -> None:
+def test_exit_code_follows_the_decision(record: Record, code: int, pilot: Path) -> None:
     (pilot / "trn.json").write_text(record_text(record))
     ended = run("report", "pilot")
     assert ended.exit_code == code, ended.output
@@ -92,7 +92,7 @@ def test_other_pilot_is_compared_with_this_one() -> None:
     assert "Comparison with the other pilot" in Path("report.html").read_text()
 
 
-def test_json_of_other_programs_causes_no_warning(pilot: Path) -> None:
+def test_json_of_other_programs_causes_a_warning_only_if_it_is_invalid(pilot: Path) -> None:
     (pilot / "estimate.json").write_text('{"hours": 8}')
     assert "warning" not in run("report", "pilot").output
     assert list(json.loads(run("report", "pilot", "--json").stdout)["foreign"]) == ["estimate.json"]

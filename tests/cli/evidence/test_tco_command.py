@@ -44,7 +44,7 @@ def test_records_name_the_files_that_they_are_based_on(folder: Path) -> None:
     assert [printed_record["side"] for printed_record in printed["records"]] == ["trainium", "gpu"]
 
 
-def test_unknown_total_has_its_exit_code(folder: Path) -> None:
+def test_unknown_total_exits_with_unknown(folder: Path) -> None:
     text = (folder / "tco.toml").read_text()
     (folder / "tco.toml").write_text(text.replace("idle_share", "# idle_share", 1))
     ended = run("tco", "tco.toml")
@@ -75,8 +75,10 @@ def test_plan_of_the_file_is_priced(folder: Path) -> None:
     ended = run("tco", "tco.toml", "--offline")
     assert ended.exit_code == ExitCode.UNKNOWN, ended.output
     assert "S3 storage" in ended.output
-    missing = run("tco", "nothing.toml")
-    assert missing.exit_code == ExitCode.BAD_INPUT
+
+
+def test_missing_file_is_bad_input() -> None:
+    assert run("tco", "nothing.toml").exit_code == ExitCode.BAD_INPUT
 
 
 def test_example_of_the_guide_is_computed(folder: Path) -> None:

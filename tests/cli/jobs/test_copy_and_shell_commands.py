@@ -17,7 +17,7 @@ from trainium_core.nodes.report import DeployedNodes
 # Copies
 
 
-def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
+def test_files_of_a_job_are_copied_from_s3(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.job_nodes.put("outputs/model/weights.bin", "weights")
     cluster.job_nodes.put("outputs/v1./note", "weights")
@@ -25,6 +25,11 @@ def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
         ended = run("cp", *TWO, f"{JOB.id}:{wanted}", target)
         assert ended.exit_code == ExitCode.OK, ended.output
     assert {Path(path).read_text() for path in ("all/model/weights.bin", "one", "dot/note")} == {"weights"}
+
+
+def test_missing_and_unsafe_files_of_a_job_are_not_copied(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.job_nodes.put("outputs/model/weights.bin", "weights")
     missing = run("cp", *TWO, f"{JOB.id}:models", ".")
     assert missing.exit_code == ExitCode.NOT_READY
     assert f"{JOB.id} has no models; it has: job.json, outputs, source.tar.gz." in missing.stderr

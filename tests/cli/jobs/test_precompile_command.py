@@ -46,7 +46,7 @@ def test_run_does_not_precompile_modules_of_earlier_job(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_checkpoint_is_found_before_precompile(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+def test_unknown_job_to_resume_is_refused_before_precompile(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     started: list[str] = []
 
     def start(*_: object, **_options: object) -> None:
@@ -54,7 +54,7 @@ def test_checkpoint_is_found_before_precompile(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(precompiling, "precompile_first", start)
     ended = run("run", *TWO, *HOST, "--precompile", "--yes", "--resume", "typo", file)
-    assert ended.exit_code != ExitCode.OK
+    assert ended.exit_code == ExitCode.BAD_INPUT
     assert "typo is not a job of this cluster" in ended.stderr
     assert started == []
 

@@ -68,7 +68,7 @@ def test_jobs_logs_and_stop_accept_a_job_id() -> None:
     assert "Job trn-pilot--other does not exist" in missing.stderr
 
 
-def test_dry_run_prints_request_and_uploads_only_on_demand() -> None:
+def test_dry_run_prints_request_and_uploads_only_with_upload() -> None:
     request = json.loads(run("run", *ON, "--dry-run", "train.py").stdout)
     assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "train.py"
     assert "Contents" not in client("s3").list_objects_v2(Bucket="trn-bucket")

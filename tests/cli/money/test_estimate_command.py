@@ -1,6 +1,7 @@
 """`trn estimate`: the table, the sources and the exit code. The arithmetic is tested in tests/core."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -49,6 +50,7 @@ def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest
     ended = invoke(monkeypatch, FakePrices(usd=usd))
     assert ended.exit_code == ExitCode.UNKNOWN
     assert cells(ended.stdout, "2 interface").count("unknown") == 3
+    assert re.search(r"Running, per hour +at least \S+, 1 amount unknown", ended.stdout)
     assert "Asleep, per month  $0.00" in ended.stdout
     assert "trn:prices=prices.csv" in ended.stdout
 

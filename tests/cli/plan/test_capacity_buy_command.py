@@ -105,6 +105,7 @@ def test_only_yes_and_the_price_confirm(shop: Shop, first: str, second: str) -> 
 
 def test_without_terminal_purchase_is_refused_before_any_request(shop: Shop) -> None:
     shop.is_interactive = False
+    shop.account = FakeAccount(blocks=[OFFERING], unavailable={"identity", "blocks"})
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.BAD_INPUT, [])
     assert "run it in a terminal" in ended.stderr
@@ -136,7 +137,7 @@ def test_unreadable_offering_is_not_bought(shop: Shop, question: str) -> None:
     assert f"Nothing was bought: no answer about {question}" in ended.stderr
 
 
-def test_current_price_replaces_price_of_search(shop: Shop) -> None:
+def test_outdated_price_does_not_confirm(shop: Shop) -> None:
     shop.account = FakeAccount(blocks=[replace(OFFERING, upfront_fee=Decimal("999.00"))])
     assert shop.buy("y", "858.26").exit_code == ExitCode.NOT_READY
     assert shop.bought == []
@@ -154,7 +155,7 @@ def test_missing_response_reports_possible_purchase(shop: Shop) -> None:
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, len(shop.bought)) == (ExitCode.UNKNOWN, 1)
     assert "Unknown whether the Capacity Block was bought: timeout" in ended.stderr
-    assert "Nothing was bought" not in ended.stdout
+    assert "Nothing was bought" not in ended.output
 
 
 def users_of(text: str) -> list[str]:

@@ -89,7 +89,9 @@ def commands(ended: Result) -> list[list[str]]:
 
 
 def test_next_commands_are_valid_plans(capacity: CapacityCommand) -> None:
-    for command in commands(capacity(FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
+    found = commands(capacity(FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE]), *HERE))
+    assert found
+    for command in found:
         overrides = [word for flag, word in pairwise(command) if flag == "-c"]
         assert plan_from_file(None, overrides).region == "us-west-2"
 

@@ -83,7 +83,7 @@ def test_pin_without_confirmation_writes_nothing(tmp_path: Path) -> None:
     file = write(tmp_path)
     before = file.read_text()
     assert pin(answer="n\n").exit_code == ExitCode.NOT_READY
-    assert pin(answer="").exit_code != ExitCode.OK
+    assert pin(answer="").exit_code == ExitCode.BAD_INPUT
     assert file.read_text() == before
 
 

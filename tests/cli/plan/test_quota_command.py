@@ -18,7 +18,6 @@ from trainium_core.quotas.aws_requests import AlreadyRequestedError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
 
 FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
-RESERVED = ("-c", "trn:capacity=reservation", "-c", "trn:reservation_id=cr-0123456789abcdef0")
 
 
 def request(desired: float, status: str = "CASE_OPENED") -> QuotaRequest:
@@ -74,13 +73,13 @@ def run_quota(
         (FakeQuotas(unavailable={"quota"}), ExitCode.UNKNOWN),
     ],
 )
-def test_status_ends_with_preflight_result(
+def test_exit_code_of_status_is_that_of_preflight(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, code: ExitCode
 ) -> None:
     assert run_quota(monkeypatch, [account], "status").exit_code == code
 
 
-def test_json_status(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_status_has_outcome_need_and_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = run_quota(monkeypatch, [FakeQuotas(limit=0, requests=[request(256)])], "status", "--json")
     printed = json.loads(ended.stdout)
     assert (printed["outcome"], printed["needed"]) == ("fail", "128 vCPUs")
@@ -138,7 +137,7 @@ def test_concurrent_request_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aw
     assert "A request is already open: r-1" in ended.stdout
 
 
-def test_json_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_json_request_has_the_requested_vcpus(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", "--json")
     assert json.loads(ended.stdout)["request"]["desired"] == 128
     assert len(aws.requests) == 1

@@ -37,7 +37,8 @@ def test_cause_fix_and_source_are_shown() -> None:
     ended = run("explain", "VcpuLimitExceeded")
     assert ended.exit_code == ExitCode.OK
     (known,) = [one for one in known_errors() if one.name == "quota of vCPUs"]
-    assert all(text.split()[0] in ended.stdout for text in (known.cause, known.fix, known.source))
+    shown = " ".join(ended.stdout.split())
+    assert all(text in shown for text in (known.cause, known.fix, known.source))
 
 
 def test_unknown_error_exits_with_not_ready() -> None:
