@@ -150,7 +150,7 @@ def test_permanent_launch_failure_fails_the_fleet(message: str) -> None:
     assert judge(1, ["a"], [record("a")], [message]).state == "ready"
 
 
-def test_quota_error_is_retried_while_ended_node_may_count() -> None:
+def test_quota_failure_waits_while_a_replaced_node_may_count() -> None:
     message = "You have requested more vCPU capacity than your current vCPU limit of 128 allows (VcpuLimitExceeded)."
     gone = record("a", "failed", "no driver")
     assert judge(1, [], [gone], [message]).state == "waiting"
@@ -159,7 +159,7 @@ def test_quota_error_is_retried_while_ended_node_may_count() -> None:
     assert judge(2, ["a"], [gone], [message], recovery=replaced).state == "failed"
 
 
-def test_quota_failure_waits_while_ended_nodes_count() -> None:
+def test_quota_failure_waits_while_ended_nodes_may_count() -> None:
     message = "Max spot instance count exceeded"
     assert judge(1, [], [record("a")], [message], still_counted=True).state == "waiting"
     assert judge(1, [], [record("a")], [message]).state == "failed"

@@ -61,7 +61,7 @@ def test_change_that_requires_new_nodes_selects_the_newest(changed: dict[str, An
     assert chosen(offer(1), offer(2, **changed)) == ["1", "2"]
 
 
-def test_updated_image_parameter_replaces_nodes_only_if_set_again() -> None:
+def test_new_image_behind_a_parameter_replaces_nodes_once_the_plan_names_it() -> None:
     moved = {"Image": "ami-0bbbbbbbbbbbbbbbb"}
     assert chosen(offer(1), offer(2, **moved), offer(3, **moved, ImageSetting=moved["Image"])) == ["1", "1", "3"]
 

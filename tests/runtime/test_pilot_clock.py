@@ -1,4 +1,4 @@
-"""The decisions of a pilot's clock, moment by moment."""
+"""The decisions of a pilot's clock."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,7 @@ def test_nodes_run_until_the_end_and_not_after(after: float, nodes: int) -> None
     ("hours", "warning", "at"),
     [(100, 24, 76), (48, 24, 24), (40, 24, 20), (1, 24, 0.5), (200, 100, 100), (200, 12, 188)],
 )
-def test_end_is_warned_of_in_time_but_not_before_half_time(hours: float, warning: float, at: float) -> None:
+def test_end_is_warned_of_in_time_but_not_before_half_of_the_pilot(hours: float, warning: float, at: float) -> None:
     of = terms(hours, warning=timedelta(hours=warning))
     assert warning_time(of, DEPLOYED) == DEPLOYED + timedelta(hours=at)
 
@@ -93,14 +93,14 @@ def test_ultraserver_nodes_stop_75_minutes_before_end_of_block() -> None:
 
 
 @pytest.mark.parametrize("state", ["scheduled", "delayed"])
-def test_delayed_block_is_waited_for(state: str) -> None:
+def test_inactive_block_is_waited_for(state: str) -> None:
     late = replace(BLOCK, state=state)
     found = decision(11, terms(in_capacity_block=True), block=late)
     assert found.nodes == 0
     assert state in found.why
 
 
-def test_expired_block_has_no_nodes() -> None:
+def test_block_that_does_not_exist_has_no_nodes() -> None:
     found = decision(11, terms(in_capacity_block=True), block=None)
     assert (found.nodes, found.why) == (0, "the Capacity Block does not exist in EC2")
 
@@ -186,7 +186,7 @@ def test_decision_is_valid_for_every_combination_of_inputs(
     assert (found.ended is not None) == ended
     assert found.notice is None or found.nodes
     assert not (found.delete and found.nodes)
-    # The reason is always published, and stored except for a sleep, which the stack itself controls.
+    # The reason is stored, except for a sleep, which the stack itself controls.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
     assert decision(after, of, **inputs) == found
 
@@ -233,5 +233,5 @@ def test_idle_nodes_return_only_by_wake_or_deployment() -> None:
 
 
 @pytest.mark.parametrize("stopped", ["capacity block", "idle since 2026-11-25T16:00Z", None])
-def test_idle_stop_of_nodes_keeps_the_precompile_host(stopped: str | None) -> None:
+def test_stop_of_only_the_nodes_keeps_the_precompile_host(stopped: str | None) -> None:
     assert not ClockDecision(nodes=0, why="", stopped=stopped, spent=SpentBudget(usd=500, since=DEPLOYED)).ends_all

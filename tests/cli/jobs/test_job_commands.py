@@ -81,7 +81,7 @@ def test_run_starts_and_follows_job_and_exits_with_its_result(cluster: Cluster) 
 def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
     assert (Path("results") / job.id / "model" / "weights.bin").read_text() == "weights"
-    assert [*Path("..").rglob("evil")] == []
+    assert not any(Path(folder, "evil").exists() for folder in ("results", ".", ".."))
     assert f"1 file is in results/{job.id}." in ended.stderr
     again = run("jobs", *TWO, job.id, "--outputs", "results")
     assert f"results/{job.id} exists" in again.stderr

@@ -202,7 +202,7 @@ def test_membership_is_never_replaced_by_an_older_one(reconcile: Reconcile, flee
     old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
 
     class Slow(PartialClient):
-        """Returns the old group, but only after another invocation has read the current one."""
+        """Returns the old group, but only after another invocation has reconciled the current one."""
 
         calls = 0
 

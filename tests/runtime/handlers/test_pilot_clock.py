@@ -291,7 +291,7 @@ def start_host() -> None:
     ],
     ids=["before-the-end", "end", "budget-spent"],
 )
-def test_precompile_host_is_terminated_only_with_the_pilot(
+def test_precompile_host_is_terminated_at_the_end_or_after_a_spent_budget(
     run: Run, hours: tuple[int, ...], settings: dict[str, str], hosts: int
 ) -> None:
     start_host()

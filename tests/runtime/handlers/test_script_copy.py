@@ -56,7 +56,7 @@ def test_other_content_is_not_copied(s3: Any, cloudformation: CloudFormation) ->
     assert f"could not be copied to s3://{BUCKET}/{KEY}: the SHA-256 of the asset is" in response["Reason"]
 
 
-def test_deletion_leaves_the_script_to_the_bucket(s3: Any, cloudformation: CloudFormation) -> None:
+def test_deletion_keeps_the_script(s3: Any, cloudformation: CloudFormation) -> None:
     run(cloudformation, s3, "1")
     assert run(cloudformation, s3, "1", request_type="Delete")["Status"] == "SUCCESS"
     assert s3.list_objects_v2(Bucket=BUCKET)["KeyCount"] == 1
