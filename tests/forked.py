@@ -1,7 +1,7 @@
-"""`trn` and embedded AWSs, started as forks of a process that has already imported their modules.
+"""`trn` and the server of the embedded AWS, as forks of a process that has already imported their modules.
 
 Each worker of pytest-xdist has one such process: multiprocessing's fork server. Without it, each start spends one to
-three seconds on imports. tests/cli/test_start.py, tests/cli/local/test_local.py and the demo start the real programs.
+three seconds on imports. The demo starts the real programs.
 """
 
 import multiprocessing
@@ -39,14 +39,11 @@ def run_trn(
     """Run `trn` to its end, with empty input.
 
     Args:
-        arguments: The arguments of `trn`.
-        folder: The working directory.
-        environment: The environment.
         stderr_apart: Keep standard error separate. Default: all output is in `stdout`.
-        started: Is called with the ID of the process before it begins.
+        started: Is called with the ID of the process before `trn` begins.
 
     Raises:
-        TimeoutError: It does not end in SECONDS.
+        TimeoutError: `trn` does not end within SECONDS.
     """
     with tempfile.NamedTemporaryFile() as stdout, tempfile.NamedTemporaryFile() as stderr:
         streams = (stdout.name, stderr.name if stderr_apart else stdout.name)

@@ -1,6 +1,6 @@
-"""`trn pilot` on an embedded AWS: killed after each change of the first cluster, then continued to the end of both.
+"""`trn pilot` on an embedded AWS: killed after each change of the first cluster, then continued to its end.
 
-tests/core/test_pilot.py kills it at every step.
+tests/core/test_pilot.py kills a pilot at every step.
 """
 
 import json
@@ -45,7 +45,6 @@ def write_app(folder: Path, more: Mapping[str, Any], **settings: Any) -> None:
     """Write a cdk.json whose app is already synthesised.
 
     Args:
-        folder: The folder of cdk.json.
         more: Settings that do not affect the template, by their keys in cdk.json.
         settings: Settings of the plan.
     """
@@ -99,7 +98,7 @@ class KilledError(BaseException):
 
 
 class Killed:
-    """Processes of `trn pilot`, each of which is killed after the next change of the first cluster."""
+    """Runs of a pilot in this process, each of which is killed after the next change of the first cluster."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "both.toml"

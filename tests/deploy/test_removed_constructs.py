@@ -34,7 +34,7 @@ KIND = ec2.InstanceType("trn1.2xlarge")
 
 
 def everything(prefix: str) -> Template:
-    """A stack with each construct once, whose ids begin with a prefix. Without a prefix, only the placeholder."""
+    """A stack with each construct, with IDs that begin with a prefix. Without a prefix, only the placeholder."""
     stack = Stack(new_app(), STACK, env=Environment(region=REGION))
     sns.Topic(stack, "Placeholder")
     if not prefix:

@@ -1,6 +1,6 @@
 """`trn deploy` replaces nodes, with exactly the permissions of `trn permissions`.
 
-One account: each test looks at one moment of the same life.
+The fixtures run commands one after another in one account, and each test checks the result of one of them.
 """
 
 import json
@@ -64,7 +64,7 @@ def deployer(account: Account) -> Account:
 
 @pytest.fixture(scope="module")
 def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, Any]], Path]:
-    """Make a folder with the cdk.json of a plan with some settings, already synthesised."""
+    """A function that makes a folder with the cdk.json of a plan with some settings, already synthesised."""
 
     def make(settings: Mapping[str, Any]) -> Path:
         template = template_of(TrnClusterStack, STACK_NAME, settings)
@@ -118,13 +118,13 @@ def replaced(
     return a_moment(account, run_trn(deployer, "deploy", "--yes", "--replace-nodes", folder=app))
 
 
-def test_changed_tag_ends_no_node_and_needs_no_confirmation(deployed: set[str], tagged: Moment) -> None:
+def test_changed_tag_terminates_no_node(deployed: set[str], tagged: Moment) -> None:
     assert tagged.run.code == 0, tagged.run.printed
     assert "This deployment does not terminate running nodes. Running: 2." in tagged.run.printed
     assert tagged.nodes == deployed
 
 
-def test_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: set[str], rolled_back: Moment) -> None:
+def test_cluster_has_new_nodes_after_a_rollback(deployed: set[str], rolled_back: Moment) -> None:
     assert rolled_back.run.code == 1
     assert TAKEN in rolled_back.run.printed
     assert len(rolled_back.nodes) == 2

@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack on the embedded AWS: deployed, changed, and destroyed with the files of its jobs."""
+"""SageMakerTrainingStack on the embedded AWS: deployed, and destroyed with the files of its jobs."""
 
 import json
 
@@ -9,8 +9,6 @@ from tests.constructs.training import training_template
 from tests.deploy.account import Account, differences, outputs
 from tools.demo.inventory import Inventory
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
-
-KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +44,7 @@ def test_every_resource_of_the_template_exists(account: Account, deployed: dict[
     assert sorted(names) == sorted(template.resources())
 
 
-def test_output_state_machine_has_the_job_role(account: Account, deployed: dict[str, str]) -> None:
+def test_state_machine_uses_the_role_and_network_of_the_outputs(account: Account, deployed: dict[str, str]) -> None:
     machine = account.aws.client("stepfunctions").describe_state_machine(stateMachineArn=deployed["StateMachineArn"])
     train = json.loads(machine["definition"])["States"]["Train"]
     assert train["Parameters"]["RoleArn"] == deployed["RoleArn"]

@@ -92,7 +92,7 @@ def test_destroy_killed_at_every_change_resumes_and_leaves_nothing(shared: Share
     assert shared.foreign.state() == state
 
 
-def test_unreadable_services_are_unknown_and_block_nothing_else(shared: Shared) -> None:
+def test_unreadable_snapshots_are_unknown_and_block_nothing_else(shared: Shared) -> None:
     state = shared.foreign.state()
     shared.deploy()
     shared.proxy.arm(fatal=0, denied=frozenset({"DescribeSnapshots"}))

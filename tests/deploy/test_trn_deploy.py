@@ -1,6 +1,7 @@
-"""`trn deploy` with the real CDK CLI: preflight first, then outputs or the reason of a failure, which leaves nothing.
+"""`trn deploy` with the real CDK CLI: preflight first, then outputs or the reason of a failure.
 
-One account whose first node is missing a device: each test looks at one moment of the same life.
+The fixtures run commands one after another in one account, whose first node is missing a device. Each test checks the
+result of some of them.
 """
 
 import json
@@ -40,7 +41,7 @@ def template_of(nodes: int, **settings: Any) -> Template:
 
 @pytest.fixture(scope="module")
 def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Make a folder with a cdk.json for a plan of this many nodes, already synthesised."""
+    """A function that makes a folder with a cdk.json for a plan of this many nodes, already synthesised."""
 
     def make(nodes: int, **settings: Any) -> Path:
         folder = tmp_path_factory.mktemp("app")
@@ -80,13 +81,13 @@ def deployed(faulty: Account, looked_at: tuple[Run, Run], app_of: Callable[..., 
 
 @pytest.fixture(scope="module")
 def with_other_disks(faulty: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After `trn deploy` with a change that requires new nodes."""
+    """After `trn deploy --yes` with a change that requires new nodes."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2, root_volume_gib=600)))
 
 
 @pytest.fixture(scope="module")
 def too_large(faulty: Account, with_other_disks: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After `trn deploy` with more nodes than the quota of 256 vCPUs allows."""
+    """After `trn deploy --yes` with more nodes than the quota of 256 vCPUs allows."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(3)))
 
 
@@ -129,8 +130,9 @@ def test_second_deployment_succeeds_and_ends_with_the_stack_outputs(deployed: Mo
     assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.printed
 
 
-def test_replacing_running_nodes_needs_confirmation(deployed: Moment, with_other_disks: Moment) -> None:
+def test_running_nodes_are_not_replaced_without_replace_nodes(deployed: Moment, with_other_disks: Moment) -> None:
     assert with_other_disks.run.code == 4, with_other_disks.run.printed
+    assert "`trn deploy --replace-nodes`" in with_other_disks.run.printed
     assert "2 of 2 running nodes would be terminated and lose the data on their disks: " in with_other_disks.run.printed
     assert "trn:root_volume_gib" in with_other_disks.run.printed
     assert differences(deployed.inventory, with_other_disks.inventory) == []

@@ -1,4 +1,4 @@
-"""examples/lm, trained for real on CPUs: one process, and two that exchange over gloo."""
+"""examples/lm trains on CPUs: in one process, and in two that exchange data over gloo."""
 
 import fcntl
 import itertools
@@ -25,12 +25,7 @@ PROGRESS = re.compile(r"^TRN step=(\d+) loss=(\d+\.\d+) tokens=(\d+)((?: \w+=\S+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Trains the example in a folder, any number of times.
-
-    Attributes:
-        folder: The working directory.
-        processes: The number of processes.
-    """
+    """Trains the example in a folder, any number of times."""
 
     folder: Path
     processes: int = 1

@@ -22,7 +22,7 @@ def imported_names(name: str, source: str, known: Collection[str]) -> Iterator[s
 
 
 def absolute_name(name: str, node: ast.ImportFrom, known: Collection[str]) -> str:
-    """The module in a `from` import of a module."""
+    """The absolute name of the module that a `from` import names."""
     if not node.level:
         return node.module or ""
     is_package = any(other.startswith(f"{name}.") for other in known)

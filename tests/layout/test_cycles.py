@@ -1,4 +1,4 @@
-"""There are no import cycles within a package, and none between the folders of trainium_core, without `engines`."""
+"""There are no import cycles within a package, and none between the folders of trainium_core except `engines`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

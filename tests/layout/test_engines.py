@@ -44,7 +44,7 @@ def test_shared_code_imports_no_engine(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", sorted(set(SHARED) - {"plan", "naming.py"}))
 def test_shared_code_except_plan_and_naming_does_not_name_hyperpod(folder: str) -> None:
-    """HyperPod stands for all engines: such code uses an `Engine` without depending on which."""
+    """HyperPod represents all engines: shared code uses an `Engine` and does not depend on which one."""
     for file in imports_of(CORE / folder):
         tree = ast.parse((ROOT / file).read_text())
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

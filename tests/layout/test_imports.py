@@ -73,7 +73,7 @@ import at the top."""
 CORE = Path("src/trainium_core")
 LISTINGS = CORE / "audit" / "listings"
 AWS_CALLS = {"trainium_runtime.aws_errors", "trainium_runtime.aws_quotas", "trainium_runtime.aws_service"}
-"""The libraries of core's AWS calls."""
+"""The modules through which core calls AWS."""
 
 
 @cache
@@ -108,7 +108,7 @@ def forbidden(file: Path, source: str) -> set[str]:
 
 
 def calls_aws(file: Path) -> bool:
-    """Whether it is one of core's modules with AWS calls, which are in the folder of their subject."""
+    """Whether a file is one of core's modules with AWS calls."""
     return file.is_relative_to(CORE) and file.name.startswith("aws_")
 
 

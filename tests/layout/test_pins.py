@@ -1,4 +1,4 @@
-"""Requirements files pin exact versions, which are installed, and no pin file names a package server."""
+"""Requirements files pin exact versions, those of requirements.txt are installed, and no pin file names a server."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def node_tools() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("file", REQUIREMENTS, ids=str)
-def test_every_line_of_a_requirements_file_is_an_exact_pin(file: Path) -> None:
+def test_every_requirement_for_this_system_is_an_exact_pin(file: Path) -> None:
     assert [pin for pin in pins(file).items() if not re.fullmatch(r"[\w.]+", pin[1])] == []
 
 
@@ -58,7 +58,7 @@ def test_node_tools_are_pinned_exactly() -> None:
 
 
 def test_cdk_cli_has_major_version_2() -> None:
-    # npm's `latest` tag points to a 3.0.0 that was published by mistake.
+    # npm has a 3.0.0 that was published by mistake.
     assert node_tools()["aws-cdk"].startswith("2.")
 
 

@@ -224,17 +224,21 @@ def _end(host: AwsPrecompileHost) -> None:
 def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:
     return [
         ("job", job.id),
-        ("host", f"{plan.cache.precompile_instance_type}, {hourly} per hour, ends at {until:%H:%M} UTC at the latest"),
+        ("host", f"{plan.cache.precompile_instance_type}, {_price(hourly)}, ends at {until:%H:%M} UTC at the latest"),
         ("for", f"{plan.instance_type}, {job.processes_per_node} processes"),
         source_row(package),
         ("command", job.command),
     ]
 
 
+def _price(hourly: Total) -> str:
+    return f"{hourly} per hour" if hourly.usd else "price unknown"
+
+
 def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
     uses = [use for attempt in state.attempts[-1:] for node in attempt.nodes[:1] for use in node.caches]
     seconds = seconds_of(state)
-    cost = f"at {hourly} per hour" if hourly.unknown else dollars(hourly.usd * int(seconds) / _HOUR)
+    cost = _price(hourly) if hourly.unknown else dollars(hourly.usd * int(seconds) / _HOUR)
     rows = [("job", state.job.id), ("status", state.status), ("reason", state.outcome.reason if state.outcome else "")]
     for use in uses:
         if not use.place:
