@@ -65,6 +65,6 @@ def test_every_link_has_an_existing_file_and_heading() -> None:
     assert broken == []
 
 
-def test_pages_link_only_to_files_of_the_site() -> None:
+def test_relative_links_of_pages_stay_within_the_site() -> None:
     outside = [f"{page}: {link}" for page in PAGES for link, file, _ in links(page) if not file.is_relative_to(SITE)]
     assert outside == []

@@ -1,4 +1,4 @@
-"""Files and commands named in texts exist, and no text depends on one person's machine."""
+"""Paths and make targets that documents name exist, and no text depends on one person's machine."""
 
 import re
 from pathlib import Path

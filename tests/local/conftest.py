@@ -1,6 +1,6 @@
-"""Embedded AWSs: one that a test process shares, and others with different settings.
+"""Servers of the embedded AWS: one for all tests of a process, and others with different settings.
 
-Each runs as a separate process because it patches moto, and because moto's `mock_aws`, which other tests use, empties
+Each server is a separate process because it patches moto, and because moto's `mock_aws`, which other tests use, empties
 all backends.
 """
 
@@ -53,7 +53,7 @@ class EmbeddedAws:
 
 @contextmanager
 def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Settings], EmbeddedAws]]:
-    """Starts servers and stops them all at the end of the block, because each takes some hundred MB of memory."""
+    """A function that starts servers. The block stops them at its end: each takes some hundred MB of memory."""
     folders: list[Path] = []
 
     def start(settings: Settings) -> EmbeddedAws:
@@ -70,14 +70,14 @@ def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Se
 
 @pytest.fixture(scope="module")
 def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
-    """Start a server with the given settings for the module."""
+    """A function that starts a server for the module."""
     with _servers(tmp_path_factory) as start:
         yield start
 
 
 @pytest.fixture(scope="session")
 def start_shared_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
-    """Start a server that several modules share, for the test process."""
+    """A function that starts a server for several modules."""
     with _servers(tmp_path_factory) as start:
         yield start
 

@@ -19,7 +19,7 @@ def template(resources: dict[str, Any], **sections: Any) -> Template:
 
 
 def parameter(value: Any = "x", **more: Any) -> dict[str, Any]:
-    """The smallest possible resource: an SSM parameter."""
+    """An SSM parameter, as a resource of a template."""
     return {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": value}, **more}
 
 

@@ -122,7 +122,7 @@ def test_change_set_is_obsolete_after_another_update(stacks: Stacks) -> None:
         stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
 
 
-def test_unknown_change_set_is_deleted_only_with_a_stack(stacks: Stacks) -> None:
+def test_deletion_of_unknown_change_set_requires_an_existing_stack(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter()}))
     stacks.api.delete_change_set(ChangeSetName="none", StackName=name)
     with pytest.raises(ClientError, match="does not exist"):

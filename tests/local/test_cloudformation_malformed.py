@@ -64,8 +64,8 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 PATHS = list(paths(SOUND))
 
 
-def deploy(body: str) -> None:
-    """Prepare a deployment: all steps before the first resource is created."""
+def prepare_deployment(body: str) -> None:
+    """Run all steps of a deployment before the first resource is created."""
     prepare(Region("123456789012", "us-west-2"), body, {}, {}, [])
 
 
@@ -84,19 +84,19 @@ def changed(path: tuple[Any, ...], change: str, value: Any) -> dict[str, Any]:
 
 
 def test_valid_template_is_accepted() -> None:
-    deploy(json.dumps(SOUND))
+    prepare_deployment(json.dumps(SOUND))
 
 
 @given(st.sampled_from(PATHS), st.sampled_from(["delete", "wrap", "replace", "replace", "replace"]), ANYTHING)
 def test_mutated_template_is_accepted_or_refused(path: tuple[Any, ...], change: str, value: Any) -> None:
     with contextlib.suppress(ValidationError):
-        deploy(json.dumps(changed(path, change, value)))
+        prepare_deployment(json.dumps(changed(path, change, value)))
 
 
 @given(st.text(alphabet='{}[]",:&*!<-? \n\tab1.0\x00é', max_size=60))
 def test_arbitrary_text_is_refused(body: str) -> None:
     with pytest.raises(ValidationError):
-        deploy(body)
+        prepare_deployment(body)
 
 
 @pytest.mark.parametrize(
@@ -111,5 +111,5 @@ def test_arbitrary_text_is_refused(body: str) -> None:
 )
 def test_text_that_is_not_a_template_is_refused(body: str, words: str) -> None:
     with pytest.raises(ValidationError) as refusal:
-        deploy(body)
+        prepare_deployment(body)
     assert words in str(refusal.value.message)

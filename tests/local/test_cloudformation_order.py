@@ -1,4 +1,4 @@
-"""The order of resources, for any references among them."""
+"""The order in which resources are created and deleted. A stack is not deleted during an update."""
 
 import json
 

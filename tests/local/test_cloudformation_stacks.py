@@ -24,14 +24,14 @@ def failing(**more: Any) -> dict[str, Any]:
     return {"Type": "AWS::EC2::Subnet", "Properties": properties, **more}
 
 
-def parameters(stacks: Stacks) -> int:
+def parameter_count(stacks: Stacks) -> int:
     pages = stacks.aws.client("ssm").get_paginator("describe_parameters").paginate()
     return sum(len(page["Parameters"]) for page in pages)
 
 
 class TestCreation:
     def test_stack_creates_and_deletes_in_dependency_order(self, stacks: Stacks) -> None:
-        before = parameters(stacks)
+        before = parameter_count(stacks)
         resources = {"A": parameter({"Ref": "B"}), "B": parameter("v", DependsOn="C"), "C": parameter()}
         outputs = {"Value": {"Value": {"Fn::GetAtt": ["B", "Value"]}}, "Text": {"Value": "t"}}
         name = stacks.deploy(template(resources, Outputs=outputs))
@@ -43,17 +43,17 @@ class TestCreation:
         assert [one for one, status in events if status == "DELETE_COMPLETE"] == ["A", "B", "C", name]
         times = [one["Timestamp"] for one in stacks.api.describe_stack_events(StackName=stack_id)["StackEvents"]]
         assert len(set(times)) == len(times)  # Clients sort by the timestamp.
-        assert parameters(stacks) == before
+        assert parameter_count(stacks) == before
         with pytest.raises(ClientError, match=f"Stack with id {name} does not exist"):
             stacks.describe(name)
 
     def test_failed_creation_rolls_back_and_leaves_deletable_stack(self, stacks: Stacks) -> None:
-        before = parameters(stacks)
+        before = parameter_count(stacks)
         name = stacks.create(template({"A": parameter(), "Z": failing(DependsOn="A")}))
         assert stacks.settled(name) == "ROLLBACK_COMPLETE"
         assert "vpc-00000000000000000" in stacks.failures(name)
         assert "The following resource(s) failed to create: [Z]." in stacks.reasons(name)
-        assert parameters(stacks) == before
+        assert parameter_count(stacks) == before
         with pytest.raises(ClientError, match="is in ROLLBACK_COMPLETE state and can not be updated"):
             stacks.update(name, template({"A": parameter()}))
         assert stacks.delete(name) == "DELETE_COMPLETE"
@@ -73,6 +73,7 @@ class TestCreation:
     )
     def test_wrong_properties_are_named(self, stacks: Stacks, properties: dict[str, Any], words: str) -> None:
         name = stacks.create(template({"A": {"Type": "AWS::SSM::Parameter", "Properties": properties}}))
+        assert stacks.settled(name) == "ROLLBACK_COMPLETE"
         assert words in stacks.failures(name)
 
     def test_second_stack_of_same_name_is_refused(self, stacks: Stacks) -> None:
@@ -125,11 +126,11 @@ class TestUpdate:
     def test_failed_update_restores_everything(self, stacks: Stacks) -> None:
         before = template({"A": parameter("old")}, Outputs={"O": {"Value": {"Fn::GetAtt": ["A", "Value"]}}})
         name = stacks.deploy(before)
-        count = parameters(stacks)
+        count = parameter_count(stacks)
         bad = template({"A": parameter("new"), "N": parameter(DependsOn="A"), "Z": failing(DependsOn="N")})
         assert stacks.update(name, bad) == "UPDATE_ROLLBACK_COMPLETE"
         assert stacks.value_of(name, "A") == "old"
-        assert parameters(stacks) == count
+        assert parameter_count(stacks) == count
         assert stacks.outputs(name) == {"O": "old"}
         assert list(stacks.api.get_template(StackName=name)["TemplateBody"]["Resources"]) == ["A"]
 
@@ -158,9 +159,10 @@ class TestDeletion:
     def test_rollback_of_creation_keeps_only_deletion_policy_retain(
         self, stacks: Stacks, policy: str, left: int
     ) -> None:
-        before = parameters(stacks)
-        stacks.create(template({"A": parameter(DeletionPolicy=policy), "Z": failing(DependsOn="A")}))
-        assert parameters(stacks) - before == left
+        before = parameter_count(stacks)
+        name = stacks.create(template({"A": parameter(DeletionPolicy=policy), "Z": failing(DependsOn="A")}))
+        assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+        assert parameter_count(stacks) - before == left
 
     def test_bucket_with_objects_stops_deletion(self, stacks: Stacks) -> None:
         name = stacks.deploy(template({"B": bucket(), "A": parameter()}))

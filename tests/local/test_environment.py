@@ -93,7 +93,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def resolve() -> Iterator[Callable[[dict[str, str]], dict[str, object]]]:
-    """Returns what botocore resolves in an environment: endpoints of SERVICES, credentials, proxies for ENDPOINT."""
+    """A function that returns what botocore resolves: endpoints of SERVICES, credentials, proxies for ENDPOINT."""
     with subprocess.Popen(
         [sys.executable, "-c", PROBE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as probe:
@@ -158,13 +158,16 @@ def test_aws_and_cdk_settings_of_user_are_dropped(own: dict[str, str]) -> None:
     assert safe_environment(own, CONNECTION) == safe_environment({}, CONNECTION)
 
 
-def test_harmless_variables_are_kept_and_others_overridden(tmp_path: Path) -> None:
+def test_harmless_variables_are_kept_and_others_overridden() -> None:
     own = {"EDITOR": "vi", "no_proxy": "corp.example", "CDK": "1", "CDK_PROXY": "http://proxy.invalid", "PATH": "/bin"}
     safe = safe_environment(own, CONNECTION, tools=(Path("/p/bin"),))
     assert (safe["EDITOR"], safe["PATH"]) == ("vi", "/p/bin:/bin")
     assert safe["NO_PROXY"] == safe["no_proxy"] == "127.0.0.1,localhost,::1,corp.example"
     assert "CDK" not in safe
     assert (safe["CDK_PROXY"], safe["CDK_PROFILE"]) == ("", "")
+
+
+def test_tool_folders_begin_with_pinned_cdk_cli_and_this_python(tmp_path: Path) -> None:
     (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
     assert tool_folders(tmp_path)[:2] == (tmp_path / "node_modules" / ".bin", Path(sys.executable).parent)
 

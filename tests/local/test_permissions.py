@@ -48,7 +48,7 @@ OF_THE_ACCOUNT = trust({"AWS": f"arn:aws:iam::{ACCOUNT}:root"})
 
 
 def role(aws: EmbeddedAws, *statements: Statement, trusts: str = OF_THE_ACCOUNT, **more: Any) -> str:
-    """The ARN of a new role with one inline policy."""
+    """The ARN of a new role with the statements in an inline policy."""
     name = f"r-{uuid.uuid4().hex[:8]}"
     iam = aws.client("iam")
     arn = iam.create_role(RoleName=name, AssumeRolePolicyDocument=trusts, **more)["Role"]["Arn"]
@@ -130,8 +130,8 @@ def test_bucket_policy_grants_role_what_its_policy_does_not_deny(aws: EmbeddedAw
 
 def test_resource_is_matched_with_wildcards(aws: EmbeddedAws) -> None:
     Session(aws, role(aws, allow("ec2:DescribeVpcs"))).client("ec2").describe_vpcs()
+    # DescribeVpcs has no resource types.
     narrow = Session(aws, role(aws, allow("ec2:DescribeVpcs", f"arn:aws:ec2:*:{ACCOUNT}:vpc/*")))
-    # An action without resource types.
     assert refusal(narrow.client("ec2").describe_vpcs)[0] == "UnauthorizedOperation"
     name = bucket(aws)
     s3 = Session(aws, role(aws, allow("s3:*Object", f"arn:aws:s3:::{name}/logs/*"))).client("s3")
@@ -151,7 +151,7 @@ def test_unnamed_resource_may_be_any_of_its_type(aws: EmbeddedAws) -> None:
     )
 
 
-def test_condition_on_instance_tags_is_evaluated(aws: EmbeddedAws) -> None:
+def test_conditions_on_tags_are_evaluated(aws: EmbeddedAws) -> None:
     ec2 = aws.client("ec2")
     of_cluster = {"StringEquals": {"aws:ResourceTag/cluster": "a"}, "ForAllValues:StringEquals": {"aws:TagKeys": ["t"]}}
     session = Session(aws, role(aws, allow("ec2:CreateTags", "arn:aws:ec2:*:*:vpc/*", Condition=of_cluster)))
@@ -345,7 +345,7 @@ def test_rule_calls_only_functions_whose_policy_allows_it(aws: EmbeddedAws) -> N
     assert called(logGroupNamePrefix=f"/aws/lambda/{other['FunctionName']}")["logGroups"] == []
 
 
-def test_schedule_whose_role_lacks_permission_is_refused(aws: EmbeddedAws) -> None:
+def test_invocation_by_schedule_whose_role_lacks_permission_is_refused(aws: EmbeddedAws) -> None:
     name = function(aws, role(aws, trusts=OF_LAMBDA), "def handler(event, context):\n    pass\n")["FunctionName"]
     target = f"arn:aws:lambda:{aws.region}:{ACCOUNT}:function:{name}"
     scheduler = trust({"Service": "scheduler.amazonaws.com"})
