@@ -21,9 +21,9 @@ _PREFIX = "scripts"
 class LifecycleScripts(Construct):
     """Scripts that nodes of AWS PCS download at boot, each by its version in S3 and its SHA-256.
 
-    A function copies them from the assets of the app, because objects of the CDK's bucket have no version that is known
-    to the template, and `cdk gc` may delete them. `bucket` is the CDK object. Earlier versions stay for rollbacks and
-    are deleted with the bucket.
+    A function copies them from the assets of the app, because objects of the bootstrap bucket have no version that is
+    known to the template, and `cdk gc` may delete them. `bucket` is the CDK object. Earlier versions stay for rollbacks
+    and are deleted with the bucket.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, scripts: Mapping[str, str]) -> None:
