@@ -47,7 +47,7 @@ _SUMMARIES = {
     "baseline": ("evidence", "Show the GPU plan to compare a Trainium plan with."),
     "bench": ("evidence", "Measure the same workload on each side, and write a record of each."),
     "pilot": ("evidence", "Run a pilot from the assessment of the code to the final audit."),
-    "tco": ("evidence", "Show what twelve months of a workload cost."),
+    "tco": ("evidence", "Show the total cost of ownership (TCO) of a workload."),
     "report": ("evidence", "Write the report of a pilot, with its decision."),
     "handoff": ("evidence", "Hand a trained model over to another service."),
     "cost": ("money", "Show past, current and expected costs of the cluster."),

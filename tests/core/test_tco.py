@@ -187,6 +187,13 @@ def test_plan_adds_the_lines_of_its_estimate() -> None:
     assert by_line["S3 storage"] is None
 
 
+def test_hours_of_a_plan_are_those_of_its_nodes_because_its_other_items_have_lines() -> None:
+    text = stated(side("trn")).partition("[[sides.trn.hours]]")[0]
+    priced = with_hardware(PLANNED, usd_hour=43.17, price_source="trn estimate", price_date="2026-11-24")
+    assert amounts(computed(text, priced, estimates=(ESTIMATE,)))["Hours at work, on-demand"] == pytest.approx(43_000)
+    assert amounts(computed(text, priced))["Hours at work, on-demand"] == pytest.approx(43_170)
+
+
 def test_item_billed_by_use_costs_its_stated_use() -> None:
     use = f'monthly_use = {{ "S3 storage" = {{ value = 1000, {SOURCED} }} }}'
     assert amounts(planned(use))["S3 storage"] == pytest.approx(1000 * 12 * 0.023)

@@ -42,11 +42,12 @@ from trainium_core.plan.context import plan_from_file
 @json_option
 @pass_invocation
 def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) -> ExitCode:
-    """Show what twelve months of a workload cost.
+    """Show the total cost of ownership (TCO) of a workload.
 
-    FILE.toml names the bench record of one or two sides, the work of twelve months, and numbers with source and date.
-    If a side names a plan, the lines of `trn estimate` are added. Amounts without a measured throughput are unknown,
-    never assumed. With two comparable sides, the output has the saving, and after how many hours the port pays off.
+    Computes the cost of twelve months. FILE.toml names the bench record of one or two sides, the work of twelve months,
+    and numbers with source and date. If a side names a plan, the other lines of `trn estimate` are added. Amounts that
+    need a throughput that was not measured are unknown, never assumed. With two comparable sides, the output has the
+    saving, and after how many hours of work the port has paid off.
 
     Exit code 0: the total of the first side is known. 2: a file has mistakes or contradicts another. 3: the total is
     unknown.

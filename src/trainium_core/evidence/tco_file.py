@@ -57,7 +57,7 @@ class SideFile:
         compilations: Cold compilations in twelve months.
         engineering_days: Days of engineering for the port.
         day_usd: Price of such a day.
-        hours: How the hours are bought. Empty: at the price of the record, else of the plan.
+        hours: How the hours are bought. Empty: at the price of the nodes in the plan; without a plan, of the record.
         monthly_use: Use in a month, in the unit of the price, by the name of the item.
         lines: Other costs in twelve months, in US dollars, by name.
     """

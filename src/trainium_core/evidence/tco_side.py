@@ -250,16 +250,23 @@ def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
 
 
 def _default_option(prefix: str, name: str, record: Record, estimate: Estimate | None) -> tuple[str, float, Driver]:
-    """Name, share and driver of the purchase option of all hours: at the price of the record, else of the plan."""
+    """Name, share and driver of the purchase option of all hours.
+
+    The price is that of the nodes in the plan; without a plan, that of the record, which includes everything that is
+    billed by the hour. With a plan, each of these items has a separate line.
+    """
     hardware = record.hardware
     option = hardware.purchase or "purchase not stated"
     driver = Driver(key=f"{prefix}usd_hour", label=f"{name}: {option}", unit="USD/h", value=None)
-    if hardware.usd_hour is not None:
+    unknown = option, 1.0, replace(driver, why_unknown="the price of an hour is unknown")
+    if estimate is None:
+        if hardware.usd_hour is None:
+            return unknown
         source, day = hardware.price_source or f"record {record.id}", hardware.price_date or record.made[:10]
         return option, 1.0, replace(driver, value=hardware.usd_hour, source=source, date=day)
-    line = next((line for line in estimate.lines if _is_instances(line, record)), None) if estimate else None
+    line = next((line for line in estimate.lines if _is_instances(line, record)), None)
     if line is None or line.unit_usd is None or line.price is None:
-        return option, 1.0, replace(driver, why_unknown="the price of an hour is unknown")
+        return unknown
     option = line.item.product
     usd = float(line.quantity * line.unit_usd)
     return (
