@@ -39,7 +39,7 @@ _FOLDER = Path("gpu-baseline")
     type=click.Path(file_okay=False, path_type=Path),
     help=f"Write {_FILE} of the GPU cluster into this folder, such as {_FOLDER}.",
 )
-@click.option("--offline", is_flag=True, help="Use trn:prices and the snapshot only.")
+@click.option("--offline", is_flag=True, help="Use only trn:prices and the prices in this package.")
 @pass_invocation
 def baseline(invocation: Invocation, chosen: str | None, output: Path | None, offline: bool) -> ExitCode:
     """Show the GPU plan to compare a Trainium plan with.

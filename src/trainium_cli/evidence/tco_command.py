@@ -33,7 +33,7 @@ from trainium_core.plan.context import plan_from_file
 
 @click.command()
 @click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--offline", is_flag=True, help="Price plans with trn:prices and the snapshot only.")
+@click.option("--offline", is_flag=True, help="Price plans only with trn:prices and the prices in this package.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),

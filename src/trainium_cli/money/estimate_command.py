@@ -38,13 +38,13 @@ _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": 
     type=click.IntRange(min=1),
     help=f"Length of the pilot. Default: until trn:ends, or {PILOT_HOURS} hours if it is not set or has passed.",
 )
-@click.option("--offline", is_flag=True, help="Use trn:prices and the snapshot only.")
+@click.option("--offline", is_flag=True, help="Use only trn:prices and the prices in this package.")
 @pass_invocation
 def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.
 
     Prices come from the file that trn:prices names, else from the AWS Price List if the credentials allow it, else from
-    a dated snapshot. A price that none of them has is unknown, not 0.
+    the dated snapshot of prices in this package. A price that none of them has is unknown, not 0.
 
     Exit code 0: every price of the totals is known. 3: a total lacks a price.
     """

@@ -165,9 +165,9 @@ class PlanValues:
     )
     prices: PriceTable = setting(
         "prices",
-        FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
+        FilePath("a CSV file in the form of this package's prices.csv, by its path from the folder of cdk.json"),
         default_factory=dict[PricedItem, Price],
-        default_text="AWS's prices, or the snapshot",
+        default_text="AWS's prices, else the snapshot of prices in this package",
         meaning="your prices, which take precedence over AWS's, such as negotiated prices or the price of a "
         "Capacity Block",
         repr=False,
