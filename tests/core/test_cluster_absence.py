@@ -105,7 +105,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
         (
             FakeAccount(node_group=NodeGroup(desired=2, error="InsufficientInstanceCapacity: none in usw2-az4")),
             {"status": "CREATE_IN_PROGRESS"},
-            "the last launch failed (no capacity)",
+            "the last launch failed (insufficient capacity)",
             "`trn capacity`",
         ),
         (FakeAccount(node_group=NodeGroup(desired=2, error="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),

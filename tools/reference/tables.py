@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tools.reference.markdown import code, table, text
+from tools.reference.messages import messages
 from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, libraries, rules
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
@@ -85,20 +86,14 @@ def errors() -> str:
 def _error(error: KnownError) -> str:
     heading = error.name[0].upper() + error.name[1:]
     lines = [f"### {heading}", f"**Cause.** {_sentence(error.cause)}", f"**Fix.** {_sentence(error.fix)}"]
-    if _is_plain(error.pattern):
-        parts = error.pattern.split("|")
-        lines.append(f"The message contains {'one of ' if parts[1:] else ''}{', '.join(map(code, parts))}.")
+    matched = messages(error.pattern)
+    lines.append(f"The message contains {'one of ' if matched[1:] else ''}{', '.join(map(code, matched))}.")
     source = f"[{text(error.source)}]({error.url})" if error.url else text(error.source)
     return "\n\n".join([*lines, f"Source, {error.date}: {source}"])
 
 
 def _sentence(plain: str) -> str:
     return f"{text(plain[0].upper() + plain[1:])}."
-
-
-def _is_plain(pattern: str) -> bool:
-    """Whether a pattern consists of literal texts, separated by `|`."""
-    return not any(special in pattern for special in "\\.^$*+?()[]{}")
 
 
 def instance_types() -> str:

@@ -12,12 +12,12 @@ PASTED = {
     "An error occurred (ExpiredToken) when calling the ListBuckets operation": "credentials have expired",
     "Unable to locate credentials. You can configure credentials by running aws configure": "no credentials",
     "x is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy": (
-        "policy of the organization"
+        "denied by a policy of the organization (SCP or RCP)"
     ),
     "SSM parameter /cdk-bootstrap/hnb659fds/version not found. Has the environment been bootstrapped?": (
         "not bootstrapped"
     ),
-    "SessionManagerPlugin is not found. Please refer to SessionManager Documentation": "Session Manager plugin",
+    "SessionManagerPlugin is not found. Please refer to SessionManager Documentation": "Session Manager plugin not installed",
     'Failed to connect to proxy URL: "http://proxy:3128"': "AWS was not reached",
     "PendingVerification: Your request for accessing resources in this region is being validated": (
         "account is being verified"
@@ -36,7 +36,7 @@ def test_error_is_recognised_by_its_text(text: str) -> None:
 def test_cause_fix_and_source_are_shown() -> None:
     ended = run("explain", "VcpuLimitExceeded")
     assert ended.exit_code == ExitCode.OK
-    (known,) = [one for one in known_errors() if one.name == "quota of vCPUs"]
+    (known,) = [one for one in known_errors() if one.name == "vCPU quota too low"]
     shown = " ".join(ended.stdout.split())
     assert all(text in shown for text in (known.cause, known.fix, known.source))
 
