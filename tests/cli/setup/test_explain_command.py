@@ -17,7 +17,9 @@ PASTED = {
     "SSM parameter /cdk-bootstrap/hnb659fds/version not found. Has the environment been bootstrapped?": (
         "not bootstrapped"
     ),
-    "SessionManagerPlugin is not found. Please refer to SessionManager Documentation": "Session Manager plugin not installed",
+    "SessionManagerPlugin is not found. Please refer to SessionManager Documentation": (
+        "Session Manager plugin not installed"
+    ),
     'Failed to connect to proxy URL: "http://proxy:3128"': "AWS was not reached",
     "PendingVerification: Your request for accessing resources in this region is being validated": (
         "account is being verified"
