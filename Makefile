@@ -46,13 +46,13 @@ bench: setup ## Measure synthesis, template size, deployment and trn assess
 docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a broken link, is an error
 	@tools/docs.sh
 
-reference: setup ## Renew the generated parts of docs/: settings, options, checks, errors, parameters, types, prices, rules
+reference: setup ## Update the generated parts of docs/: settings, options, checks, errors, parameters, types, prices, rules
 	@.venv/bin/python -m tools.reference
 
 release: setup ## Build wheel and sdist into dist/, and try the wheel in a bare environment without Node
 	@tools/release.sh
 
-pins: setup ## Renew the pins of requirements and package-lock.json after a range has changed; needs uv
+pins: setup ## Update the pins of requirements and package-lock.json after a range has changed; needs uv
 	@tools/pins.sh
 
 checkov-env docs-env lowest-env torch-env: ## Prepare .venv-NAME from requirements/NAME.txt

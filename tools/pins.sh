@@ -24,5 +24,5 @@ pin requirements/docs.txt requirements/docs.in --universal --python-version 3.11
 # The pins are those for Windows, where PyTorch is built for CPUs only: those for Linux would include CUDA.
 pin requirements/torch.txt requirements/torch.in --python-platform windows --python-version 3.11
 step package-lock.json npm install --package-lock-only --loglevel=error ||
-  fail "$name: package-lock.json could not be renewed, see above"
-finish "$name: pins are renewed"
+  fail "$name: package-lock.json could not be updated, see above"
+finish "$name: the pins are updated"

@@ -18,9 +18,10 @@ _LONGEST_TEXT = 600
 
 @dataclass(frozen=True)
 class CacheUse:
-    """Usage of one stack's cache on one node.
+    """Usage of the compile cache of one software stack on one node.
 
     Attributes:
+        stack: The software stack, such as native or xla.
         place: S3 prefix of the entries, below the cache's URL.
         at_start: Entries in the folder before the command.
         hits: Entries from the start that were read; None if unknown.
@@ -60,9 +61,9 @@ class Observed:
     Attributes:
         processes: Number of processes of the node that have written counters.
         stack: native or xla.
-        fallbacks: Number of calls of each operator that ran on the CPU, of the process with most of them.
-        compiled: Number of compiled graphs, of the process with most of them.
-        compile_seconds: Time of compilation, of the process with most of it.
+        fallbacks: For each operator that ran on the CPU, the highest number of its calls in any process.
+        compiled: The highest number of compiled graphs in any process.
+        compile_seconds: The longest time of compilation in any process.
         reasons: Number of compilations by reason.
         errors: Number of lines of output by error code of the compiler.
     """
@@ -155,12 +156,11 @@ def _observed(raw: object) -> Observed | None:
     if not isinstance(raw, Mapping):
         return None
     counters = cast("Mapping[str, Any]", raw)
-    seconds: Any = counters.get("compile_seconds")
     return Observed(
         processes=_count(counters.get("processes")),
         stack=one_line(_text(counters.get("stack")), 16),
         compiled=_count(counters.get("compiled")),
-        compile_seconds=float(seconds) if _is_duration(seconds) else 0,
+        compile_seconds=_seconds(counters.get("compile_seconds")),
         fallbacks=_counts(counters.get("fallbacks")),
         reasons=_counts(counters.get("reasons")),
         errors=_counts(counters.get("errors")),
@@ -209,7 +209,7 @@ def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
         stack=one_line(str(raw.get("stack")), 16),
         place=one_line(str(raw.get("place") or ""), _LONGEST_TEXT),
         hits=None if raw.get("hits") is None else _count(raw["hits"]),
-        compile_seconds=_count(raw.get("compile_seconds")),
+        compile_seconds=_seconds(raw.get("compile_seconds")),
         reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MAX_TEXTS]},
         missed=_texts(raw.get("missed"), _MAX_MISSED),
         removed=_texts(raw.get("removed")),
@@ -235,6 +235,10 @@ def _items(raw: object) -> list[tuple[object, Any]]:
 
 def _is_duration(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if _is_duration(value) else 0
 
 
 def _text(raw: object) -> str:

@@ -3,12 +3,12 @@
 import re
 
 from tools.reference.messages import ANYTHING, messages
-from tools.reference.parts import PAGES, PARTS, parts_of, renewed
+from tools.reference.parts import PAGES, PARTS, parts_of, updated
 from trainium_core.explanations.known_errors import known_error, known_errors
 
 
 def test_generated_parts_agree_with_the_code() -> None:
-    stale = [page.name for page in PAGES if renewed(page.read_text()) != page.read_text()]
+    stale = [page.name for page in PAGES if updated(page.read_text()) != page.read_text()]
     assert stale == [], "run `make reference`"
 
 

@@ -1,4 +1,4 @@
-"""Copies as jobs: which paths are remote, and the nodes' commands, run here."""
+"""Jobs that copy files: which paths are remote, and the commands for the nodes, run on this machine."""
 
 import os
 import subprocess

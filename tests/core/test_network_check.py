@@ -67,7 +67,7 @@ def test_missing_or_mismatched_vpc_and_subnet_fail(account: dict[str, Any], says
     assert "set trn:" in finding.fix
 
 
-def test_efa_only_card_uses_no_address() -> None:
+def test_efa_only_interface_uses_no_address() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, free_addresses=2))
     assert finding_of("network", account, **EXISTING_VPC, secondary_interface_type="efa-only").outcome == "pass"
 

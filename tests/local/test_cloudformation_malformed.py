@@ -106,6 +106,7 @@ def test_arbitrary_text_is_refused(body: str) -> None:
         ('{"Resources": {},}', "JSON not well-formed."),
         ("a:\n\t- b", "YAML not well-formed."),
         ("A: &a {}\nB: *a", "YAML aliases are not allowed in CloudFormation templates"),
+        ("A: !Ref B", "the embedded AWS does not support the tag !Ref: write the full form"),
         ("[" * 100_000, "YAML not well-formed."),
     ],
 )

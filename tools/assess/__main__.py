@@ -147,7 +147,7 @@ def _percent(right: int, other: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.assess", description=__doc__)
     parser.add_argument("--checkouts", type=Path, default=Path("build/assess"), help="folder of the cloned code bases")
-    parser.add_argument("--write", action="store_true", help=f"renew {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"update {PAGE.name}")
     parser.add_argument("--list", action="store_true", help="list the wrong and the missed findings")
     options = parser.parse_args()
     scores = list[tuple[CodeBase, Score]]()

@@ -1,4 +1,4 @@
-"""The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs NAME...`.
+"""The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs [root] [slurm]`.
 
 Each is in .lab/, under a name that depends on its packages, its package sources and this module. `node_rootfs` has this
 machine's distribution. The nodes and the controller of a Slurm cluster have `slurm_rootfs`.

@@ -1,14 +1,14 @@
-"""`python -m tools.reference`: renews every generated part of docs/."""
+"""`python -m tools.reference`: updates every generated part of docs/."""
 
-from tools.reference.parts import PAGES, renewed
+from tools.reference.parts import PAGES, updated
 
 
 def main() -> None:
     for page in PAGES:
         text = page.read_text()
-        if (new := renewed(text)) != text:
+        if (new := updated(text)) != text:
             page.write_text(new)
-            print(f"  renewed {page.name}")
+            print(f"  updated {page.name}")
     print("make reference: the generated parts are up to date")
 
 

@@ -1,4 +1,4 @@
-"""Maps markers to parts of the reference, and renews all parts of a page.
+"""Maps markers to parts of the reference, and updates all parts of a page.
 
 A part begins at the line `<!-- generated: NAME -->` and ends at `<!-- end of NAME -->`; the text outside is written by
 hand.
@@ -49,7 +49,7 @@ def parts_of(page: str) -> list[str]:
     return _PART.findall(page)
 
 
-def renewed(page: str) -> str:
+def updated(page: str) -> str:
     """The page with all parts regenerated. Raises KeyError for a part without a function in PARTS."""
     return _PART.sub(lambda match: _part(match[1]), page)
 

@@ -139,6 +139,12 @@ class _Loader(yaml.SafeLoader):
         return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
 
+def _refuse_tag(_: _Loader, node: yaml.Node) -> None:
+    fix = "write the full form, such as Fn::Sub: or Ref:"
+    raise ValidationError(f"Template format error: the embedded AWS does not support the tag {node.tag}: {fix}")
+
+
+_Loader.yaml_constructors = {**yaml.SafeLoader.yaml_constructors, None: _refuse_tag}
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -149,7 +155,8 @@ def read(body: str) -> Json:
     """Parse JSON or YAML without checking the structure.
 
     Raises:
-        ValidationError: The text is neither, or contains YAML that CloudFormation does not accept.
+        ValidationError: The text is neither, or contains YAML that CloudFormation does not accept, or short forms of
+            functions.
     """
     form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:

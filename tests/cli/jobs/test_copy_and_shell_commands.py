@@ -42,7 +42,7 @@ def test_missing_and_unsafe_files_of_a_job_are_not_copied(cluster: Cluster) -> N
 
 
 def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
-    """A node adds names below the requested one, next to a cdk.json whose `app` the CDK CLI executes."""
+    """Nodes choose the names of files below a path. A new cdk.json here would be executed by the CDK CLI."""
     assert cluster.jobs.submit(JOB, b"", over=None)
     ours = '{"context": {}}'
     Path("cdk.json").write_text(ours)
@@ -97,7 +97,7 @@ def test_copy_from_node_runs_a_job_and_downloads_its_output(cluster: Cluster) ->
 
 @pytest.fixture
 def aws_cli(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on the PATH with stand-ins of the programs of a session."""
+    """A folder in place of the PATH. Its AWS CLI and Session Manager plugin record arguments and exit with 7."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("aws", "session-manager-plugin"):

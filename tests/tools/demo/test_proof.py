@@ -17,8 +17,8 @@ NAMES = [*(kind.name for kind in KINDS), OBJECTS]
 
 def inventory(**ids: set[str]) -> Inventory:
     """An inventory with only these IDs, of VPCs and objects."""
-    given: Mapping[str, set[str]] = {"VPCs": ids.get("vpcs", set()), OBJECTS: ids.get("objects", set())}
-    return {name: frozenset(given.get(name, set())) for name in NAMES}
+    by_name: Mapping[str, set[str]] = {"VPCs": ids.get("vpcs", set()), OBJECTS: ids.get("objects", set())}
+    return {name: frozenset(by_name.get(name, set())) for name in NAMES}
 
 
 def shown(moments: Mapping[str, Inventory]) -> str:

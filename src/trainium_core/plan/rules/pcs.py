@@ -79,7 +79,7 @@ def pcs_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
 def interruptible_requires_reservation(plan: PlanValues) -> Iterator[Problem]:
     if plan.pcs.interruptible and plan.capacity != "reservation":
         allowed = "off unless trn:capacity is reservation"
-        fix = "set trn:capacity to reservation, or remove it"
+        fix = "set trn:capacity to reservation, or remove trn:pcs_interruptible"
         yield Problem(key="pcs_interruptible", got="on", allowed=allowed, fix=fix)
 
 

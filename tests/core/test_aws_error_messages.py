@@ -11,7 +11,9 @@ from trainium_core.explanations.known_errors import known_error
 from trainium_runtime.fleet_verdict import FleetView, fleet_verdict
 from trainium_runtime.recovery import Recovery
 
-MESSAGES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("aws_words.toml").read_text())["message"]
+MESSAGES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("aws_error_messages.toml").read_text())[
+    "message"
+]
 LAUNCHES = [message for message in MESSAGES if "gate" in message]
 
 
