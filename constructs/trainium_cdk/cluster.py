@@ -25,7 +25,8 @@ class TrainiumCluster(Construct):
         """
         Args:
             plan: Describes the cluster.
-            sleep: The switch that `trn sleep` and `trn wake` set. Default: none, so neither can be used.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: none; they then only terminate and launch
+                the nodes.
 
         Raises:
             PropsError: The switch is in another stack, or another fleet in the account and region has the name.

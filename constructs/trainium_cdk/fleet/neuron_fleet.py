@@ -187,7 +187,8 @@ class NeuronFleet(Fleet):
             internode_ssh: Whether nodes may log on to each other over SSH. Default: False.
             timeout: How long the deployment waits for all nodes, in whole minutes, up to 55. Default: 50 minutes.
             replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 2.
-            verification: With `observe`, only missing devices or cores and wrong results fail checks. Default: enforce.
+            verification: With `observe`, of the checks only missing devices or cores and wrong results fail a node.
+                Default: enforce.
             suppress_checks: Names of checks that never fail a node. Default: none.
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.

@@ -60,7 +60,7 @@ class ClusterNetwork(Construct):
     ) -> None:
         """
         Args:
-            zone_id: Availability Zone ID, such as usw2-az4. A zone name may mean another zone in another account.
+            zone_id: Availability Zone ID, such as usw2-az4. A zone name can mean different zones in different accounts.
             cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
             egress: `vpc-endpoints` for S3 and Session Manager, `nat-gateway` for the internet (billed per hour and GB),
                 `none` for S3 only. Default: vpc-endpoints.

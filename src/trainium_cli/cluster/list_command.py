@@ -34,7 +34,7 @@ _THREADS = 8
 @click.option(
     "--region", metavar="REGION", shell_complete=complete_region, help="Region to search. Default: see above."
 )
-@click.option("--all-regions", is_flag=True, help="Look in every region with Trainium that the account may use.")
+@click.option("--all-regions", is_flag=True, help="Search every enabled region that offers a type of `trn types`.")
 @pass_invocation
 def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
     """Show the clusters of the account in one region or all.

@@ -50,9 +50,9 @@ class Network:
         "egress",
         Choice(EGRESS),
         default=None,
-        default_text=f"{DEFAULT_EGRESS} (Systems Manager with its sessions, and S3; no internet); "
+        default_text=f"{DEFAULT_EGRESS} (S3, and Systems Manager for `trn shell`; no internet); "
         "SageMakerTrainingStack: none; HyperPodStack, and PcsStack without trn:pcs_ami: nat-gateway",
-        meaning="what nodes in the new VPC can reach; with none, only S3, so there are no sessions",
+        meaning="what nodes in the new VPC can reach; with none, only S3, so `trn shell` does not work",
     )
     dns_servers: tuple[str, ...] = setting(
         "dns_servers",

@@ -31,8 +31,8 @@ class Pilot:
         default=None,
         default_text="sleep (no nodes; cache and file systems stay); destroy for HyperPodStack and PcsStack, which "
         "cannot sleep",
-        meaning="what happens at the end: sleep, or destroy as with cdk destroy; HyperPodStack and PcsStack accept "
-        "only destroy",
+        meaning="what happens at the end: sleep terminates the nodes, destroy deletes the stack; HyperPodStack and "
+        "PcsStack accept only destroy",
     )
     warning_hours: int = setting(
         "warning_hours",
@@ -59,8 +59,8 @@ class Pilot:
         Choice(BUDGET_ACTIONS),
         default="notify",
         default_text="{} (at 80% and 100% of the budget spent, and at 100% forecast)",
-        meaning="what happens when the budget is spent: notify sends a message; stop also stops the nodes until you "
-        "raise the budget",
+        meaning="what happens when the budget is spent: notify sends a message; stop also terminates the nodes, and "
+        "launches none until you raise the budget",
     )
 
     idle_minutes: int | None = setting(

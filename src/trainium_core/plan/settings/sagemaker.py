@@ -43,7 +43,7 @@ class SageMakerSettings:
         WholeNumber(1),
         default=24,
         meaning="maximum run time of a training job in hours; the state machine refuses a longer request, and stops a "
-        "job that has not ended an hour after it",
+        "job that has not ended an hour after this time",
     )
     capacity_retries: int = setting(
         "sagemaker_capacity_retries",
@@ -57,8 +57,8 @@ class SageMakerSettings:
         email_address(),
         default=None,
         default_text="none: subscribe to the topic in the stack's outputs",
-        meaning="e-mail address for messages about each ended run and each failed job; its owner must confirm the "
-        "subscription",
+        meaning="e-mail address for messages about each failed job and the end of each execution of the state machine; "
+        "its owner must confirm the subscription",
     )
     kms_key: str | None = setting(
         "sagemaker_kms_key",
