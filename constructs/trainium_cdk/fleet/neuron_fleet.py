@@ -195,7 +195,8 @@ class NeuronFleet(Fleet):
             max_lifetime: Whole hours from the first deployment to the pilot's end, up to 366 days. Default: no end.
             end_time: When the pilot ends, with a time zone. Default: no end.
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
-            warn_before: Whole hours from the warning to the end, up to 336; at most half the pilot. Default: 24 hours.
+            warn_before: Whole hours from the warning to the end, up to 336. If the pilot is shorter than twice this
+                time, the warning is sent halfway. Default: 24 hours.
             notify_email: Address for notices of end and budget; its owner must confirm the subscription. Default: none.
             budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
             budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.

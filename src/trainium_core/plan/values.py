@@ -55,7 +55,7 @@ class PlanValues:
         "capacity",
         Choice(CAPACITY),
         default="on-demand",
-        meaning="how the instances are bought",
+        meaning="purchase option of the instances",
         replaces_nodes=True,
     )
     reservation_id: str | None = setting(

@@ -11,7 +11,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_pcs(plan: Plan, account: Account) -> CheckResult:
-    """Whether the region has room for another cluster, and whether the nodes can boot the plan's image.
+    """Whether the quota allows another AWS PCS cluster, and whether the nodes can boot the plan's image.
 
     Raises:
         UnavailableError: AWS did not answer. This includes regions without AWS PCS, where clusters cannot be listed.

@@ -37,7 +37,8 @@ class Cache:
         "cache_expiration_days",
         WholeNumber(1, 3650),
         default=90,
-        meaning="days after which a compiled graph expires from the new bucket",
+        meaning="days after which a compiled graph expires from the new bucket, except graphs that PyTorch/XLA itself "
+        "stores below direct",
     )
 
     precompile_instance_type: str | None = setting(

@@ -13,7 +13,7 @@ _EXAMPLE = "such as fs-0123456789abcdef0"
 
 def _lustre_size_or_id(lustre: Any) -> SizeOrId:
     smallest, step = lustre["smallest_gib"], lustre["step_gib"]
-    new = f"the GiB of a new file system ({smallest}, or a multiple of {step})"
+    new = f"the size of a new file system in GiB ({smallest}, or a multiple of {step})"
     return SizeOrId(smallest, step, f"fs-{HEX_ID}", f"{new}, or the ID of a file system, {_EXAMPLE}")
 
 

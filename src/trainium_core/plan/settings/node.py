@@ -71,7 +71,7 @@ class Node:
         "node_generation",
         WholeNumber(1),
         default=1,
-        meaning="another number replaces all nodes in the next deployment, with the current image, node program "
-        "and tags",
+        meaning="another number replaces all nodes in the next deployment; the new nodes have the current image, node "
+        "program and tags",
         replaces_nodes=True,
     )
