@@ -40,7 +40,7 @@ _SUMMARIES = {
     "cache": ("cache", "Show and clean the compile cache."),
     "cp": ("jobs", "Copy files to nodes, from nodes, or from a job."),
     "shell": ("cluster", "Open a shell on a node."),
-    "sleep": ("cluster", "Put the cluster to sleep: end its nodes until `trn wake`."),
+    "sleep": ("cluster", "Put the cluster to sleep: terminate its nodes until `trn wake`."),
     "wake": ("cluster", "Wake a sleeping cluster."),
     "extend": ("cluster", "Move the end of the pilot, and show the price."),
     "destroy": ("cluster", "Destroy the cluster and its resources outside of stacks."),

@@ -33,14 +33,15 @@ def _sections(group: click.Group, context: click.Context) -> Iterator[str]:
 def _section(command: click.Command, context: click.Context) -> str:
     level = "##" if context.parent and context.parent.parent is None else "###"
     usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
-    parts = [f"{level} `{context.command_path}`", f"```text\n{usage}\n```", *_help(command)]
+    parts = [f"{level} `{context.command_path}`", f"```text\n{usage}\n```", *_paragraphs(command.help)]
     if rows := list(_options(command, context)):
         parts.append(table(("option", "meaning"), rows))
+    parts += _paragraphs(command.epilog)
     return "\n\n".join(parts)
 
 
-def _help(command: click.Command) -> Iterator[str]:
-    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+def _paragraphs(shown: str | None) -> Iterator[str]:
+    for paragraph in inspect.cleandoc(shown or "").split("\n\n"):
         if paragraph.startswith(("\b\n", "    ")):  # click does not wrap a paragraph that begins with \b.
             yield f"```text\n{inspect.cleandoc(paragraph.removeprefix(chr(8)))}\n```"
         elif paragraph:

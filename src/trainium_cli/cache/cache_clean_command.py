@@ -20,13 +20,14 @@ _UNUSED_DAYS = 60
 @cache_options
 @click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Entries of this release. Repeatable.")
 @click.option(
-    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries last written more than DAYS ago."
+    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries written or renewed more than DAYS ago."
 )
 @click.option(
     "--unused-for",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help=f"Entries of places in which none was written for DAYS. Default without other options: {_UNUSED_DAYS}.",
+    help="Entries of places in which no entry was written or renewed for DAYS. Default without other options: "
+    f"{_UNUSED_DAYS}.",
 )
 @click.option(
     "--keep-releases",
@@ -46,12 +47,15 @@ def clean_command(
     """Delete entries by release, age or use, after showing them and asking for confirmation.
 
     If several of --release, --older-than, --keep-releases and --unused-for are passed, entries must match all of them.
-    A place is the S3 prefix of all entries with the same inputs, such as the release. A job that uses a place writes
-    its entries again once the oldest is older than half the days of the bucket's lifecycle rule (45 days without a
-    rule). PyTorch/XLA does not write its entries again, so --unused-for does not select them. Running jobs keep the
-    entries that they have read; a deleted entry is compiled again when a job needs it. Other objects are not deleted.
+    Running jobs keep the entries that they have read; a deleted entry is compiled again when a job needs it. Other
+    objects are not deleted.
 
-    Exit code 0: deleted, or nothing to delete. 1: no cache, not confirmed, or not all deleted. 3: unknown.
+    --unused-for looks at places: a place is the S3 prefix of all entries with the same inputs, such as the release. A
+    job that uses a place renews its entries once the oldest is older than half the days of the bucket's lifecycle rule
+    (45 days without a rule). Entries of PyTorch/XLA are not renewed, so --unused-for does not select them.
+
+    Exit code 0: deleted, or nothing to delete. 1: no cache, not confirmed, or not all deleted. 2: no such RELEASE. 3:
+    unknown.
     """
     as_json = options.invocation.as_json
     if as_json and not yes:

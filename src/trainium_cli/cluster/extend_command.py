@@ -55,9 +55,9 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     and its cost, asks for confirmation, writes trn:ends into cdk.json, and deploys if the cluster is deployed. The new
     end does not replace nodes. For a cluster of another app, shows the new end and the change to make in that app.
 
-    Exit code 0: extended, in cdk.json only if the cluster is not deployed. 1: not extended, or the deployment failed.
-    3: unknown. 4: other changes in cdk.json would terminate running nodes, and you did not confirm this: the
-    new end is written but not deployed.
+    Exit code 0: extended; if the cluster is not deployed, in cdk.json only. 1: not extended, or the deployment failed.
+    3: unknown. 4: the new end is written but not deployed, because other changes in cdk.json would terminate running
+    nodes, and you did not confirm this.
     """
     elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:

@@ -43,7 +43,7 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
     --region, else of the plan, else of the AWS configuration. Dollars per hour are for the instances, without prepaid
     Capacity Blocks; `trn cost` shows all costs.
 
-    Exit code 0: all clusters were read; prices may be missing. 3: something else could not be read.
+    Exit code 0: everything was read, except possibly prices. 3: something else could not be read.
     """
     if region and all_regions:
         raise click.UsageError("pass --region or --all-regions, not both")

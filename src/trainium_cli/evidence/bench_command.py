@@ -59,11 +59,12 @@ _NO_PRICE_OF_LAB = "the lab's machines have no price"
 def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCode:
     """Measure the same workload on each side, and write a record of each.
 
-    FILE.toml names a job file per side, the seeds of the runs, and gates, which are limits of metrics. The gates must
-    not change after the first run: each record contains the file's SHA-256. Each side runs one job per seed. If the
-    command is interrupted, run it again: jobs that have succeeded are not repeated.
+    A side is a job file and the cluster that runs it, such as one on Trainium and one on GPUs. FILE.toml names the
+    sides, the seeds of the runs, and gates, which are limits of metrics. It must not change after the first run: each
+    record contains its SHA-256. Each side runs one job per seed. If the command is interrupted, run it again: jobs that
+    have succeeded are not repeated.
 
-    With `recovery = true`, a side runs one more job, and one of its nodes is terminated, after confirmation.
+    With `recovery = true`, a side runs one more job, during which one of its nodes is terminated, after confirmation.
 
     The warm-up has at least the steps of the file, and ends when graphs are no longer compiled or loaded. A ratio of
     two sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the lab are labelled

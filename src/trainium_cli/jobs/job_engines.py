@@ -20,11 +20,22 @@ from trainium_core.problems import nearest
 
 
 def engine_options(command: Command) -> Command:
-    """--on, --stack, and the options that select a cluster."""
+    """--on, --stack, and the options that select a cluster, for a command that finds jobs."""
+    return _engine_options(command, default="all engines of the plan are searched")
+
+
+def new_job_options(command: Command) -> Command:
+    """--on, --stack, and the options that select a cluster, for a command that starts a job."""
+    return _engine_options(
+        command, default="`on` of the job file, else the first of trn:stacks that runs jobs, the cluster before others"
+    )
+
+
+def _engine_options(command: Command, *, default: str) -> Command:
     on = click.option(
         "--on",
         type=click.Choice((*ENGINES, SLURM)),
-        help="Engine of the job. Default: that of the job ID, else of the plan.",
+        help=f"Engine of the job. Default: {default}.",
     )
     return on(stack_option(command))
 

@@ -34,10 +34,12 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 
 
 _OPTIONS = (
-    click.option("--source", help="Directory that is packed with the script. Default: only the script."),
+    click.option("--source", help="Directory that is packed, and that every node unpacks. Default: only the script."),
     click.option("--name", help="Prefix of the job ID. Default: the script's name."),
     click.option("--nodes", help="Number of nodes. Default: all of the cluster."),
-    click.option("--setup", help="Bash command that each node runs in the source directory before the script."),
+    click.option(
+        "--setup", help="Bash command that each node runs in the unpacked source before the script or command."
+    ),
     click.option(
         "--env",
         "environment",

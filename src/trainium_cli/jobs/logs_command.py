@@ -27,9 +27,8 @@ def logs(
 ) -> ExitCode:
     """Show what a job has printed.
 
-    JOB is a job ID. Default: the last job. Without --rank and --node: the lines of the first process and the tracebacks
-    of the other processes on its node; for a job without ranks the lines of the first node; on SageMaker those of all
-    nodes.
+    JOB is a job ID. Default: the last job. Without --rank and --node: the lines of rank 0 and the tracebacks of the
+    other processes on its node; for a `command`, the lines of the first node; on SageMaker, those of all nodes.
 
     Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job has this ID, or no cluster is deployed. 3:
     unknown. 130: interrupted by Ctrl-C.

@@ -50,14 +50,15 @@ def precompile(
     """Compile a job's graphs on a host without devices.
 
     SCRIPT is a job file, like those of `trn run`, whose command compiles without a device, such as vLLM's with
-    VLLM_NEURON_CPU_COMPILE=1. Scripts are refused: PyTorch and JAX trace graphs on a Neuron device only. A host with
-    the nodes' image is launched for the job, and runs the parts of all nodes; the cluster may be asleep.
+    VLLM_NEURON_CPU_COMPILE=1. A job file with a script is refused: PyTorch and JAX trace graphs on a Neuron device
+    only. A host with the nodes' image is launched for the job, and runs the parts of all nodes; the cluster may be
+    asleep.
 
-    The host ends with the compilation, or soon after its time limit, even if this command is interrupted. `trn logs`,
-    `trn jobs` and `trn stop` accept the ID of its job.
+    The host is terminated when the compilation ends, or soon after the time limit, even if this command is
+    interrupted. `trn logs`, `trn jobs` and `trn stop` accept the ID of the job.
 
     Exit code 0: compiled, or started with --detach. 1: failed, perhaps with a part compiled, or not started. 3:
-    unknown. 5: results-lost, outputs did not reach S3. 130: left running by Ctrl-C.
+    unknown. 5: compiled, but outputs did not reach S3 (results-lost). 130: left running by Ctrl-C.
     """
     if invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json does not prompt: pass --yes as well")

@@ -12,7 +12,7 @@ from trainium_cli.cluster.sleep_switching import switch
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.jobs.job_engines import asking, engine_options, read_engine
+from trainium_cli.jobs.job_engines import asking, new_job_options, read_engine
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
@@ -40,7 +40,10 @@ from trainium_wire.job import RESULTS_LOST
     metavar="CODE",
     help="Exit code of the script that also causes a restart. Can be repeated.",
 )
-@click.option("--hang-minutes", help="Minutes without output after which the job counts as hung. Default: never.")
+@click.option(
+    "--hang-minutes",
+    help="Minutes without output and without a running compiler after which the job counts as hung. Default: never.",
+)
 @click.option(
     "--time-limit-minutes",
     help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
@@ -65,7 +68,7 @@ from trainium_wire.job import RESULTS_LOST
     help="Ranks, such as 0 or 0,32, that the Neuron runtime profiles into the job's outputs. Not for timing.",
 )
 @click.option("--profile-device", is_flag=True, default=None, help="With --profile: traces of the devices too.")
-@click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB at its end.")
+@click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB when it ends.")
 @click.option(
     "--precompile",
     is_flag=True,
@@ -85,7 +88,7 @@ from trainium_wire.job import RESULTS_LOST
     help="Do not ask for confirmation before waking the cluster or starting billed hosts or jobs.",
 )
 @plan_options
-@engine_options
+@new_job_options
 @pass_invocation
 def run(
     invocation: Invocation,
@@ -109,17 +112,19 @@ def run(
 
         trn run train.py --source . -- --epochs 3
 
-    A SCRIPT that ends in .toml is a job file with the same options; options on the command line take precedence.
+    A SCRIPT that ends in .toml is a job file, whose keys are these options and a few others; options on the command
+    line take precedence.
 
     --on sagemaker starts a SageMaker training job, after confirmation because it is billed from its start. --on slurm
     submits the job on the login node of PcsStack; the job waits in Slurm's queue until its nodes are available.
 
-    A cluster without Slurm runs one job at a time. The job keeps running when this command ends, including by Ctrl-C.
-    Unless trn:node_recovery is off, a lost node is replaced, and the job continues from its last checkpoint.
+    A cluster without Slurm runs one job at a time. The job keeps running when this command ends, also after Ctrl-C.
+    Unless trn:node_recovery is off, a lost node is replaced, and the job continues from its last checkpoint, at most
+    --retries times.
 
-    Exit code 0: the job succeeded, or was started with --detach. 1: the job failed, or was not started. 3: unknown. 5:
-    results-lost, checkpoints or outputs did not reach S3. 130: left running by Ctrl-C. A failure to fetch --outputs
-    does not change it.
+    Exit code 0: the job succeeded, or was started with --detach. 1: the job did not succeed, or was not started. 3:
+    unknown. 5: every process ended with 0, but checkpoints or outputs did not reach S3 (results-lost). 130: left
+    running by Ctrl-C. A failure to fetch --outputs does not change the exit code.
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job has ended: omit --detach")

@@ -87,7 +87,8 @@ def capacity(
 
     For the plan's type and number of nodes, regardless of trn:capacity: the account's reservations, on demand, spot,
     and Capacity Blocks for sale, ranked across regions. Options that could start now come first, then later ones,
-    then unlikely, unknown and unavailable ones; within each group prepaid ones, then the cheapest by the hour.
+    then unlikely, unknown and unavailable ones; within each group, prepaid options come first, then the others by
+    their hourly price.
 
     Read-only. `trn capacity buy` buys a Capacity Block.
     """
