@@ -1,4 +1,4 @@
-"""Parses stack events in the output of the CDK CLI."""
+"""Runs the CDK CLI, and parses the stack events in its output."""
 
 import re
 import subprocess

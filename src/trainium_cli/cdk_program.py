@@ -60,7 +60,7 @@ def is_supported_node(version: str | None) -> bool:
 
 
 def tool_path() -> str:
-    """PATH, followed by the programs of this Python environment, where `trn setup` installs."""
+    """PATH, followed by the folder of this Python environment's programs, in which `trn setup` installs the CDK CLI."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
 
 

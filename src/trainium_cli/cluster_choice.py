@@ -26,12 +26,12 @@ from trainium_runtime.errors import UnavailableError
 def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
     """The plan of the selected cluster.
 
-    If -c and cdk.json only select a cluster, or the options select another one, the plan is derived from the deployed
-    stacks.
+    If -c and cdk.json have only settings that select a cluster, or the options select another one, the plan is derived
+    from the deployed stacks.
 
     Args:
         invocation: The options.
-        ignoring: Settings in which mistakes are ignored.
+        ignoring: Settings of -c and cdk.json whose values are ignored.
         may_be_gone: A named cluster may no longer have stacks.
 
     Raises:

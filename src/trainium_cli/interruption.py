@@ -20,7 +20,7 @@ _NOTHING = "Interrupted."
 
 class _Ending:
     timer: Timer | None = None
-    """Ends the process if the end takes too long."""
+    """Ends the process if the command does not end soon enough."""
     is_reported = False
     """Whether a message was printed."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SYNTH_ONLY_SETTINGS = ("setup_script",)
-"""Settings that only synthesis uses. Commands on deployed clusters ignore mistakes in them."""
+"""Settings that only synthesis uses. Commands on deployed clusters ignore them, and so report no mistakes in them."""
 
 SELECTING_SETTINGS = frozenset({"cluster_name", "region"})
 """Settings that only select a cluster."""

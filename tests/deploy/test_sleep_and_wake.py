@@ -146,7 +146,7 @@ def test_extend_writes_the_new_end_and_keeps_the_nodes(account: Account, woken: 
     assert "This deployment does not terminate running nodes. Running: 2." in run.printed
     assert instance_ids(account.cluster()) == before
     assert "New end of trn-pilot: 2030-01-01T08:00Z." in run.printed
-    assert "By the current trn:ends, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed
+    assert "According to the current trn:ends, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed
     assert "8 hours more cost $" in run.printed
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"
 

@@ -26,8 +26,8 @@ _UNUSED_DAYS = 60
     "--unused-for",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help="Entries of places in which no entry was written or renewed for DAYS. Default without other options: "
-    f"{_UNUSED_DAYS}.",
+    help="Entries of places in which no entry was written or renewed for DAYS. Default if nothing else selects "
+    f"entries: {_UNUSED_DAYS}.",
 )
 @click.option(
     "--keep-releases",
@@ -47,8 +47,8 @@ def clean_command(
     """Delete entries by release, age or use, after showing them and asking for confirmation.
 
     If several of --release, --older-than, --keep-releases and --unused-for are passed, entries must match all of them.
-    Running jobs keep the entries that they have read; a deleted entry is compiled again when a job needs it. Other
-    objects are not deleted.
+    Running jobs keep the entries that they have read; a deleted entry is compiled again when a job needs it. Objects
+    that are not entries stay.
 
     --unused-for looks at places: a place is the S3 prefix of all entries with the same inputs, such as the release. A
     job that uses a place renews its entries once the oldest is older than half the days of the bucket's lifecycle rule

@@ -106,7 +106,7 @@ def _month_usd(found: FoundCache, stored: int) -> Decimal | None:
 
 
 def _hits(invocation: Invocation, plan: Plan, most: int) -> tuple[CacheHits | None, str]:
-    """The hit rate of the cluster's last jobs, or why it is unknown."""
+    """The hit rate of the cluster's last jobs, or why it is unknown; neither if the cluster has no stack."""
     try:
         with waiting("Asking S3 for the last jobs ..."):
             stack = stack_of_cluster(invocation, plan, None)
@@ -121,4 +121,4 @@ def _rate(hits: CacheHits | None) -> str:
     if hits is None or hits.rate is None:
         return ""
     jobs = "the last job" if hits.jobs == 1 else f"the last {hits.jobs} jobs"
-    return f"{hits.rate:.0%} of {jobs}: {hits.hits:,} hits, {hits.misses:,} misses"
+    return f"{hits.rate:.0%} in {jobs}: {hits.hits:,} hits, {hits.misses:,} misses"

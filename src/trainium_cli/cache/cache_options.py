@@ -147,13 +147,13 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
         names = stacks_of_cluster(invocation, plan)
         deployed = [stack for name in names if (stack := account.deployed_stack(name))]
         found = locations_in(stack.outputs for stack in deployed)
-        if not found:  # another app may have no such output
+        if not found:  # the stack of another app may have no such output
             found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
     if not deployed:
         message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"
         raise CliError(f"{message} --bucket selects a cache without a cluster.", ExitCode.NOT_READY)
     if not found:
-        message = f"No stack of {plan.cluster_name} has an output with its compile cache: pass --bucket."
+        message = f"No compile cache was found in the stacks of {plan.cluster_name}: pass --bucket."
         raise CliError(message, ExitCode.NOT_READY)
     location, *others = found
     if others:

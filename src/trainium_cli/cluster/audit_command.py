@@ -53,7 +53,10 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
     """
     try:
         plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
-    except CliError as error:  # 1 would say that something is left
+    except CliError as error:
+        if error.exit_code != ExitCode.NOT_READY:
+            raise
+        # 1 would say that something is left.
         raise CliError(error.message, ExitCode.UNKNOWN) from error
     found = _read(invocation, plan, stacks_of_cluster(invocation, plan, stacks))
     document = audit_as_json(found)

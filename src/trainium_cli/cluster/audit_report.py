@@ -122,7 +122,10 @@ def _resource(audited: Audited) -> dict[str, Any]:
 
 
 def audit_as_page(audit: Audit) -> str:
-    """The audit in Markdown. ARNs, creation times and why AWS's prices are unavailable are only in the JSON."""
+    """The audit in Markdown.
+
+    Only the JSON has the ARNs of resources, the times of resources and stacks, and why AWS's prices are unavailable.
+    """
     elsewhere = f" (answered by {audit.identity.endpoint}, not by AWS)" if audit.identity.endpoint else ""
     lines = [
         f"# Audit of {audit.cluster}",

@@ -33,7 +33,7 @@ _BILLED = (
     "its resources are billed: `trn status` shows the progress, `trn deploy` continues afterwards, `trn destroy` "
     "removes them."
 )
-_INTERRUPTED = f"Interrupted. CloudFormation continues, and {_BILLED}"
+_INTERRUPTED = f"Interrupted. CloudFormation continues a deployment that has begun, and {_BILLED}"
 
 _ONLY_PREPARED = "REVIEW_IN_PROGRESS"
 """A new stack whose change set was not executed."""
@@ -45,7 +45,7 @@ def cdk_folder(cdk_json: Path | None) -> Path:
     if file.name != "cdk.json":
         raise click.UsageError(f"the CDK CLI reads only cdk.json, not {file.name}")
     if not file.exists():
-        raise click.UsageError(f"{file} does not exist: run in the folder of the app, or give --file")
+        raise click.UsageError(f"{file} does not exist: run in the folder of the app, or pass --file")
     return file.absolute().parent
 
 

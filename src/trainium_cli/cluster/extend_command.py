@@ -76,7 +76,8 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     say(_proposal(plan, new, estimated, stacks))
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     echo("\n".join(changed))
-    if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}, and deploy it?")):
+    and_deploy = ", and deploy it" if stacks else ""
+    if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}{and_deploy}?")):
         echo("Nothing was changed.")
         return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
@@ -94,17 +95,18 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
         if code is not ExitCode.OK:
             now = _ends_now(plan.pilot.ends, stacks)
             echo(
-                f"\n{cdk_json} has the new end, but its deployment did not complete. By the previous trn:ends, {now}.",
+                f"\n{cdk_json} has the new end, but its deployment did not complete. "
+                f"According to the previous trn:ends, {now}.",
                 err=True,
             )
     return code
 
 
 def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
-    """The plan of the selected cluster, unless the cdk.json describes it."""
+    """The plan of the selected cluster; None if cdk.json describes that cluster."""
     if not cdk_json.exists():
         if cdk_json.parent != Path():
-            cdk_folder(cdk_json)
+            cdk_folder(cdk_json)  # raises: --file names a missing file
         return read_cluster_plan(replace(invocation, cdk_json=None))
     selected = read_cluster_plan(invocation)
     if not invocation.has_plan:
@@ -157,7 +159,7 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     assert plan.pilot.ends is not None
     lines = [f"New end of {plan.cluster_name}: {new}."]
     if stacks:
-        lines.append(f"By the current trn:ends, {_ends_now(plan.pilot.ends, stacks)}.")
+        lines.append(f"According to the current trn:ends, {_ends_now(plan.pilot.ends, stacks)}.")
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )

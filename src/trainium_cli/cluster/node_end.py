@@ -27,7 +27,7 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timed
     text = value.strip()
     grace = timedelta() if text == "0" else read_duration(text, _UNITS)
     if grace is None or grace > _LONGEST:
-        allowed = f"0 for none, or seconds or minutes such as 90s or 5m, at most {in_words(_LONGEST)}"
+        allowed = f"0 for no notice, or seconds or minutes such as 90s or 5m, at most {in_words(_LONGEST)}"
         raise mistake("--grace", value, allowed=allowed, fix=f"write --grace {in_words(DEFAULT_GRACE)}")
     return grace
 
@@ -39,8 +39,8 @@ def grace_option(command: Command) -> Command:
         default=in_words(DEFAULT_GRACE),
         show_default=True,
         callback=_duration,
-        help="Time between the notice to running nodes and their termination, in which jobs can save their state, such "
-        "as 90s or 5m, at most 60m. 0: no notice.",
+        help="Time between the notice to running nodes and their termination, such as 90s or 5m, at most 60m. Jobs can "
+        "save their state in this time. 0: no notice.",
     )(command)
 
 

@@ -59,7 +59,7 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
     Exit code 0: every node is proven and reaches the others. 1: otherwise, also if asleep or not deployed. 3: unknown.
     """
     if watch and instance_id:
-        raise click.UsageError("give --watch or --node, not both")
+        raise click.UsageError("pass --watch or --node, not both")
     plan = read_cluster_plan(invocation)
     stack = stack_of_cluster(invocation, plan, stack)
     account = AwsNodes(plan.region)
@@ -179,7 +179,8 @@ def _gone(report: NodesReport) -> Sequence[Table | Text]:
         return []
     rows = [(node.instance_id, _moment(node.since), node.reason) for node in report.gone[:_SHOWN_GONE]]
     more = len(report.gone) - len(rows)
-    title = Text(f"Former failed nodes, {report.replaced} in 24 hours{f'; {more} more' if more else ''}")
+    not_shown = f"; not shown: {more}" if more else ""
+    title = Text(f"Former failed nodes (replaced in the last 24 hours: {report.replaced}{not_shown})")
     return [title, table(("Instance", "Failed", "What was wrong"), rows, wrapping=("What was wrong",)), Text("")]
 
 

@@ -26,8 +26,8 @@ from trainium_core.problems import nearest
 def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
     """Open a shell on a node.
 
-    NODE is a rank, such as 3, or an instance ID. Default: the first node. The shell runs as the image's default user,
-    with the environment of jobs, through Session Manager. Needs the AWS CLI and its Session Manager plugin.
+    NODE is a node's rank, such as 3, or an instance ID. Default: the first node. The shell runs as the image's default
+    user, with the environment of jobs, through Session Manager. Needs the AWS CLI and its Session Manager plugin.
 
     Exit code: that of the session. If no session was started, 1: not possible. 2: no such NODE. 3: unknown.
     """

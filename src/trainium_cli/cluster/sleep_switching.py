@@ -39,7 +39,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
 _IMAGE_IS_GONE = (
-    "The parameter of the image no longer exists. To wake the cluster with another image, run "
+    "The SSM parameter of the image no longer exists. To wake the cluster with another image, run "
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
@@ -108,7 +108,7 @@ def switch(
         return decision.message
     _confirm(invocation, target, decision, want, yes=yes)
     with interrupt_message(_INCOMPLETE):
-        if decision.terminates_host:  # the command does not wait for its end
+        if decision.terminates_host:  # without waiting for its termination
             for group in state.hosts:
                 account.empty_group(group, for_good=False)
         if decision.action != "nothing" and want == "asleep":
@@ -284,7 +284,7 @@ def _wake(target: _Target) -> str:
     if failure is not None:
         raise CliError(f"{name} could not be woken:\n{failure.text}", ExitCode.NOT_READY)
     fleet = target.account.fleet(target.stack)
-    if fleet is None:  # another app's stack has no such output
+    if fleet is None:  # the stack of another app has no fleet gate
         return _await_nodes(target)
     # Before a Capacity Block starts, having no nodes is correct.
     if is_ready_with_nodes(fleet) or target.plan.capacity == CAPACITY_BLOCK:
@@ -293,7 +293,7 @@ def _wake(target: _Target) -> str:
 
 
 def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
-    """The events of an update that changes only the parameter. Raises RequestRefusedError."""
+    """The events of an update that changes only the parameter `Asleep`. Raises RequestRefusedError."""
     account, stack = target.account, target.stack
     before = account.last_event(stack)
     change = "terminated" if asleep else "launched, and billed"

@@ -187,7 +187,7 @@ def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
 
 def _end(ends: datetime | None, now: datetime) -> str:
     if ends is None:
-        return "none: it does not end automatically"
+        return "none: the cluster does not end automatically"
     moment = minute_text(ends)
     left = (ends - now).total_seconds()
     return f"{moment}, in {duration(left)}" if left > 0 else f"{moment}, which has passed"

@@ -25,7 +25,7 @@ from trainium_core.evidence.record import LAB, TRAINIUM
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--stack", type=click.Choice([*STACKS, "both"]), default="both", help="The stack to assess. Default: both."
+    "--stack", type=click.Choice([*STACKS, "both"]), default="both", help="The software stack to assess. Default: both."
 )
 @click.option(
     "--format",

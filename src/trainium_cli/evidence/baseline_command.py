@@ -150,7 +150,7 @@ def _write(proposal: Baseline, file: Path, output: Path) -> Path:
     """Write the cdk.json of the GPU cluster: a copy of the Trainium cluster's, with other settings."""
     target = output / _FILE
     if target.exists():
-        raise click.UsageError(f"{target} exists: name another folder, or remove it")
+        raise click.UsageError(f"{target} exists: name another folder, or remove this file")
     document = cast("dict[str, Any]", json.loads(file.read_text(encoding="utf-8")))
     context = cast("dict[str, Any]", document.get("context", {}))
     others = {key: value for key, value in context.items() if not key.startswith(SETTING_PREFIX)}

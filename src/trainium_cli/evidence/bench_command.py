@@ -66,20 +66,20 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
 
     With `recovery = true`, a side runs one more job, during which one of its nodes is terminated, after confirmation.
 
-    The warm-up has at least the steps of the file, and ends when graphs are no longer compiled or loaded. A ratio of
-    two sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the lab are labelled
-    as lab numbers.
+    The warm-up has at least warmup_steps steps, and ends when graphs are no longer compiled or loaded. A ratio of two
+    sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the lab are labelled as
+    lab numbers.
 
     Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
-    failed, a result is missing, or not confirmed. 2: a file has mistakes or was changed after the first run. 3: a gate
-    or a limit was not measured, or the state of a job is unknown.
+    failed, a result is missing or invalid, or not confirmed. 2: a file has mistakes or was changed after the first run.
+    3: a gate or a limit was not measured, or the state of a job is unknown.
     """
     spec, requests = _read(file)
     sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
     if invocation.as_json and not yes and any(side.engine.bills_jobs or side.config.recovery for side in sides):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     if not yes:
-        _confirm_losses(sides)
+        _confirm_terminations(sides)
     journal = Journal.open(output, spec, file)
     with TemporaryDirectory() as scratch:
         for side in sides:
@@ -137,7 +137,7 @@ def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> Side:
     return Side(config=side, plan=plan, engine=engine, invocation=own)
 
 
-def _confirm_losses(sides: Sequence[Side]) -> None:
+def _confirm_terminations(sides: Sequence[Side]) -> None:
     """Ask whether nodes may be terminated. Raises click.Abort if the user declines."""
     clusters = " and of ".join(side.plan.cluster_name for side in sides if side.config.recovery)
     if clusters:

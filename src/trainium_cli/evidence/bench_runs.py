@@ -32,7 +32,12 @@ from trainium_wire.formats import moment
 
 @dataclass
 class Side:
-    """A side with the engine that runs its jobs, and its runs so far."""
+    """A side with the engine that runs its jobs, and its runs so far.
+
+    Attributes:
+        states: Final states of the jobs of `runs`, in the same order.
+        recovered: The job that lost a node; None before this job has ended, and without `recovery`.
+    """
 
     config: BenchSide
     plan: Plan
@@ -194,9 +199,7 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
     elif not state.is_over:
         state = _followed(side, state.job.id, _NodeLoss(side, spec, journal))
     if not _has_recovered(state, journal):
-        message = (
-            f"{state.job.id} did not lose the node that was to be terminated: run the command again to repeat the job."
-        )
+        message = f"{state.job.id} was not restarted after losing a node: run the command again to repeat the job."
         raise CliError(message, ExitCode.NOT_READY)
     gone_at = moment(journal.lost[state.job.id])
     assert gone_at is not None, "the journal was validated"

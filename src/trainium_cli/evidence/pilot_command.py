@@ -27,6 +27,7 @@ from trainium_core.plan.context import plan_from_file
 _STATE = "pilot.json"
 _CODE = "from trainium_cli.start import main; main()"
 _ENDING_SECONDS = 120
+"""Seconds after which an interrupted command of a step is killed."""
 _OVER = (ExitCode.OK, ExitCode.NOT_READY, ExitCode.RESULTS_LOST)
 """Exit codes of `trn logs --follow` if the job is over."""
 _EXIT_CODES: dict[Result, ExitCode] = {
@@ -57,8 +58,8 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
     when a step fails, and on Ctrl-C. If the command itself is killed, run it again: it continues at the step where it
     stopped. Until then trn:ends limits the cost; a plan without it gets the hours of the file.
 
-    Exit code 0: complete, and no cluster is billed. 1: stopped or declined. 2: a file or a plan has mistakes. 3: a
-    price or the result of a step is unknown. 130: interrupted.
+    Exit code 0: complete, and no cluster is billed. 1: stopped or declined, or a cluster may still be billed. 2: a file
+    or a plan has mistakes. 3: a price or the result of a step is unknown. 130: interrupted.
     """
     spec = _read(file)
     folder = file.absolute().parent

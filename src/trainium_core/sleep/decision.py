@@ -108,7 +108,7 @@ def _wake(observed: Observed) -> Switch:
     if state.asleep:
         return _after_the_end(observed) or Switch(action="update stack")
     if state.groups and not observed.has_nodes:
-        return _refuse(f"{cluster} is awake: its clock launches the nodes when its Capacity Block starts.")
+        return _refuse(f"{cluster} is awake: its nodes launch when its Capacity Block starts.")
     return _nothing(f"{cluster} is already awake.")
 
 

@@ -94,7 +94,7 @@ def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cl
     stored.packed("a")
     ended = run("cache", "status", *TWO)
     assert ended.exit_code == ExitCode.OK, ended.output
-    assert "93% of the last job: 40 hits, 3 misses" in ended.stdout
+    assert "93% in the last job: 40 hits, 3 misses" in ended.stdout
 
 
 @pytest.mark.usefixtures("stored")

@@ -115,3 +115,11 @@ def test_cluster_without_stacks_is_searched_by_name(monkeypatch: pytest.MonkeyPa
     ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
     assert ended.exit_code == ExitCode.OK
     assert ended.stderr.startswith(f"No stack in us-west-2 belongs to {CLUSTER}. --stack NAME also finds")
+
+
+def test_missing_region_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    ended = run("audit", "--cluster", CLUSTER)
+    assert (ended.exit_code, ended.stderr.startswith("No region")) == (ExitCode.BAD_INPUT, True)

@@ -56,12 +56,14 @@ class FakeStacks:
         return self.ended
 
 
-def extend(monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, **settings: Any) -> Result:
+def extend(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, answer: str | None = None, **settings: Any
+) -> Result:
     context = {f"trn:{name}": value for name, value in {**PLAN, **settings}.items()}
     (folder / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
     monkeypatch.setattr(extend_command, "AwsAccount", lambda _: account)
     monkeypatch.setattr(extend_command, "deploy_stacks", account.deploy)
-    return run("extend", "8h", "--yes")
+    return run("extend", "8h", stdin=answer) if answer else run("extend", "8h", "--yes")
 
 
 def written(folder: Path) -> dict[str, Any]:
@@ -86,7 +88,23 @@ def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyP
 def test_failed_deployment_reports_the_end_in_effect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ended = extend(monkeypatch, tmp_path, FakeStacks(ended=ExitCode.NOT_READY))
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "By the previous trn:ends, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
+    assert "According to the previous trn:ends, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("stacks", "asks"),
+    [
+        ({"TrnClusterStack": deployed_stack()}, "Write this to cdk.json, and deploy it?"),
+        ({}, "Write this to cdk.json? [y/N]"),
+    ],
+    ids=["deployed", "not deployed"],
+)
+def test_question_names_the_deployment_only_if_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stacks: Mapping[str, DeployedStack], asks: str
+) -> None:
+    monkeypatch.setattr(extend_command, "is_interactive", lambda: True)
+    ended = extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), answer="n\n")
+    assert (ended.exit_code, asks in ended.stdout) == (ExitCode.NOT_READY, True)
 
 
 def test_unavailable_aws_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

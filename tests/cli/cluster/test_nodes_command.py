@@ -107,7 +107,7 @@ def test_terminated_failed_nodes_are_shown_with_their_problem(account: FakeNodes
     gone = stored("i-0cccccccccccccccc", "failed", "core 3 computes wrong numbers")
     account.answers = [deployed(stored(A), stored(B), gone)]
     shown = run("nodes", *GOOD).stdout
-    assert "Former failed nodes, 0 in 24 hours" in shown
+    assert "Former failed nodes (replaced in the last 24 hours: 0)" in shown
     assert "core 3 computes wrong numbers" in shown
 
 
