@@ -88,6 +88,21 @@ def test_harmless_code_has_no_finding_except_c03(source: str, tmp_path: Path) ->
     assert rules_in(tmp_path, f"import torch\nimport torch.distributed\n{source}") <= {"C03"}
 
 
+@pytest.mark.parametrize("argument", ["torch.long", "dtype=torch.long", "name_of_type"])
+def test_type_with_an_argument_returns_a_tensor(argument: str, tmp_path: Path) -> None:
+    source = f"import torch\nfor x in loader:\n    print(model(x).sum().detach().type({argument}))"
+    assert "S01" in rules_in(tmp_path, source)
+
+
+def test_type_without_argument_returns_a_name(tmp_path: Path) -> None:
+    source = "import torch\nfor x in loader:\n    print(x.detach().type())"
+    assert "S01" not in rules_in(tmp_path, source)
+
+
+def test_precision_is_matched_in_a_module_that_names_only_lightning(tmp_path: Path) -> None:
+    assert "T08" in rules_in(tmp_path, "import lightning as L\nL.Trainer(precision='16-mixed')")
+
+
 def test_function_of_another_module_is_resolved(tmp_path: Path) -> None:
     assessment = assessment_of(
         tmp_path,

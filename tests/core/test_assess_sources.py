@@ -37,6 +37,13 @@ def test_broken_notebook_cell_is_named_and_others_are_read(tmp_path: Path) -> No
     assert "cell 1 is not Python" in str(assessment.unreadable[0])
 
 
+@pytest.mark.parametrize("line", ["'%s'\n  % torch.cuda", "1\n  != torch.cuda"])
+def test_line_of_python_that_begins_like_a_magic_is_read_as_python(line: str, tmp_path: Path) -> None:
+    cell = f"import torch\nx = (\n  {line}.device_count()\n)"
+    assert places(tmp_path, {"a.ipynb": notebook(cell)})
+    assert assessment_of(tmp_path, {"a.ipynb": notebook(cell)}).unreadable == []
+
+
 def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
     cell = "%%bash\nexport CUDA_VISIBLE_DEVICES=0\nnvidia-smi"
     assert [rule for rule, _ in places(tmp_path, {"a.ipynb": notebook(cell)})] == ["C08", "C05"]
@@ -60,6 +67,7 @@ def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
         ("run.sh", "uv pip install flash-attn\n"),
         ("run.sh", "uv add flash-attn\n"),
         ("run.sh", "mamba install -c conda-forge flash-attn\n"),
+        ("run.sh", "conda install conda-forge::flash-attn=2\n"),
         ("requirements.txt", "git+https://github.com/Dao-AILab/flash-attn.git@v2\n"),
         ("requirements.txt", "-e git+https://example.com/fork.git#egg=flash-attn\n"),
     ],
@@ -144,6 +152,8 @@ def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
             "a.py": "import os, numpy, own, strange\nimport strange.more",
             "own.py": "",
             "requirements.txt": "odd-one==1\n",
+            "environment.yml": "dependencies:\n  - python=3.12\n",
+            "run.sh": "conda install python=3.12 pytorch::pytorch\n",
         },
     )
     assert {name: place.removeprefix(f"{tmp_path}/") for name, place in assessment.unknown.items()} == {

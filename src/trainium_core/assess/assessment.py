@@ -37,7 +37,7 @@ from trainium_core.assess.sources import (
 )
 
 SMALL_BYTES = 2_000_000
-"""Up to this total size of Python files and notebooks, this process reads all files: starting others takes longer."""
+"""Up to this total size of Python files and notebooks, one process reads all files: starting more takes longer."""
 
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
@@ -238,7 +238,7 @@ class _FileReader:
                         self._add_unknown(name, node.lineno)
 
     def _library(self, name: str, line: int, *, optional: bool) -> Rule | None:
-        """The rule of an imported library. A library without a rule is recorded as unknown."""
+        """The rule of an imported library. A library that libraries.toml does not name is recorded as unknown."""
         by_module = libraries().by_module
         parts = name.split(".")
         if parts[0] in self._project.roots or parts[0] in sys.stdlib_module_names:

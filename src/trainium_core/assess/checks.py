@@ -159,7 +159,7 @@ def _calls_in(node: ast.For | ast.While) -> Iterator[str]:
 
 
 def unmarked_xla_loop(reader: Resolver, node: ast.For | ast.While) -> bool:
-    """A training loop for PyTorch/XLA without a call that ends the graph of a step."""
+    """A training loop, in a file for PyTorch/XLA without any call that ends the graph of a step."""
     if re.search(r"mark_step|optimizer_step|DeviceLoader|torch_xla\.(sync|step)", reader.text):
         return False
     return any(name.endswith(".backward") for name in _calls_in(node))

@@ -149,8 +149,8 @@ class Expressions:
         if receiver == SELF and self.place.owner and site.method in self.place.owner.methods:
             return self.read_function(self.place.owner.methods[site.method], site.arguments)
         if receiver in kinds.TENSORS or receiver in kinds.ARRAYS:
-            arguments = [*site.arguments, site.keywords.get("dtype", UNKNOWN)]
-            return kinds.method_result(receiver, site.method, arguments)
+            dtype = [site.keywords["dtype"]] if "dtype" in site.keywords else []
+            return kinds.method_result(receiver, site.method, [*site.arguments, *dtype])
         if not path:
             return kinds.UNKNOWN_RECEIVERS.get(site.method, UNKNOWN)
         if path[0] == "<":
@@ -166,9 +166,9 @@ class Expressions:
             return ARRAY
         if root == "torch":
             result = kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
-            has_device = "device" in site.keywords or "**" in site.keywords or self.place.in_forward
+            may_be_on_device = "device" in site.keywords or "**" in site.keywords or self.place.in_forward
             if path in kinds.MAKERS:
-                return result if has_device or self.has_default_device else kinds.on_host(result)
+                return result if may_be_on_device or self.has_default_device else kinds.on_host(result)
             tensors = [argument for argument in site.arguments if argument in kinds.TENSORS]
             on_host = site.arguments and site.arguments[0] in kinds.ARRAYS and not tensors
             return kinds.on_host(result) if on_host else result

@@ -47,7 +47,11 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Problem:
-    """A file or notebook cell that could not be read, or a comment that ignores nothing. Line 0 is unknown."""
+    """A file or notebook cell that could not be read, or a comment that ignores nothing.
+
+    Attributes:
+        line: The line in the file or notebook cell, from 1; 0 if unknown.
+    """
 
     path: str
     line: int = 0
@@ -64,7 +68,7 @@ class FileFindings:
     Attributes:
         unreadable: The file, or its cells, that could not be read.
         comments: Comments that ignore nothing.
-        unknown: The first place of each library without a rule, by its name.
+        unknown: The first place of each library that libraries.toml does not name, by the library's name.
         lines: The number of lines that were read.
     """
 
@@ -84,7 +88,7 @@ class Assessment:
         lines: The number of lines that were read.
         unreadable: Files and notebook cells that could not be read.
         comments: Comments that ignore nothing.
-        unknown: The first place of each library without a rule, by its name.
+        unknown: The first place of each library that libraries.toml does not name, by the library's name.
     """
 
     files: int

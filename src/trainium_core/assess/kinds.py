@@ -77,7 +77,7 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
         return ARRAY
     if method == "cpu":
         return on_host(kind)
-    if method in NAMES["host_methods"]:
+    if method in NAMES["host_methods"] and not (method == "type" and arguments):  # type(dtype) returns a tensor.
         return PYTHON
     if method in ("items", "keys", "values", "get", "pop"):  # Methods of a dictionary: the kind is wrong.
         return UNKNOWN

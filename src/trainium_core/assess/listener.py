@@ -20,7 +20,7 @@ class CallSite:
     """A call.
 
     Attributes:
-        path: The called name; UNKNOWN if it cannot be resolved.
+        path: The value of the called expression, usually a qualified name; UNKNOWN if it cannot be resolved.
         receiver: The value whose method is called; UNKNOWN if the function is not an attribute.
         method: The name of the method; empty if the function is not an attribute.
         arguments: The values of the positional arguments.
@@ -119,11 +119,11 @@ class Place:
     """The current place of the reader in a module.
 
     Attributes:
-        loops: The number of enclosing loops, comprehensions and per-step functions.
+        loops: The number of enclosing loops and comprehensions, plus 1 in a function that is assumed to run in a loop.
         guarded: The number of enclosing conditions that are true on CUDA only.
-        tests: The conditions of the enclosing `if` statements, not inside `else`.
+        tests: The conditions of the enclosing `if` and `elif` branches; an `else` branch adds none.
         function: The name of the enclosing function, if any.
-        sets_up: Whether the code runs before the forward pass: in a method of `SET_UP`, or called by one.
+        sets_up: Whether the code runs before the forward pass: in a method in `resolver.SET_UP`, or called by one.
         moved: The number of enclosing calls that move their object to a device.
         compared: The number of enclosing comparisons, including calls of startswith and endswith.
         optional: The number of enclosing `if` statements, except on `__name__`, and of `try` blocks that handle a

@@ -72,8 +72,9 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
                 word[0] in FILES["options_with_value"] or re.fullmatch(r"-\w*r", word[0]) is not None
             )
             continue
-        if (name := _of_line(word[0])) and "$" not in word[0] and not word[0].startswith("."):
-            yield name, command.start(1) + word.start()
+        package = word[0].rpartition("::")[2]  # Without conda's channel.
+        if (name := _of_line(package)) and "$" not in package and not package.startswith("."):
+            yield name, command.start(1) + word.end() - len(package)
 
 
 def _of_line(line: str) -> str:

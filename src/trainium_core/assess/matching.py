@@ -77,8 +77,11 @@ def _roots() -> frozenset[str]:
 
 @cache
 def _words() -> Sequence[str]:
-    """Words of which a Python file contains at least one if a rule can match."""
-    words = {"torch", "cuda", "nccl", "nvidia", "flash_attention", *_roots()}
+    """Words of which a Python file contains at least one if a rule can match.
+
+    `padding` and `precision` do not count: code without torch, transformers or lightning uses them for other things.
+    """
+    words = {"torch", "cuda", "nccl", "nvidia", "flash_attention", "lightning", *_roots()}
     words |= {name.partition(".")[0] for name in index().imports} | set(index().keywords) - {"padding", "precision"}
     words |= {name.rstrip("*_") for name, _ in index().environment}
     return sorted(words - {"os"})

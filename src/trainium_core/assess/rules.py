@@ -13,6 +13,8 @@ from trainium_core.facts import DATA
 
 FOLDER = DATA / "assess"
 STACKS = ("native", "xla")
+"""PyTorch's software stacks on Trainium; see Stack."""
+
 LIBRARY_PREFIX = "L-"
 OPTIONAL_SUFFIX = "-optional"
 
@@ -143,17 +145,13 @@ class Rule:
     good: str = ""
     example_file: str = "example.py"
 
-    @property
-    def worst(self) -> Severity:
-        return max(self.severity.values())
-
     def worst_of(self, stacks: Sequence[str]) -> Severity:
         return max(self.severity[stack] for stack in stacks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """One of PyTorch's stacks on Trainium, and how long it is supported."""
+    """One of PyTorch's software stacks on Trainium, and how long it is supported."""
 
     key: str
     title: str

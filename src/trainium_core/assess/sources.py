@@ -9,6 +9,7 @@ import tokenize
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from io import BytesIO
@@ -203,6 +204,9 @@ def _cell_text(source: object) -> str:
 def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
     """The lines of a cell without IPython's syntax, and the indices and texts of shell commands and magics."""
     lines = source.split("\n")
+    with suppress(UnreadableError):
+        parsed(source)
+        return lines, []  # Lines of Python may begin with `%` or `!=`.
     if source.startswith("%%"):
         is_shell = re.match(r"%%(bash|sh|script)", source)
         if not re.match(r"%%(time|timeit|capture|prun)\b", source):

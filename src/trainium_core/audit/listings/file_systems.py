@@ -57,7 +57,7 @@ def _backups(entry: Entry, _location: Location) -> Resource:
 )
 def _efs_file_systems(entry: Entry, _location: Location) -> Resource:
     file_system_id, size = entry["FileSystemId"], entry["SizeInBytes"]
-    # The price list names regional Standard storage only.
+    # This package has a price only for regional Standard storage.
     is_one_zone = "AvailabilityZoneId" in entry
     elsewhere = size["Value"] if is_one_zone else size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
     stored = Decimal(size["Value"] - elsewhere) / _BYTES_PER_GB
