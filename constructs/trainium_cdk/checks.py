@@ -68,8 +68,11 @@ def is_token(value: Any) -> bool:
     """Whether a value of any type is or contains a CDK token."""
     if isinstance(value, str) and "${" not in value:
         return False  # how every token in a string begins; asking the CDK is slower
+    if isinstance(value, tuple):
+        items = list(cast("tuple[Any, ...]", value))
+        return any(map(is_token, items)) or Token.is_unresolved(items)  # which finds only a token for the whole list
     try:
-        return Token.is_unresolved(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
+        return Token.is_unresolved(value)
     except AttributeError:  # raised by jsii for Python objects that are not objects of the CDK
         return False
 

@@ -64,7 +64,8 @@ def plan_network(
     """The VPC of trn:vpc_id and the subnet of trn:subnet_id, by default new ones. An existing VPC keeps its egress.
 
     Args:
-        any_bucket: Whether nodes reach all buckets, and not only those of the account and of the plan.
+        any_bucket: Whether nodes in a new VPC without a NAT gateway reach all buckets, and not only those of the
+            account and of the plan.
         endpoint_services: As in ClusterNetwork.
         sleep: As in ClusterNetwork.
     """
@@ -91,7 +92,7 @@ def plan_network(
 
 
 def _named_buckets(plan: Plan) -> list[str]:
-    """Buckets in settings, which may belong to another account."""
+    """The buckets that the plan names. They may belong to another account."""
     urls = [*plan.jobs.inputs, plan.jobs.checkpoints, plan.sagemaker.data]
     named = [plan.cache.bucket, *(urlsplit(url).netloc for url in urls if url)]
     return sorted({name for name in named if name})
@@ -100,7 +101,8 @@ def _named_buckets(plan: Plan) -> list[str]:
 def outbound_tcp_ports(plan: Plan, *, egress: Egress, downloads: bool = False) -> Sequence[int]:
     """The outbound TCP ports of the plan's nodes.
 
-    Port 80, for Ubuntu's packages, is open with a NAT gateway, and with `downloads` in an existing VPC.
+    Port 443 is always open; port 80, for Ubuntu's packages, only in a new VPC with a NAT gateway, and in an existing
+    VPC with `downloads`.
     """
     exists = plan.network.vpc_id is not None
     return (HTTP, HTTPS) if (downloads if exists else egress == "nat-gateway") else (HTTPS,)

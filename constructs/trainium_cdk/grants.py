@@ -36,6 +36,6 @@ def warn_of_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: 
     if imported:
         Annotations.of(construct).add_warning_v2(
             "trn:grantee",
-            f"the policy of the imported {' and of the imported '.join(imported)} is not changed here: it must allow "
-            "what is granted to a principal of another account, or one that has no policy",
+            f"the policy of the imported {' and of the imported '.join(imported)} is not changed here, and must "
+            "allow what is granted to a principal of another account, or to one without a policy, such as a service",
         )

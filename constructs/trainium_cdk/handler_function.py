@@ -40,8 +40,8 @@ _RUNTIME = "python3.14"
 class HandlerFunction(Construct):
     """A Lambda function for a custom resource or for events. It, its log group and its role are deleted with the stack.
 
-    Its log group belongs to the stack. Its role cannot create log groups. Otherwise, a function that logs after
-    the deletion of its group would create a new one, which would remain.
+    The role cannot create log groups. Otherwise, a function that logs after the deletion of its group would create a
+    new one, which would remain.
     """
 
     def __init__(

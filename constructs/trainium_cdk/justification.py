@@ -39,8 +39,8 @@ def justify_wildcards(construct: IConstruct, wildcards: Mapping[str, str], *, of
 
     Args:
         wildcards: A reason for each resource.
-        of: The construct that owns the resources. If it is in another stack, its name is known only at the end of the
-            synthesis. Default: it is in the same stack.
+        of: The construct that owns the resources. If it is in another stack, the findings contain the name of an
+            export, which is known only at the end of the synthesis. Default: one in the same stack.
     """
     acknowledgement = _Wildcards(construct, wildcards)
     if of is not None and Stack.of(of) is not Stack.of(construct):

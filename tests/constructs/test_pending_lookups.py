@@ -18,6 +18,7 @@ from trainium_cdk import (
     NeuronFleet,
     PropsError,
     QuotaCheck,
+    SageMakerTraining,
 )
 
 TYPE = ec2.InstanceType("trn1.32xlarge")
@@ -48,6 +49,7 @@ PENDING: Mapping[str, Callable[[Stack], object]] = {
     "notify_email": lambda stack: fleet(stack, notify_email=pending(stack), budget_usd=100),
     "dns_servers": lambda stack: fleet(stack, dns_servers=[pending(stack)]),
     "bucket_name": lambda stack: CompileCache(stack, "Cache", bucket_name=pending(stack)),
+    "training image": lambda stack: SageMakerTraining(stack, "Training", cluster_name="one", image=pending(stack)),
     "zone_id": lambda stack: ClusterNetwork(stack, "Network", zone_id=pending(stack)),
     "network": lambda stack: ClusterNetwork.from_cluster_network_attributes(
         stack, "Network", vpc_id=pending(stack), subnet_id=pending(stack), route_table_id=pending(stack)

@@ -169,7 +169,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "switch in a nested stack": (
         lambda: create(SleepSwitch, scope=create(NestedStack)),
         "scope",
-        "leave it out of a nested stack",
+        "create no SleepSwitch in a nested stack",
     ),
     "two trainings of one name": (
         lambda: [create(SageMakerTraining, cluster_name="twice") for _ in range(2)],
@@ -195,6 +195,16 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: create(SageMakerTraining, scope=Stack(new_app(), "Anywhere"), cluster_name="any"),
         "image",
         "the region of the stack, and so AWS's image there, is unknown at synthesis",
+    ),
+    "training with a token as image": (
+        lambda: create(SageMakerTraining, cluster_name="token", image=Fn.import_value("Image")),
+        "image",
+        "got a CDK token; allowed: a value known at synthesis",
+    ),
+    "training with a token as number of retries": (
+        lambda: create(SageMakerTraining, cluster_name="retries", capacity_retries=Token.as_number({"Ref": "Retries"})),
+        "capacity_retries",
+        "got a CDK token; allowed: a value known at synthesis",
     ),
     "training with a key of another region": (
         lambda: create(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),

@@ -10,7 +10,7 @@ from tests.constructs.synth import EXISTING_NETWORK, Json, Template, a_plan, as_
 from tests.constructs.training import KMS_KEY, training_template
 from tests.state_machine.interpreter import REPORTS_TOPIC
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
-from trainium_cdk.sagemaker.training_definition import TrainingRun, training_definition
+from trainium_cdk.sagemaker.training_definition import MachineSettings, training_definition
 from trainium_core import PlanError
 
 JOB_ROLE = "Execution"
@@ -187,7 +187,7 @@ def definition(**settings: Any) -> Json:
 def test_state_machine_in_template_is_the_tested_one() -> None:
     template = training_template(sagemaker_budget_hours=7, sagemaker_capacity_retries=2)
     (role_name,) = [name for name in template.resources("AWS::IAM::Role") if JOB_ROLE in name]
-    run = TrainingRun(
+    settings = MachineSettings(
         job_prefix="trn-pilot--",
         role_arn=f"${{{role_name}.Arn}}",
         topic_arn=REPORTS_TOPIC,
@@ -198,7 +198,7 @@ def test_state_machine_in_template_is_the_tested_one() -> None:
         tags={"trn:cluster": "trn-pilot"},
     )
     topic = f"${{{template.logical_id('AWS::SNS::Topic')}}}"
-    expected = json.loads(json.dumps(training_definition(run)).replace(REPORTS_TOPIC, topic))
+    expected = json.loads(json.dumps(training_definition(settings)).replace(REPORTS_TOPIC, topic))
     assert definition(sagemaker_budget_hours=7, sagemaker_capacity_retries=2) == expected
 
 

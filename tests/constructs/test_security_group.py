@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import Json, Template, new_stack, synthesize
@@ -56,3 +57,9 @@ def test_dns_server_is_allowed_only_at_its_address() -> None:
         ("10.1.0.2/32", "udp", 53, 53),
         ("10.1.0.2/32", "tcp", 53, 53),
     }
+
+
+def test_dns_server_may_be_a_token() -> None:
+    rules = group(443, dns_servers=(Fn.import_value("Resolver"),)).properties("AWS::EC2::SecurityGroup")
+    cidrs = [rule["CidrIp"] for rule in rules["SecurityGroupEgress"]]
+    assert cidrs.count({"Fn::Join": ["", [{"Fn::ImportValue": "Resolver"}, "/32"]]}) == 2

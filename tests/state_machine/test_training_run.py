@@ -23,7 +23,7 @@ from tests.state_machine.interpreter import (
 from trainium_cdk.sagemaker.training_definition import (
     REQUIRED_FIELDS,
     START_UP_SECONDS,
-    TrainingRun,
+    MachineSettings,
     training_definition,
 )
 from trainium_core.engines.sagemaker.jobs.images import training_image
@@ -37,7 +37,7 @@ NO_CAPACITY = Ends(
 )
 NO_QUOTA = Refused("SageMaker.ResourceLimitExceededException", "The account-level service limit is 0 Instances")
 THROTTLED = Refused("SageMaker.AmazonSageMakerException", "Rate exceeded (Service: AmazonSageMaker)")
-RUN = TrainingRun(
+RUN = MachineSettings(
     job_prefix="trn-pilot--",
     role_arn="arn:aws:iam::123456789012:role/execution",
     topic_arn=REPORTS_TOPIC,
@@ -111,7 +111,7 @@ def test_job_may_have_its_own_checkpoint_url() -> None:
 
 
 def test_longest_cluster_name_leaves_room_in_job_names() -> None:
-    longest = TrainingRun(**{**vars(RUN), "job_prefix": training_job_prefix("c" * 32)})
+    longest = MachineSettings(**{**vars(RUN), "job_prefix": training_job_prefix("c" * 32)})
     name = run(COMPLETED, definition=training_definition(longest)).jobs[0]["TrainingJobName"]
     assert len(name) <= 63
 
@@ -124,7 +124,7 @@ def test_missing_capacity_or_quota_is_retried_with_a_new_job(outcome: Outcome) -
 
 
 def test_no_pause_is_longer_than_an_hour() -> None:
-    many = TrainingRun(**{**vars(RUN), "capacity_retries": 6})
+    many = MachineSettings(**{**vars(RUN), "capacity_retries": 6})
     pauses = run(*[NO_CAPACITY] * 6, COMPLETED, definition=training_definition(many)).pauses
     assert pauses == [300, 600, 1200, 2400, 3600, 3600]
 

@@ -222,7 +222,7 @@ class Fleet(CreatedFleet):
         needs = self.group.node
         needs.add_dependency(self.role, self.security_group, props.cache, self.records, *props.file_systems)
         if isinstance(props.vpc, ec2.Vpc) and props.sleep:
-            needs.add_dependency(*props.sleep.retain_when_asleep(props.vpc))
+            needs.add_dependency(*props.sleep.resources_when_asleep(props.vpc))
         else:
             # An S3 endpoint may have been added to an imported VPC.
             needs.add_dependency(props.vpc)

@@ -100,7 +100,7 @@ class HyperPod(Construct):
         self.pilot = None
         if plan.pilot.ends is not None or plan.pilot.budget_usd is not None:
             self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
-            # The pilot is deleted last, so that it can notify and retry if the cluster cannot be deleted.
+            # The pilot is deleted after the cluster, so that it can notify and retry if the cluster cannot be deleted.
             self.cluster.node.add_dependency(self.pilot)
         for name, warning in hyperpod_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
@@ -151,7 +151,7 @@ class HyperPod(Construct):
             instance_type=sagemaker_type(plan.instance_type),
             instance_count=plan.nodes,
             execution_role=self.execution.role.role_arn,
-            # With Slurm, HyperPod sets up the image first; EKS nodes have no such mode.
+            # With Slurm, the script runs after HyperPod's own set-up of the node, which EKS nodes do not have.
             life_cycle_config=sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
                 source_s3_uri=lifecycle_url,
                 on_create=_SCRIPT if self._on_eks else None,

@@ -53,6 +53,6 @@ def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSys
 def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_block"]) -> str | None:
     try:
         value: str = getattr(subnet, attribute)
-    except RuntimeError:  # of the CDK, for an imported subnet whose zone is not given
+    except RuntimeError:  # of the CDK, for an imported subnet without the attribute
         return None
     return None if Token.is_unresolved(value) or is_placeholder(value) else value

@@ -25,15 +25,16 @@ _PACKAGES = "al2023-repos-{region}-de612dc2"
 """AWS's bucket with the packages of Amazon Linux 2023 (AL2023 User Guide, repositories)."""
 
 _WITH_POLICIES = ("ssm",)
-"""Services whose endpoints support a policy (Systems Manager User Guide). No source was found for ssmmessages."""
+"""Services whose endpoints get a policy (Systems Manager User Guide). No source was found that those of ssmmessages
+support one."""
 
 
 class ClusterNetwork(Construct):
     """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
 
     Nodes reach S3 over a gateway endpoint, which is free. Without a NAT gateway, the endpoint allows only buckets of
-    the account, those in `s3_buckets`, and reading the packages of Amazon Linux, so that jobs cannot copy data to other
-    buckets. `vpc` and `subnet` are the CDK objects.
+    the account, those in `s3_buckets` (unless it is None), and reading the packages of Amazon Linux, so that jobs
+    cannot copy data to other buckets. `vpc` and `subnet` are the CDK objects.
 
     Example:
 
@@ -62,14 +63,14 @@ class ClusterNetwork(Construct):
         Args:
             zone_id: Availability Zone ID, such as usw2-az4. A zone name can mean different zones in different accounts.
             cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
-            egress: `vpc-endpoints` for S3 and Session Manager, `nat-gateway` for the internet (billed per hour and GB),
-                `none` for S3 only. Default: vpc-endpoints.
+            egress: `vpc-endpoints` for S3, Session Manager and `endpoint_services`, `nat-gateway` for the internet,
+                `none` for S3 only. The first two are billed per hour and GB. Default: vpc-endpoints.
             s3_buckets: Names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
                 buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
                 bucket.
             endpoint_services: Further AWS services, such as `pcs`, that get an interface endpoint if `egress` is
                 `vpc-endpoints`. Default: none.
-            sleep: The switch that removes what is billed per hour while the cluster sleeps. Default: none.
+            sleep: The switch that, while the cluster sleeps, removes what is billed per hour. Default: none.
 
         Raises:
             PropsError: The zone is given by its name, is in another region or is a CDK token, the CIDR block is invalid

@@ -32,9 +32,9 @@ def allow_interfaces(
 ) -> None:
     """Allow a role to create network interfaces only in one subnet and with the given security groups.
 
-    A network interface permission lets another account attach the interface. Therefore the role can create such
-    permissions, and delete interfaces, only in this subnet. Source: SageMaker developer guide, roles of training jobs
-    in a VPC and of HyperPod; Service Authorization Reference for the condition.
+    A network interface permission lets another account attach the interface. Therefore the role can create and
+    delete such permissions, and delete interfaces, only in this subnet. Source: SageMaker developer guide, roles of
+    training jobs in a VPC and of HyperPod; Service Authorization Reference for the condition.
 
     Args:
         also_on_an_interface: Further actions, which are allowed on every network interface. Default: none.

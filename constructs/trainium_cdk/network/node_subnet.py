@@ -52,8 +52,8 @@ class NeuronSubnet(Construct):
         Raises:
             PropsError: No subnet of the VPC is selected, zones are selected by ID, the VPC is in another region or has
                 no DNS support, the type is unknown or not offered in the region, or the zone of a ClusterNetwork does
-                not offer it. If all selected subnets are public or isolated, the synthesis fails without a gateway
-                endpoint for S3.
+                not offer it. If all selected subnets are public or isolated, the synthesis fails unless the VPC has
+                an endpoint for S3, or one of the isolated subnets a default route.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

@@ -1,4 +1,4 @@
-"""The subnets that the user selects for the nodes of a fleet."""
+"""The subnets that the user selects for nodes or training jobs."""
 
 import re
 from collections.abc import Sequence

@@ -213,7 +213,7 @@ class PcsCluster(Construct):
                 ],
             ),
         )
-        # The pilot is deleted last, so that it can notify and retry if the cluster cannot be deleted.
+        # The pilot is deleted after the cluster, so that it can notify and retry if the cluster cannot be deleted.
         cluster.node.add_dependency(self.security_group, self.network, self.pilot)
         return cluster
 

@@ -40,9 +40,9 @@ class PcsImage(Construct):
     ) -> None:
         """
         Args:
-            cluster_name: Prefix of the names, and value of the tag trn:cluster.
+            cluster_name: Prefix of the resources' names, and value of the tag trn:cluster.
             region: Region of the stack.
-            parent_image: An image with Ubuntu and Neuron software: its ID, or an SSM parameter.
+            parent_image: An image with Ubuntu and Neuron software: its ID, or the name of an SSM parameter.
             subnet: Subnet of the build instance, which needs the internet.
             security_group: Security group of the build instance.
         """

@@ -27,10 +27,10 @@ _PERIOD_SECONDS = 900
 
 
 class Pilot(Construct):
-    """The topic for the notices of a pilot, its budget, and its clock.
+    """The topic for the notices of a pilot, its budget, and its clock: a function that stops nodes and ends the pilot.
 
-    The topic also gets alarms when the clock or the node reconciler fails. `topic` is the CDK object. `clock` is the
-    construct, or None if none is needed. With an Auto Scaling group, an end, a Capacity Block, an idle limit and a
+    The topic also gets alarms when the clock or the node reconciler fails. `topic` is the CDK object. `clock` is a
+    PilotClock, or None if none is needed. With an Auto Scaling group, an end, a Capacity Block, an idle limit and a
     budget that stops nodes each need a clock; without a group, only an end does.
     """
 
@@ -51,14 +51,14 @@ class Pilot(Construct):
     ) -> None:
         """
         Args:
-            nodes: Size of the group.
+            nodes: Number of nodes.
             group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes are terminated
                 only with the stack.
             sleep: The switch of the cluster. Default: the cluster never sleeps.
             reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
             precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
-            encryption_key: KMS key of the topic. Default: none.
+            encryption_key: KMS key of the topics. Default: none.
         """
         super().__init__(scope, construct_id)
         self._key = encryption_key
@@ -69,7 +69,7 @@ class Pilot(Construct):
             )
         name = budget_name(self, cluster_name, pilot.budget_action)
         self.clock = None
-        if pilot.stops_nodes if group_name else pilot.end is not None:
+        if pilot.needs_clock if group_name else pilot.end is not None:
             self.clock = PilotClock(
                 self,
                 "Clock",

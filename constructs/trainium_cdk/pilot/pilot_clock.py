@@ -44,7 +44,7 @@ class PilotClock(Construct):
     ) -> None:
         """
         Args:
-            nodes: Size of the group.
+            nodes: Number of nodes.
             topic: Topic of the notices. Its tags hold the state of the clock.
             group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only warns
                 and deletes the stack.
@@ -142,7 +142,7 @@ class PilotClock(Construct):
                 arn=self.arn,
                 role_arn=role.role_arn,
                 input='{"kind": "schedule"}',
-                # The next run makes up for a lost one.
+                # The next invocation makes up for a lost one.
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                     maximum_event_age_in_seconds=60 * minutes, maximum_retry_attempts=2
                 ),

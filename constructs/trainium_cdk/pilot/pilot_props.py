@@ -40,14 +40,14 @@ class PilotProps:
         return self.budget_usd is not None and self.budget_action == "stop"
 
     @property
-    def stops_nodes(self) -> bool:
-        """Whether a clock must stop or launch the nodes."""
+    def needs_clock(self) -> bool:
+        """Whether an Auto Scaling group of nodes needs a clock, which stops and launches them."""
         by_itself = self.end is not None or self.stops_at_budget or self.idle_minutes is not None
         return by_itself or self.capacity_block_id is not None
 
     @property
     def is_needed(self) -> bool:
-        return self.stops_nodes or self.budget_usd is not None
+        return self.needs_clock or self.budget_usd is not None
 
 
 def checked_pilot(

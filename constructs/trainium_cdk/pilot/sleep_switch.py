@@ -24,7 +24,7 @@ class SleepSwitch(Construct):
         address = ec2.CfnEIP(stack, "Address")
         switch.add_when_awake(address)
         gateway = ec2.CfnVPNGateway(stack, "Gateway", type="ipsec.1")
-        gateway.node.add_dependency(*switch.retain_when_asleep(vpc))
+        gateway.node.add_dependency(*switch.resources_when_asleep(vpc))
         group.max_size, group.min_size = switch.count(2), switch.value_when_awake("1", "0")
     """
 
@@ -37,7 +37,7 @@ class SleepSwitch(Construct):
         stack = Stack.of(self)
         if stack.nested:
             allowed = "a stack that is not nested, because `trn` cannot update nested stacks"
-            raise refuse(self, "scope", stack.node.path, allowed=allowed, fix="leave it out of a nested stack")
+            raise refuse(self, "scope", stack.node.path, allowed=allowed, fix="create no SleepSwitch in a nested stack")
         if stack in _switches:
             raise refuse(
                 self,
@@ -115,7 +115,7 @@ class SleepSwitch(Construct):
         """
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
-    def retain_when_asleep(self, construct: IConstruct) -> list[IConstruct]:
+    def resources_when_asleep(self, construct: IConstruct) -> list[IConstruct]:
         """The resources of a construct that also exist while the cluster sleeps, so that others can depend on them.
 
         Args:

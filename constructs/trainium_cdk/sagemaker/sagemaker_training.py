@@ -12,14 +12,22 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, check_removal_policy, form, refuse, whole_duration
+from trainium_cdk.checks import (
+    check,
+    check_known,
+    check_removal_policy,
+    form,
+    is_pending,
+    refuse,
+    whole_duration,
+)
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
 from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
-from trainium_cdk.sagemaker.training_definition import TrainingRun
+from trainium_cdk.sagemaker.training_definition import MachineSettings
 from trainium_cdk.sagemaker.training_role import TrainingRole
 from trainium_cdk.sagemaker.training_state_machine import TrainingStateMachine
 from trainium_cdk.sagemaker.training_store import TrainingStore
@@ -33,6 +41,9 @@ from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_core.problems import PlanError
 from trainium_runtime.naming import CLUSTER_TAG
+
+_ANY_IMAGE = "000000000000.dkr.ecr.us-east-1.amazonaws.com/any:any"
+"""Stands for an image that the CDK CLI has yet to look up. It is not deployed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +113,7 @@ class _Training(Construct):
         if self.subnet is not None and self.security_group is not None:
             self.execution.allow_network(subnet=self.subnet, security_group=self.security_group)
         self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=props.report_email)
-        run = TrainingRun(
+        settings = MachineSettings(
             job_prefix=self.job_prefix,
             role_arn=self.execution.role.role_arn,
             topic_arn=self.alerts.topic.topic_arn,
@@ -112,7 +123,7 @@ class _Training(Construct):
             capacity_retries=props.capacity_retries,
             tags={CLUSTER_TAG: props.cluster_name, **props.tags},
         )
-        self.state_machine = TrainingStateMachine(self, "Runner", run=run)
+        self.state_machine = TrainingStateMachine(self, "Runner", settings=settings)
 
     def _execution(self, props: _Props) -> TrainingRole:
         image = parsed_image(props.image_uri)
@@ -192,7 +203,7 @@ class PlannedTraining(_Training):
         yield "ImageUri", "Container image for PyTorch on Neuron", self.image_uri
         machine = self.state_machine.arn
         yield "StateMachineArn", "State machine that runs a job, with a time limit and retries for capacity", machine
-        yield "TopicArn", "SNS topic for failed jobs and the end of each run", self.alerts.topic.topic_arn
+        yield "TopicArn", "SNS topic for failed jobs and ended executions", self.alerts.topic.topic_arn
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
         # SageMaker transfers image and logs outside of the VPC, so S3 is enough.
@@ -235,8 +246,8 @@ class SageMakerTraining(_Training):
         Args:
             cluster_name: 1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last; the
                 prefix of job names, and the value of the tag trn:cluster on every resource.
-            image: URI of a container image in ECR in the stack's region. Default: the newest AWS image for PyTorch
-                on Neuron that this version of the package lists.
+            image: URI of a container image in ECR in the stack's region, known at synthesis. Default: the newest AWS
+                image for PyTorch on Neuron that this version of the package lists.
             cache: The compile cache, not read-only. Default: a new CompileCache that is deleted with the construct.
             vpc: VPC of the jobs. Default: a network of SageMaker, with internet access.
             vpc_subnets: Subnet of the jobs, which must reach S3. If several are selected, the first one is used.
@@ -258,6 +269,7 @@ class SageMakerTraining(_Training):
         name = checked_cluster_name(self, cluster_name)
         longest = Duration.hours(SageMakerSettings.budget_hours) if max_runtime is None else max_runtime
         hours = whole_duration(self, "max_runtime", longest, "hours")
+        check_known(self, "capacity_retries", capacity_retries, why="the pauses between attempts follow from it")
         check(
             self,
             range_problems("sagemaker_budget_hours", hours, "hours", field="max_runtime"),
@@ -310,6 +322,9 @@ class SageMakerTraining(_Training):
             except PlanError:
                 allowed = f"an image, because AWS has no training image in {region}"
                 raise refuse(self, "image", None, allowed=allowed, fix=f"give an image in ECR in {region}") from None
+        check_known(self, "image", image, why="the role of the jobs can pull only from its repository")
+        if is_pending(image):
+            return _ANY_IMAGE
         check(self, form("sagemaker_image", image, field="image"))
         parsed = parsed_image(image)
         if parsed is not None and not Token.is_unresolved(region) and parsed.region != region:

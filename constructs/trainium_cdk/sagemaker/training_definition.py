@@ -48,20 +48,20 @@ _NO_CAPACITY = "CapacityError*"
 """Matches the FailureReason of a job for which SageMaker had no capacity."""
 
 _HAD_TRAINED = '*"Status":"Training"*'
-"""A job that reached this status ran and is billed, and must not cause another job, even if its script wrote the reason
-_NO_CAPACITY. The script cannot write this pattern, because quotes within a text are escaped in the response."""
+"""Matches the cause of a failed job that reached this status. It ran and is billed, so it is not retried, even if its
+script wrote a reason that matches _NO_CAPACITY."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingRun:
+class MachineSettings:
     """Values that are the same for every job of a state machine. Texts may be CDK tokens.
 
     Attributes:
         job_prefix: Prefix of job names.
-        checkpoint_url: Folder for runs whose request has no checkpoint location.
+        checkpoint_url: Folder for the checkpoints of executions whose request has no checkpoint location.
         network: A VpcConfig, or None.
         budget_hours: Maximum run time of a job.
-        capacity_retries: Maximum number of retries.
+        capacity_retries: Maximum number of retries when capacity or quota is missing.
         tags: Default tags of a job.
     """
 
@@ -85,21 +85,21 @@ class TrainingRun:
         return [0, *(min(pause, _LONGEST_PAUSE_SECONDS) for pause in doubled)]
 
 
-def training_definition(run: TrainingRun) -> _State:
+def training_definition(settings: MachineSettings) -> _State:
     """The definition: check the request, run the job, retry when there is no capacity, stop a job that exceeds the
     budget, report."""
     return {
         "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
         "StartAt": "Begin",
-        "States": {**_checking(run), **_running(run), **_ending(run)},
+        "States": {**_checking(settings), **_running(settings), **_ending(settings)},
     }
 
 
-def _checking(run: TrainingRun) -> dict[str, _State]:
-    tags = [{"Key": key, "Value": value} for key, value in run.tags.items()]
+def _checking(settings: MachineSettings) -> dict[str, _State]:
+    tags = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
     defaults = {
         # One folder for each execution, shared by its attempts only: SageMaker loads everything in it.
-        "CheckpointConfig": {"S3Uri.$": f"States.Format('{run.checkpoint_url}/{{}}', States.UUID())"},
+        "CheckpointConfig": {"S3Uri.$": f"States.Format('{settings.checkpoint_url}/{{}}', States.UUID())"},
         "EnableInterContainerTrafficEncryption": False,
         "EnableManagedSpotTraining": False,
         "EnableNetworkIsolation": False,
@@ -122,7 +122,7 @@ def _checking(run: TrainingRun) -> dict[str, _State]:
             {
                 "request.$": "States.JsonMerge($.defaults, $.given, false)",
                 "id.$": "$.id",
-                "pauses": run.pauses,
+                "pauses": settings.pauses,
                 "attempt": {"number": 0},
             },
             "Check the request",
@@ -131,7 +131,7 @@ def _checking(run: TrainingRun) -> dict[str, _State]:
             "Type": "Choice",
             "Choices": [
                 {**missing, "Next": "Refuse an incomplete request"},
-                {**too_long, "NumericGreaterThan": run.budget_seconds, "Next": "Refuse a run over budget"},
+                {**too_long, "NumericGreaterThan": settings.budget_seconds, "Next": "Refuse a run over budget"},
             ],
             "Default": "Name the job",
         },
@@ -140,27 +140,27 @@ def _checking(run: TrainingRun) -> dict[str, _State]:
         ),
         "Refuse a run over budget": _failed(
             "Nothing was started: MaxRuntimeInSeconds is {}; allowed: up to "
-            f"{run.budget_seconds} (trn:sagemaker_budget_hours, or max_runtime of SageMakerTraining)",
+            f"{settings.budget_seconds} (trn:sagemaker_budget_hours, or max_runtime of SageMakerTraining)",
             "$.request.StoppingCondition.MaxRuntimeInSeconds",
         ),
     }
 
 
-def _running(run: TrainingRun) -> dict[str, _State]:
+def _running(settings: MachineSettings) -> dict[str, _State]:
     number = "States.MathAdd($.attempt.number, 1)"
     return {
         "Name the job": {
             **_pass_state(
                 {
                     "number.$": number,
-                    "name.$": f"States.Format('{run.job_prefix}{{}}-{{}}', $.id, {number})",
+                    "name.$": f"States.Format('{settings.job_prefix}{{}}-{{}}', $.id, {number})",
                     "pause.$": f"States.ArrayGetItem($.pauses, {number})",
                 },
                 "Train",
             ),
             "ResultPath": "$.attempt",
         },
-        "Train": _train(run),
+        "Train": _train(settings),
         "Did it complete": _choice(
             {"Variable": "$.result.TrainingJobStatus", "StringEquals": "Completed"},
             "Report success",
@@ -190,7 +190,7 @@ def _running(run: TrainingRun) -> dict[str, _State]:
             "Next": "May it try again",
         },
         "May it try again": _choice(
-            {"Variable": "$.attempt.number", "NumericLessThanEquals": run.capacity_retries},
+            {"Variable": "$.attempt.number", "NumericLessThanEquals": settings.capacity_retries},
             "Wait for capacity",
             otherwise="Give up waiting",
         ),
@@ -207,20 +207,20 @@ def _running(run: TrainingRun) -> dict[str, _State]:
     }
 
 
-def _train(run: TrainingRun) -> _State:
+def _train(settings: MachineSettings) -> _State:
     return {
         "Type": "Task",
         "Resource": "arn:aws:states:::sagemaker:createTrainingJob.sync",
         "Parameters": {
             "TrainingJobName.$": "$.attempt.name",
-            "RoleArn": run.role_arn,
+            "RoleArn": settings.role_arn,
             # The profiler does not work with Trainium.
             "ProfilerConfig": {"DisableProfiler": True},
-            **({"VpcConfig": dict(run.network)} if run.network else {}),
+            **({"VpcConfig": dict(settings.network)} if settings.network else {}),
             **{f"{name}.$": f"$.request.{name}" for name in _PASSED_FIELDS},
         },
         "ResultPath": "$.result",
-        "TimeoutSeconds": run.budget_seconds + START_UP_SECONDS,
+        "TimeoutSeconds": settings.budget_seconds + START_UP_SECONDS,
         "Retry": [_again(["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"])],
         "Catch": [
             _catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
@@ -238,9 +238,9 @@ def _again(errors: list[str]) -> _State:
     return {"ErrorEquals": errors, "IntervalSeconds": 30, "MaxAttempts": 3, "BackoffRate": 2}
 
 
-def _ending(run: TrainingRun) -> dict[str, _State]:
+def _ending(settings: MachineSettings) -> dict[str, _State]:
     name = "$.attempt.name"
-    budget = f"{START_UP_SECONDS // _MINUTE} minutes after its budget of {run.budget_hours} hours"
+    budget = f"{START_UP_SECONDS // _MINUTE} minutes after its budget of {settings.budget_hours} hours"
     return {
         "It was stopped": _failed("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
         "The job failed": _failed("{} failed: {}", name, "$.described.job.FailureReason"),
@@ -261,14 +261,14 @@ def _ending(run: TrainingRun) -> dict[str, _State]:
             "There was no capacity or quota for {} in {} attempts: {}", name, "$.attempt.number", "$.error.Cause"
         ),
         "Report success": _report(
-            run.topic_arn,
+            settings.topic_arn,
             "Training job completed",
             "States.Format('{} completed; its output is below {}', "
             f"{name}, $.request.OutputDataConfig.S3OutputPath)",
             "Completed",
         ),
         "Completed": {"Type": "Succeed", "OutputPath": "$.result"},
-        "Report failure": _report(run.topic_arn, "Training job did not complete", "$.reason.text", "Failed"),
+        "Report failure": _report(settings.topic_arn, "Training job did not complete", "$.reason.text", "Failed"),
         "Failed": {"Type": "Fail", "Error": "TrainingDidNotComplete", "CausePath": "$.reason.text"},
     }
 
@@ -286,7 +286,7 @@ def _choice(condition: Mapping[str, Any], following: str, *, otherwise: str) -> 
 
 
 def _reason(text: str, *paths: str, following: str) -> _State:
-    """A state that sets $.reason.text to why a run fails, with the value at a path for each `{}`."""
+    """A state that sets $.reason.text to why an execution fails, with the value at a path for each `{}`."""
     value = {"text.$": f"States.Format('{text}', {', '.join(paths)})"} if paths else {"text": text}
     return {**_pass_state(value, following), "ResultPath": "$.reason"}
 

@@ -6,7 +6,7 @@ from aws_cdk import aws_stepfunctions as stepfunctions
 from constructs import Construct
 
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.sagemaker.training_definition import TrainingRun, training_definition
+from trainium_cdk.sagemaker.training_definition import MachineSettings, training_definition
 from trainium_cdk.service_role import allow, service_role
 from trainium_core.facts import training_facts
 
@@ -36,7 +36,7 @@ class TrainingStateMachine(Construct):
     `machine` and `log_group` are the CDK objects.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, run: TrainingRun) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, settings: MachineSettings) -> None:
         super().__init__(scope, construct_id)
         self._stack = Stack.of(self)
         self.log_group = logs.LogGroup(
@@ -61,8 +61,8 @@ class TrainingStateMachine(Construct):
                 "ArnLike": {"aws:SourceArn": machines},
             },
         )
-        self._allow_jobs(run)
-        allow(self._role, ["sns:Publish"], [run.topic_arn])
+        self._allow_jobs(settings)
+        allow(self._role, ["sns:Publish"], [settings.topic_arn])
         allow(self._role, _LOG_DELIVERY, ["*"])
         justify_wildcard(
             self._role, "*", "log delivery has no resource-level permissions (Step Functions documentation)"
@@ -71,7 +71,7 @@ class TrainingStateMachine(Construct):
             self,
             "Machine",
             role_arn=self._role.role_arn,
-            definition_string=self._stack.to_json_string(training_definition(run)),
+            definition_string=self._stack.to_json_string(training_definition(settings)),
             logging_configuration=stepfunctions.CfnStateMachine.LoggingConfigurationProperty(
                 level="ALL",
                 include_execution_data=True,
@@ -90,8 +90,10 @@ class TrainingStateMachine(Construct):
         untraced = "a job of hours in a few logged steps; a trace would add nothing"
         justify(self.machine, cdk_nag={"SF2": untraced}, checkov={"CKV_AWS_284": untraced})
 
-    def _allow_jobs(self, run: TrainingRun) -> None:
-        jobs = self._stack.format_arn(service="sagemaker", resource="training-job", resource_name=f"{run.job_prefix}*")
+    def _allow_jobs(self, settings: MachineSettings) -> None:
+        jobs = self._stack.format_arn(
+            service="sagemaker", resource="training-job", resource_name=f"{settings.job_prefix}*"
+        )
         running = ["AddTags", "CreateTrainingJob", "DescribeTrainingJob", "ListTags", "StopTrainingJob"]
         allow(self._role, [f"sagemaker:{action}" for action in running], [jobs])
         justify_wildcard(self._role, jobs, "jobs with the prefix of the cluster; each attempt has a new name")
@@ -104,7 +106,7 @@ class TrainingStateMachine(Construct):
                 self._role, any_of_the_account, "a request names its training plan, not known at synthesis"
             )
         service = training_facts()["container"]["service"]
-        allow(self._role, ["iam:PassRole"], [run.role_arn], {"StringEquals": {"iam:PassedToService": service}})
+        allow(self._role, ["iam:PassRole"], [settings.role_arn], {"StringEquals": {"iam:PassedToService": service}})
         rule = self._stack.format_arn(
             service="events",
             resource="rule",

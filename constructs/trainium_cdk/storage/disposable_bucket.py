@@ -30,8 +30,9 @@ _UNKNOWN_NAMES = "objects under one prefix; their names are not known at synthes
 class DisposableBucket(Construct):
     """An encrypted bucket with TLS only and without public access. `bucket` is the CDK object.
 
-    With the removal policy DESTROY, a function deletes its objects first, because S3 deletes only empty buckets. The
-    function acts only on buckets with a tag, and an update that keeps the bucket removes or changes the tag first.
+    With the removal policy DESTROY, a function first deletes the objects, because S3 deletes only empty buckets. The
+    function empties only buckets with the tag trn:empty-at-delete=true. An update that retains the bucket instead
+    removes or changes the tag first.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class DisposableBucket(Construct):
             removal_policy: DESTROY deletes the bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep it.
                 Default: DESTROY.
             lifecycle_rules: When objects expire. Default: never.
-            sends_events: Whether EventBridge gets an event for every object. Default: False.
+            sends_events: Whether S3 sends the bucket's events to EventBridge. Default: False.
             versioned: Whether S3 keeps earlier versions of objects. Default: False.
             name: Name of the bucket, globally unique. Default: chosen by CloudFormation.
             encryption_key: KMS key of its objects. Default: keys that S3 manages (SSE-S3).
@@ -89,7 +90,7 @@ class DisposableBucket(Construct):
         Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, Lazy.string(emptied))
         emptier = _emptier(Stack.of(self))
         # In the bucket's own policy, which lives as long as the bucket: an update that removes one of several buckets
-        # takes its permissions out of a policy of the function before the bucket is emptied.
+        # would take its permissions out of a policy of the function before the bucket is emptied.
         self._allow(emptier, ["s3:ListBucketVersions", "s3:GetBucketTagging"], arn_of(self.bucket))
         self._allow(emptier, ["s3:DeleteObject", "s3:DeleteObjectVersion"], arn_of(self.bucket, "*"))
         content = emptier.custom_resource(
@@ -126,7 +127,7 @@ def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
 
 @cache
 def _emptier(stack: Stack) -> HandlerFunction:
-    """The function that empties the buckets of a stack, with permissions on each of them."""
+    """The function that empties the buckets of a stack. The policies of the buckets allow it to."""
     made = HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
     parts = {"Log": made.log_group, "Role": made.role, "Policy": made.policy, "Function": made.function}
     for name, part in parts.items():
