@@ -62,6 +62,12 @@ def test_file_system_unreachable_for_nodes_fails(file_system: EfsFileSystem | No
     assert fix in finding.fix
 
 
+def test_new_mount_target_is_not_proposed_if_it_is_impossible() -> None:
+    finding = own(with_targets(replace(TARGET, vpc_id="vpc-1")))
+    assert "EFS allows them in only one VPC" in finding.found
+    assert finding.fix == "set trn:vpc_id to vpc-1, and trn:subnet_id with it, or delete these mount targets"
+
+
 def test_second_mount_target_in_a_zone_is_refused() -> None:
     finding = without_target(EFS, **EXISTING_VPC)
     assert (finding.outcome, finding.fix) == (
@@ -72,7 +78,8 @@ def test_second_mount_target_in_a_zone_is_refused() -> None:
 
 def test_mount_target_in_a_second_vpc_is_refused() -> None:
     finding = without_target(EFS)
-    assert (finding.outcome, finding.fix) == ("fail", f"set trn:vpc_id to {VPC.vpc_id}, or delete these mount targets")
+    fix = f"set trn:vpc_id to {VPC.vpc_id}, and trn:subnet_id with it, or delete these mount targets"
+    assert (finding.outcome, finding.fix) == ("fail", fix)
 
 
 def test_mount_target_created_by_the_cluster_passes() -> None:

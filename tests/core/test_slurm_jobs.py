@@ -151,7 +151,8 @@ def test_job_with_refused_priority_is_submitted_with_a_note(jobs: SlurmJobs, log
     ("settings", "says"),
     [
         ({}, "from their start until 10 idle minutes after the job"),
-        ({"capacity": "reservation", "reservation_id": RESERVATION}, "billed whether jobs use them or not"),
+        ({"capacity": "reservation", "reservation_id": RESERVATION}, "paid for whether jobs use them or not"),
+        ({"pcs_min_nodes": 2}, "paid for whether jobs use them or not"),
     ],
 )
 def test_cost_says_when_nodes_are_billed(
@@ -288,7 +289,7 @@ def test_cancelled_job_is_stopped_and_job_of_failed_node_has_failed() -> None:
     jobs = parse_jobs("a|1|CANCELLED|None\nb|2|NODE_FAIL|None\nsbatch: warning\n")
     assert {name: end_of(job)[0] for name, job in jobs.items()} == {"a": "stopped", "b": "failed"}
     assert [jobs[name].has_ended for name in jobs] == [True, True]
-    assert not replace(jobs["a"], state="COMPLETING").has_ended
+    assert not any(replace(jobs["a"], state=state).has_ended for state in ("COMPLETING", "STOPPED", "RESV_DEL_HOLD"))
 
 
 def run_submission(folder: Path, *, scontrol: str) -> str:

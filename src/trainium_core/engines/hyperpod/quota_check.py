@@ -1,4 +1,4 @@
-"""Whether SageMaker's quotas allow the instances of the HyperPod cluster."""
+"""Whether SageMaker's quotas allow the instances of the HyperPod cluster, as if none were in use."""
 
 from collections.abc import Iterator
 

@@ -204,8 +204,8 @@ class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
         plan = self.jobs.plan
         billed = (
             f"from their start until {plan.pcs.idle_minutes} idle minutes after the job"
-            if plan.capacity in (ON_DEMAND, SPOT)
-            else "which are billed whether jobs use them or not"
+            if plan.capacity in (ON_DEMAND, SPOT) and plan.pcs.min_nodes < plan.nodes
+            else "which are paid for whether jobs use them or not"
         )
         return self.rows_with(
             ("queue", f"{self.queue}, priority {self.priority}" if self.priority else self.queue),

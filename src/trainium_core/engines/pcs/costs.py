@@ -55,7 +55,7 @@ def cost_notes(plan: Plan) -> Iterator[str]:
     yield (
         f"without jobs, {static} of {plan.nodes} nodes run: a running hour is one in which jobs use all of them"
         if plan.capacity in (ON_DEMAND, SPOT)
-        else "the reserved instances are billed whether jobs use them or not"
+        else "the reserved instances are paid for whether jobs use them or not"
     )
     yield "AWS PCS bills the controller, each managed node and accounting at prices that this package does not have"
     if plan.pcs.image is None:

@@ -14,9 +14,9 @@ JOB_USER = "trn-job"
 COMPLETING = "COMPLETING"
 PENDING, STARTING = "PENDING", "CONFIGURING"
 _RESULTS = {"CANCELLED": STOPPED, "TIMEOUT": TIME_LIMIT, "DEADLINE": TIME_LIMIT}
-_QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-"""Jobs in the last two states wait for `scontrol release`."""
-_ALIVE = (*_QUEUED, STARTING, "RUNNING", COMPLETING, "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
+_QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+"""Jobs in the last three states wait for `scontrol release`."""
+_ALIVE = (*_QUEUED, STARTING, "RUNNING", COMPLETING, "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
 _FORMAT = "%j|%i|%T|%r"
 _UNANSWERED = ("Socket timed out", "Zero Bytes were transmitted", "Message receive failure")
 """Messages of Slurm (slurm_errno.c) after which slurmctld may have received a request."""
@@ -47,6 +47,7 @@ class SlurmJob:
 
     @property
     def is_running(self) -> bool:
+        """Whether the job is running or completing."""
         return self.state in ("RUNNING", COMPLETING)
 
     @property
@@ -94,7 +95,7 @@ def submit_command(script: str, *, name: str, priority: int) -> str:
     """The command that submits a batch script as the user of jobs, and prints Slurm's ID.
 
     botocore may send the command twice, so a job with the same name is not submitted again. The user of jobs cannot
-    raise a priority, so root does. If Slurm refuses, the job stays in the queue, and the command prints the refusal.
+    raise a priority, so root does. If Slurm refuses the priority, the job stays in the queue, and the command prints the refusal.
     """
     packed = base64.b64encode(script.encode()).decode()
     # The job does not inherit root's environment. Its user has no home directory: each attempt creates one.

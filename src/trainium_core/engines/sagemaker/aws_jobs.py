@@ -62,7 +62,7 @@ class SageMakerJobs(AwsService):
         "command": "put the command into a script, and pass the script",
         "nodes": "leave it out: a training job has all instances of the plan, trn:nodes",
         "setup": "leave it out, and list packages in the source's requirements.txt, which the container installs",
-        "stack": "leave it out: the training image determines the stack",
+        "stack": "leave it out: the training image determines the software stack",
         "secrets": "leave it out, and let the script read the secret as the job's role",
         "retries": _NO_RESTART,
         "retry_on_exit_codes": _NO_RESTART,

@@ -42,28 +42,34 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
     if plan.file_systems.efs_security_group is None:
         yield from _new_mount_target(plan, file_system, others, zone)
     else:
-        yield _existing_mount_target(plan, file_system, zone)
+        yield from _existing_mount_target(plan, file_system, others, zone)
 
 
-def _existing_mount_target(plan: Plan, file_system: EfsFileSystem, zone: str) -> CheckResult:
+def _existing_mount_target(
+    plan: Plan, file_system: EfsFileSystem, others: list[MountTarget], zone: str
+) -> Iterator[CheckResult]:
     here = [
         target for target in file_system.mount_targets if (target.zone_id, target.vpc_id) == (zone, plan.network.vpc_id)
     ]
     if not here:
         text = f"{file_system.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
         text += "does not resolve there"
-        fix = "leave out trn:efs_security_group: the stack then creates a mount target"
-        return CheckResult(outcome="fail", found=text, fix=fix)
+        obstacles = [*_new_mount_target(plan, file_system, others, zone)]
+        fix = "" if obstacles else "leave out trn:efs_security_group: the stack then creates a mount target"
+        yield CheckResult(outcome="fail", found=text, fix=fix)
+        yield from obstacles
+        return
     (target,) = here
     if target.state != _USABLE:
         text = f"the mount target of {file_system.file_system_id} in {zone} is {target.state}"
-        return CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait until it is available")
-    if plan.file_systems.efs_security_group not in target.security_group_ids:
+        yield CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait until it is available")
+    elif plan.file_systems.efs_security_group not in target.security_group_ids:
         groups = " or ".join(sorted(target.security_group_ids))
         wanted = plan.file_systems.efs_security_group
         text = f"the mount target of {file_system.file_system_id} in {zone} is not in the security group {wanted}"
-        return CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")
-    return CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")
+    else:
+        yield CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
 
 
 def _new_mount_target(
@@ -77,7 +83,8 @@ def _new_mount_target(
     if elsewhere:
         vpc = " and ".join(sorted(elsewhere))
         text = f"{file_system.file_system_id} has mount targets in {vpc}, and EFS allows them in only one VPC"
-        yield CheckResult(outcome="fail", found=text, fix=f"set trn:vpc_id to {vpc}, or delete these mount targets")
+        fix = f"set trn:vpc_id to {vpc}, and trn:subnet_id with it, or delete these mount targets"
+        yield CheckResult(outcome="fail", found=text, fix=fix)
     for target in others:
         if target.zone_id == zone and target.vpc_id == plan.network.vpc_id:
             groups = " or ".join(sorted(target.security_group_ids))

@@ -99,7 +99,7 @@ def supported_types(image: Image) -> tuple[str, ...]:
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the image is too old, or its PyTorch is missing or unusable on the type. Warns if it may be missing.
+    """Fails if the image is too old, or its PyTorch is missing or unusable on the type. Warns if PyTorch may be missing.
 
     If the image should include PyTorch and its description names no release, the result is `unknown`.
     """
@@ -155,7 +155,7 @@ def _doubts(plan: Plan, image: Image) -> Iterator[CheckResult]:
 def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Images) -> CheckResult:
     if current is None:
         found = f"{parameter}, the source of {pinned.image_id}, does not exist"
-        return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
+        return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or leave it out")
     newer = account.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
     return CheckResult(outcome="warn", found=found, fix="to use the newer image, run `trn image pin`")

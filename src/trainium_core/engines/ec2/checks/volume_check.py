@@ -17,7 +17,7 @@ def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
     if key is None:
         return None
     found = (
-        f"{plan.region} encrypts new volumes with {key}, a customer managed key: whether {_ROLE} may use it is unknown"
+        f"the default EBS key of {plan.region} is {key}, a customer managed key: whether {_ROLE} may use it is unknown"
     )
     fix = (
         f"make sure that the key's policy allows {_ROLE} to use the key and to create grants: EC2 Auto Scaling "
