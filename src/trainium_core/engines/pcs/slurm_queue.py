@@ -95,7 +95,8 @@ def submit_command(script: str, *, name: str, priority: int) -> str:
     """The command that submits a batch script as the user of jobs, and prints Slurm's ID.
 
     botocore may send the command twice, so a job with the same name is not submitted again. The user of jobs cannot
-    raise a priority, so root does. If Slurm refuses the priority, the job stays in the queue, and the command prints the refusal.
+    raise a priority, so root does. If Slurm refuses the priority, the job stays in the queue, and the command prints
+    the refusal.
     """
     packed = base64.b64encode(script.encode()).decode()
     # The job does not inherit root's environment. Its user has no home directory: each attempt creates one.

@@ -99,7 +99,7 @@ def supported_types(image: Image) -> tuple[str, ...]:
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """Fails if the image is too old, or its PyTorch is missing or unusable on the type. Warns if PyTorch may be missing.
+    """Fails if the image is too old, or PyTorch is missing or unusable on the type. Warns if PyTorch may be missing.
 
     If the image should include PyTorch and its description names no release, the result is `unknown`.
     """
