@@ -152,12 +152,14 @@ def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
             "a.py": "import os, numpy, own, strange\nimport strange.more",
             "own.py": "",
             "requirements.txt": "odd-one==1\n",
-            "environment.yml": "dependencies:\n  - python=3.12\n",
-            "run.sh": "conda install python=3.12 pytorch::pytorch\n",
+            "environment.yml": "channels:\n  - some\ndependencies:\n  - python=3.12\nvariables:\n  - other\n",
+            "run.sh": "conda install python=3.12 pytorch::pytorch\npip install numpy > log.txt 2>&1\n"
+            "pip install 'numpy>=2' 'yet-another>=1' | tail -1\n",
         },
     )
     assert {name: place.removeprefix(f"{tmp_path}/") for name, place in assessment.unknown.items()} == {
         "odd-one": "requirements.txt:1",
+        "yet-another": "run.sh:3",
         "strange": "a.py:1",
     }
 

@@ -66,7 +66,7 @@ class FileFindings:
     """The findings in one file.
 
     Attributes:
-        unreadable: The file, or its cells, that could not be read.
+        unreadable: The file, or its notebook cells, if they could not be read.
         comments: Comments that ignore nothing.
         unknown: The first place of each library that libraries.toml does not name, by the library's name.
         lines: The number of lines that were read.
@@ -99,7 +99,7 @@ class Assessment:
     unknown: Mapping[str, str]
 
     def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[Finding]:
-        """Findings that matter for one of the stacks and that no comment ignores."""
+        """Findings that matter for at least one of the stacks and that no comment ignores."""
         return [
             finding
             for finding in self.findings

@@ -13,6 +13,8 @@ from trainium_core.assess.sources import FILES, UnreadableError, lines_of
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
 _INSTALLS = re.compile(r"(?:\b(?:pip[\d.]*|conda|mamba)\s+install|\buv\s+add)\s+(.*)")
+_END = re.compile(r"&&|\||;|\s(?:#|&|[12]?>(?!=))")
+"""The end of a command's arguments, including a pipe or a redirection."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,12 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
             if requirement := _of_line(line):
                 yield Requirement(requirement, number, line.find(requirement) + 1)
     elif kind == "conda":
+        section = ""
         for number, line in enumerate(lines_of(text), 1):
+            if key := re.match(r"([\w-]+):", line):
+                section = key[1]
+            if section != "dependencies":  # Such as channels.
+                continue
             item = re.match(r"\s*-\s+(?:[\w-]+::)?([A-Za-z0-9][\w.+/:@-]*)", line)
             if item and (requirement := _of_line(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
                 yield Requirement(requirement, number, max(line.find(requirement), 0) + 1)
@@ -64,7 +71,7 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
     command = _INSTALLS.search(line)
     if not command:
         return
-    words = re.finditer(r"[^\s;&|\"'\\]+", re.split(r"&&|\|\||;|\s#", command[1])[0])
+    words = re.finditer(r"[^\s;&|\"'\\]+", _END.split(command[1])[0])
     skips = False
     for word in words:
         if skips or word[0].startswith("-"):

@@ -20,6 +20,7 @@ LEVELS = {
     Severity.look: "note",
     Severity.none: "none",
 }
+"""SARIF's level of each severity."""
 
 
 def as_json(assessment: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
