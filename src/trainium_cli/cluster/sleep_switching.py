@@ -231,7 +231,8 @@ def _launch(target: _Target) -> str:
             try:
                 target.account.size_group(group, target.plan.nodes)
             except RequestRefusedError as error:
-                raise _unchanged(error) from error
+                message = f"The nodes of {target.plan.cluster_name} could not be launched: {error}"
+                raise CliError(message, ExitCode.NOT_READY) from error
         return _await_nodes(target)
 
 
@@ -312,10 +313,6 @@ def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
 
 def _asleep(target: _Target) -> str:
     return f"{target.plan.cluster_name} is asleep. `trn wake` restores its nodes."
-
-
-def _unchanged(error: RequestRefusedError) -> CliError:
-    return CliError(f"Nothing was changed: {error}", ExitCode.NOT_READY)
 
 
 def _forget_notice(target: _Target) -> None:

@@ -254,7 +254,8 @@ def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
     try:
         state = PilotState.from_json(stored.read_text(encoding="utf-8"))
     except (ValueError, LookupError, TypeError) as error:
-        raise CliError(f"{stored} is not the state of a pilot: {error}.", ExitCode.BAD_INPUT) from error
+        fix = f"run `trn destroy` for clusters that it deployed, then set another folder in {file}"
+        raise CliError(f"{stored} is not the state of a pilot: {error}: {fix}.", ExitCode.BAD_INPUT) from error
     if state.digest != digest_of(pilot, file):
         billed = [side for side in pilot.sides if state.is_billed(side)]
         first = f"run `trn destroy` for {' and '.join(billed)}, then " if billed else ""

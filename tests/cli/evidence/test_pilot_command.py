@@ -124,7 +124,7 @@ def test_invalid_state_is_refused(folder: Path) -> None:
     (folder / "pilot/pilot.json").write_text("{}")
     refused = run("pilot", "pilot.toml", "--yes")
     assert refused.exit_code == ExitCode.BAD_INPUT
-    assert "is not the state of a pilot" in refused.stderr
+    assert "set another folder in pilot.toml" in refused.stderr
 
 
 def test_invalid_file_is_refused(folder: Path) -> None:
