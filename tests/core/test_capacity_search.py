@@ -78,7 +78,7 @@ def test_fee_in_another_currency_is_not_counted_as_dollars() -> None:
     ("blocks", "settings", "note"),
     [
         ((), {}, "no block for 1 node and 24 h is for sale"),
-        (None, {}, "AWS does not sell this type here"),
+        (None, {}, "AWS sells no blocks of this type here"),
         ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances; 65 are needed"),
     ],
 )

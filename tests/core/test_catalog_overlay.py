@@ -80,10 +80,11 @@ def test_added_type_has_a_plan_a_quota_and_a_torchrun_command(tmp_path: Path) ->
             "efa_interfaces = { value = 5",
             "has 5 EFA interfaces, more than its 4 network cards",
         ),
+        ("zones = {", "# zones = {", 'zones: is missing; write it as a table [types."NAME".zones]'),
         ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone IDs"),
         ("zones = {", "colour = 1\nzones = {", "unknown key colour; known: accelerator, vcpus"),
         ("types.", "kinds.", "has no instance types"),
-        ("sources.announcement", "sources.ec2-api", "the built-in catalogue has another source 'ec2-api'"),
+        ("sources.announcement", "sources.ec2-api", "the built-in catalogue has the key 'ec2-api' for another source"),
     ],
 )
 def test_error_names_the_file_and_the_invalid_value(tmp_path: Path, old: str, new: str, says: str) -> None:

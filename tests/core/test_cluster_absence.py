@@ -103,6 +103,17 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             "`trn capacity`",
         ),
         (
+            FakeAccount(
+                tag="capacity block",
+                node_group=NodeGroup(desired=0),
+                deployed=IN_A_BLOCK,
+                block=replace(BLOCK, state="active", start=NOW, end=NOW + timedelta(minutes=20)),
+            ),
+            {},
+            "cr-1 ends at 2026-11-23T12:20Z, and its nodes stop before",
+            "`trn capacity`",
+        ),
+        (
             FakeAccount(node_group=NodeGroup(desired=2, error="InsufficientInstanceCapacity: none in usw2-az4")),
             {"status": "CREATE_IN_PROGRESS"},
             "the last launch failed (insufficient capacity)",

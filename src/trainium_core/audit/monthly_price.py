@@ -1,4 +1,4 @@
-"""The monthly cost of existing resources. A resource without a price has an unknown cost, not 0."""
+"""The monthly cost of existing resources. If the price of a part is unknown, so is the cost: it is not 0."""
 
 from collections.abc import Iterable
 from decimal import Decimal

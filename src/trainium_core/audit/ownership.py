@@ -23,7 +23,7 @@ class Evidence:
         cluster: The name of the cluster.
         tagged: The cluster tag of each resource that the Resource Groups Tagging API returns, by arn_key.
         stacks: The stacks of the cluster, and the names and IDs of others.
-        stack_names: Names that count even if CloudFormation no longer lists a stack of that name.
+        stack_names: Names of the cluster's stacks. They count even if CloudFormation no longer lists such a stack.
     """
 
     cluster: str
@@ -48,8 +48,8 @@ class Evidence:
     def name_prefix(self, name: str) -> str:
         """`STACK-...` if a part of the name begins with the name of a stack of the cluster and a hyphen; else empty.
 
-        Parts are separated by `/`. Case is ignored. If several stacks match, including others', the longest name
-        counts.
+        Parts are separated by `/`. Case is ignored. If several stacks match, of this cluster or not, the longest
+        name counts.
         """
         # A resource named after a shared stack may not belong to the cluster.
         shared = {stack.name for stack in self.stacks.own if stack.shared}

@@ -81,9 +81,9 @@ class ResourceLister(Protocol):
     Attributes:
         kind: The kind in plain words, in the singular.
         resource_type: The CloudFormation type.
-        arn_type: The type in its ARNs, as returned by the function `arn_type`.
+        arn_type: Service and type in the ARNs, as returned by the function `arn_type`.
         handed_over: Whether users keep such resources when they destroy the cluster. The kind is listed only if the tag
-            index contains one of the cluster.
+            index contains such a resource of the cluster.
         in_estimates: Whether such a resource can have a relevant cost while unused, or can contain one that has.
     """
 
@@ -104,7 +104,7 @@ class ResourceLister(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A resource of the cluster, and each way in which it was found."""
+    """A resource of the cluster or of the CDK bootstrap, and each way in which it was found."""
 
     kind: str
     resource: Resource

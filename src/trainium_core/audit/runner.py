@@ -77,7 +77,7 @@ class AuditedAccount(Identities, Prices, Protocol):
         ...
 
     def tagged(self) -> Mapping[str, str]:
-        """The value of the tag trn:cluster of every resource that has it, by ARN."""
+        """The tag index (Resource Groups Tagging API): the value of trn:cluster of every tagged resource, by ARN."""
         ...
 
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:

@@ -16,7 +16,7 @@ ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts":
 
 
 class SaleUnknownError(Exception):
-    """AWS did not answer the request, or answered with a server error. The block may have been bought."""
+    """AWS gave no valid answer to the request, or a server error. The block may have been bought."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class AwsCapacityPurchase:
             The purchased block.
 
         Raises:
-            RequestRefusedError: AWS refused the purchase, or was not reached.
+            RequestRefusedError: AWS refused the purchase, or no request was sent.
             SaleUnknownError: The block may have been bought.
         """
         try:

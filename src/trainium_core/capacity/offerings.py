@@ -14,7 +14,7 @@ INSTANCE_PLATFORM = "Linux/UNIX"
 class BlockOffering:
     """A Capacity Block that AWS currently sells.
 
-    Its duration may differ slightly from the requested one, because every block ends at the same time of day.
+    Its duration may differ from the requested one, because every block ends at the same time of day.
 
     Attributes:
         instances: Number of instances.

@@ -11,7 +11,7 @@ Prospect = Literal["now", "later", "unlikely", "unknown", "no"]
 PROSPECTS: dict[Prospect, str] = {
     "now": "could start now",
     "later": "could start later",
-    "unlikely": "for sale, but very unlikely",
+    "unlikely": "offered, but very unlikely to start",
     "unknown": "a request failed, or AWS did not give a score or a size",
     "no": "unavailable",
 }
@@ -29,7 +29,8 @@ class CapacityOption:
         prospect: A key of PROSPECTS.
         start: None for an immediate start.
         end: End of the block for sale, or the time until which the reservation is usable; None without an end.
-        hours: Duration of the block or reservation, otherwise the requested one; None without an end.
+        hours: Duration of the block for sale; how long the reservation is usable; for on-demand and spot, the requested
+            hours. None if unknown or without an end.
         hourly: US dollars per instance and hour; None if unknown.
         total: US dollars for all nodes over `hours`; None if unknown.
         paid_for: Whether the instances are reserved already, so that nodes cost nothing in addition.

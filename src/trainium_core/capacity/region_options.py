@@ -65,8 +65,8 @@ def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterat
 def usable_until(reservation: Reservation) -> datetime | None:
     """The time until which nodes can use a reservation; None if it has no end.
 
-    Nodes in a Capacity Block are terminated before the end of the block. After the end of another reservation, its
-    instances keep running on demand.
+    Nodes in a Capacity Block are terminated before the end of the block. After the end of any other reservation,
+    its instances keep running on demand.
     """
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
@@ -169,7 +169,7 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
         by = f" that starts by {request.start_by:%Y-%m-%d}" if request.start_by else ""
         reason = f"no block for {count(nodes, 'node')} and {request.hours} h{by} is for sale"
         if not answers.sells_blocks:
-            reason = "AWS does not sell this type here"
+            reason = "AWS sells no blocks of this type here"
             if request.plan.type.instances_per_ultraserver > 1:
                 reason += ", except as whole UltraServers to accounts that AWS Support has enabled"
         elif nodes > largest:

@@ -29,7 +29,7 @@ class Catalog(Mapping[str, InstanceType]):
 
     Attributes:
         facts: Each value with the key of its source, by instance type and name of the value.
-        sources: Title and date of each source.
+        sources: Title and date of each source, by key.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Catalog(Mapping[str, InstanceType]):
         for key, source in file.sources.items():
             if key in self.sources and source != self.sources[key]:
                 raise CatalogError(
-                    f"{file.where}: the built-in catalogue has another source {key!r}; choose another key"
+                    f"{file.where}: the built-in catalogue has the key {key!r} for another source; choose another key"
                 )
         return Catalog([*self.values(), *file.types], {**self.facts, **file.facts}, {**self.sources, **file.sources})
 

@@ -138,6 +138,8 @@ def _fact(entry: Any, form: Any, where: str) -> Fact:
 
 
 def _zones(entry: Any, where: str) -> Fact:
+    if entry is None:
+        raise CatalogError(f'{where}: zones: is missing; write it as a table [types."NAME".zones]')
     regions = dict(_table(entry, f"{where}: zones"))
     source = str(regions.pop("source", ""))
     for region, ids in regions.items():

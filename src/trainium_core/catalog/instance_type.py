@@ -11,6 +11,7 @@ class InstanceType:
     """An EC2 instance type, as stated by its sources. It has either Neuron devices or GPUs.
 
     Attributes:
+        accelerator: Model of the devices, such as Trainium2.
         device_memory_gib: Memory of each device.
         network_gbps: Bandwidth of the instance in Gbit/s.
         nvme_disk_gb: Size of each disk of the instance store.

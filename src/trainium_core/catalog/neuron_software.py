@@ -22,7 +22,7 @@ class Framework:
     """A framework on machine images.
 
     Attributes:
-        stack: Its key: native or xla for the two PyTorch stacks on Neuron images, jax, or cuda for PyTorch on GPUs.
+        stack: Its key: native or xla for PyTorch on Neuron images, jax, or cuda for PyTorch on GPU images.
         environment: On Neuron images, a part of the name of its virtual environment; on GPU images, the whole name.
         not_on: Accelerators that it does not support.
         parameters: Globs of the SSM parameters of its images, below the prefix of all images.
@@ -52,7 +52,7 @@ class Framework:
 
 @cache
 def frameworks() -> Mapping[str, Framework]:
-    """Every framework by its stack, in order of preference."""
+    """Every framework by its key, in order of preference."""
     entries = tomllib.loads((DATA / "neuron_software.toml").read_text(encoding="utf-8"))
     return {stack: Framework(stack=stack, **_values(entry)) for stack, entry in entries.items()}
 
@@ -88,7 +88,7 @@ def default_image(kind: InstanceType) -> str:
 
 
 def pytorch_for(kind: InstanceType) -> Framework:
-    """The preferred PyTorch stack of the type."""
+    """The preferred framework with PyTorch on the type."""
     return next(framework for framework in frameworks().values() if framework.is_pytorch and framework.runs_on(kind))
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from trainium_core.capacity.offerings import Reservation
+from trainium_core.capacity.region_options import usable_until
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
 from trainium_core.explanations.known_errors import known_error
 from trainium_core.nodes.fleet import DeployedFleet
@@ -14,7 +15,7 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _END, _BUDGET, _IDLE = "end ", "budget ", "idle since "
-"""Prefixes of the reasons that the pilot's clock records (trainium_runtime.pilot_clock)."""
+"""Prefixes of the reasons that the pilot's clock, a Lambda function, records (trainium_runtime.pilot_clock)."""
 
 _SECONDS = re.compile(r"(?<=T\d\d:\d\d):[\d.]+Z$")
 """Seconds of a time, which are not shown. An end that is set in hours after the deployment has them."""
@@ -43,7 +44,7 @@ class AbsenceAccount(Protocol):
     """Methods raise UnavailableError if AWS does not answer."""
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        """The cluster's nodes in a stack, according to its template; None if it defines none."""
+        """The cluster's nodes in a stack, according to its template; None if the template defines none."""
         ...
 
     def stop_reason(self, cluster: str) -> str | None:
@@ -108,7 +109,7 @@ def _clock_reason(recorded: str | None) -> Absence | None:
 
 
 def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, now: datetime) -> Absence | None:
-    """The reason if the Capacity Block or reservation has not started, is unusable, has ended, or does not exist."""
+    """The reason if the reservation or Capacity Block has not begun, is unusable, is at its end, or does not exist."""
     if fleet is None or fleet.reservation_id is None:
         return None
     block, name = account.reservation(fleet.reservation_id), fleet.reservation_id
@@ -121,6 +122,9 @@ def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, no
         return Absence(why=f"{name} begins at {utc_text(block.start)}", remedy="the nodes launch then, automatically")
     if block.end and block.end <= now:
         return Absence(why=f"{name} ended at {utc_text(block.end)}", remedy=another)
+    last = usable_until(block)
+    if block.end and last and last <= now:
+        return Absence(why=f"{name} ends at {utc_text(block.end)}, and its nodes stop before", remedy=another)
     return None
 
 
@@ -140,7 +144,7 @@ def _group_reason(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absen
 
 
 def with_absences(clusters: ClusterList, account: AbsenceAccount, now: datetime) -> ClusterList:
-    """The clusters with the reasons why some have no nodes. Reasons that cannot be read are added to `not_read`."""
+    """The clusters with the reasons why some have no nodes. Failures to read a reason are added to `not_read`."""
     absences, not_read = dict[str, Absence](), list(clusters.not_read)
     for cluster in clusters.clusters:
         try:

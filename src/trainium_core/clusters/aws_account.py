@@ -42,9 +42,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         Scaling groups are also read, and stacks with the names that this repository's app gives them.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
-            searches = {
-                threads.submit(search): search.__name__ for search in (self._stacks_in_index, self._stacks_with_group)
-            }
+            searches = [threads.submit(search) for search in (self._stacks_in_index, self._stacks_with_group)]
             existing = self.describe_stacks()
             with_tagged, not_read = set[str](), list[str]()
             for future in searches:
@@ -105,7 +103,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         cluster = stack.tags.get(CLUSTER_TAG)
         if cluster is None and engine is None and name not in with_tagged:
             return ()
-        ends, has_nodes = dict[str, str | None](), {cluster} if engine in ENGINES_WITH_NODES else set[str | None]()
+        ends, with_nodes = dict[str, str | None](), {cluster} if engine in ENGINES_WITH_NODES else set[str | None]()
         clusters: Sequence[str] = (cluster,) if cluster else ()
         # A stack of another app may have the same name, but not the same outputs.
         may_be_of_another_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
@@ -116,9 +114,9 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
                 return f"the cluster of the stack {name}: {error}"
             fleets = deployed_fleets(resources, {})
             clusters = clusters or clusters_in(resources)
-            has_nodes = {fleet.cluster for fleet in fleets}
+            with_nodes = {fleet.cluster for fleet in fleets}
             ends = {fleet.cluster: fleet.ends for fleet in fleets}
-        return [self._cluster_stack(name, described, engine, ends.get(name), name in has_nodes) for name in clusters]
+        return [self._cluster_stack(name, described, engine, ends.get(name), name in with_nodes) for name in clusters]
 
     def _cluster_stack(
         self, cluster: str, described: Mapping[str, Any], engine: str | None, ends: str | None, has_nodes: bool
@@ -137,7 +135,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
 
 def _engine_of(stack: str) -> str | None:
-    """The engine of a stack with a name of this repository's app; None for other names."""
+    """The key of the engine of a stack with a name of this repository's app; None for other names."""
     for key, construct_id in CONSTRUCT_IDS.items():
         if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(construct_id)}", stack):
             return key

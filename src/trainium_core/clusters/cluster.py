@@ -23,10 +23,10 @@ class ClusterStack:
     """A stack that has the tag trn:cluster, or whose resources have it.
 
     Attributes:
-        engine: Its key in trn:stacks; None for a stack of another app.
+        engine: The key of its engine in trn:stacks; None for a stack of another app.
         asleep: Whether it sleeps; None if it cannot.
         ends: End of the pilot; None if it has no end.
-        has_nodes: Whether it defines the nodes.
+        has_nodes: Whether it defines the cluster's nodes.
     """
 
     name: str
@@ -93,7 +93,7 @@ class LocatingAccount(Protocol):
         ...
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        """The cluster's nodes in a stack, according to its template; None if it defines none."""
+        """The cluster's nodes in a stack, according to its template; None if the template defines none."""
         ...
 
 
@@ -101,7 +101,7 @@ class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
     """Methods raise UnavailableError if AWS does not answer."""
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
-        """The nodes of all clusters."""
+        """The nodes, precompile hosts and login nodes of all clusters."""
         ...
 
     def enabled_regions(self) -> Sequence[str]:
@@ -118,7 +118,8 @@ class Cluster:
 
     Attributes:
         nodes: Its nodes, its precompile host and its login node.
-        per_hour: Price of `nodes` per hour in US dollars, without prepaid Capacity Blocks.
+        per_hour: Price of the running `nodes` per hour in US dollars, without prepaid Capacity Blocks. Each stack whose
+            nodes are not EC2 instances is an unknown amount.
         ends: The earliest end of its stacks; None if none has an end.
     """
 

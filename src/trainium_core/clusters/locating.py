@@ -78,5 +78,5 @@ def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
     try:
         return Plan.of(**required, **deployed)
     except PlanError:
-        # Together they may need settings that are not read. The optional ones can be left out.
+        # The optional settings may need others that are not read.
         return Plan.of(**required)

@@ -18,7 +18,7 @@ _EVENTS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """The current or last job of the nodes.
+    """The current or last job of the nodes, or of the precompile host.
 
     Attributes:
         job_id: ID of the job.
@@ -34,7 +34,7 @@ class ClusterStatus:
     """The status of one cluster.
 
     Attributes:
-        nodes: The nodes; None if they cannot be read.
+        nodes: The nodes; None if they cannot be read, or if the stack does not exist.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         usage: Use of the nodes; None if there is no report of it, or if the nodes start with jobs.
         job: The current or last job; None without one.

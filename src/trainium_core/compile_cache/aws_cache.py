@@ -1,4 +1,4 @@
-"""Reads and changes a compile cache in S3, with a limited number of requests."""
+"""Lists a compile cache in S3, and deletes entries, with a limited number of requests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain

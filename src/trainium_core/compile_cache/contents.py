@@ -34,7 +34,7 @@ class CachedEntry:
 
     Attributes:
         name: The name that its software stack gave it.
-        place: None for an entry that PyTorch/XLA wrote outside of a place.
+        place: The inputs of the compilation in its key; None for an entry of PyTorch/XLA with a key without them.
         release: Compiler release.
         objects: One object for a packed entry; every file for an entry of PyTorch/XLA.
         is_packed: Whether a node packed it; False for an entry of PyTorch/XLA.
@@ -114,7 +114,7 @@ def contents_of(objects: Iterable[CachedObject]) -> Contents:
 
 
 def releases(entries: Iterable[CachedEntry]) -> tuple[ReleaseUse, ...]:
-    """The use of each release, the most recently written first."""
+    """The entries of each release in numbers, the most recently written release first."""
     by_release: dict[str, list[CachedEntry]] = {}
     for entry in entries:
         by_release.setdefault(entry.release, []).append(entry)

@@ -98,7 +98,7 @@ class Estimate:
 
     @property
     def unknown(self) -> tuple[CostLine, ...]:
-        """The lines without a known price, including those billed by use."""
+        """The lines without a known price, whether or not they are billed by use."""
         return tuple(line for line in self.lines if line.unit_usd is None)
 
 

@@ -20,7 +20,7 @@ JOB_ENGINES: Mapping[str, Callable[[Plan, str, Clients], JobEngine]] = {
 """Constructors by the engine's key in trn:stacks. Arguments: the plan, the CloudFormation stack's name, and clients."""
 
 
-def running_engines(plan: Plan) -> tuple[str, ...]:
+def engines_running_jobs(plan: Plan) -> tuple[str, ...]:
     """The keys of the plan's engines that run jobs, the cluster first."""
     return tuple(sorted((key for key in plan.stacks if key in JOB_ENGINES), key=lambda key: key != CLUSTER.key))
 
@@ -35,12 +35,12 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
     Raises:
         JobError: The plan does not have the engine, or the engine runs no jobs.
     """
-    running = running_engines(plan)
-    on = SlurmJobs.key if on == SLURM else on
+    running = engines_running_jobs(plan)
+    got, on = on, SlurmJobs.key if on == SLURM else on
     if on in running or (on is None and running):
         return on or running[0]
-    allowed = ", ".join(running) or "no engine of the plan runs jobs"
+    allowed = ", ".join(running) or "none: no engine of the plan runs jobs"
     fix = f"add {on or CLUSTER.key} to trn:stacks, and run `trn deploy`"
     if on is not None and on not in JOB_ENGINES:
         fix = f"submit the job to the scheduler of {ENGINES[on].construct_id}: `trn run` does not support {on}"
-    raise JobError([JobProblem(key="--on", got=on, allowed=allowed, fix=fix)])
+    raise JobError([JobProblem(key="--on", got=got, allowed=allowed, fix=fix)])

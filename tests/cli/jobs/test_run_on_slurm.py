@@ -92,6 +92,7 @@ def test_job_is_found_if_only_one_of_two_engines_is_deployed(cluster: Cluster) -
         (ON, ["--queue", "other"], "--queue: got 'other'"),
         (GOOD, ["--queue", "trn"], "--queue: got 'trn'"),
         (GOOD, ["--priority", "5"], "--priority: got '5'"),
+        (GOOD, ["--on", "slurm"], "--on: got 'slurm'"),
         (GOOD, ["--on", "slurm"], "add pcs to trn:stacks"),
         ((*GOOD, "-c", "trn:stacks=sagemaker"), ["--queue", "trn"], "--queue: got 'trn'"),
     ],

@@ -48,7 +48,7 @@ class Listing:
     Attributes:
         kind: The kind in plain words, in the singular.
         resource_type: The CloudFormation type.
-        arn_type: The type in its ARNs, as returned by `resource.arn_type`.
+        arn_type: Service and type in the ARNs, as returned by trainium_core.audit.resource.arn_type.
         permission: The IAM action of the call that lists the kind.
         entries: JMESPath of the list in the response. Default: named after the action, such as Volumes[].
         service: boto3's name of the service. Default: the prefix of the action.
@@ -58,8 +58,8 @@ class Listing:
         endpoint_region: Region of the endpoint of a global service.
         measure: Function that adds data that needs more requests; returns None for a resource that is being deleted.
         handed_over: Whether users keep such resources when they destroy the cluster, so that they count as kept. The
-            kind is listed only if the tag index contains one of the cluster: most accounts have none, and a caller may
-            lack the permission.
+            kind is listed only if the tag index contains such a resource of the cluster: most accounts have none, and
+            a caller may lack the permission.
         in_estimates: False if such a resource and its parts cost almost nothing while unused: `trn cost` skips it.
         read: The decorated function.
     """
