@@ -1,4 +1,4 @@
-"""A complete cluster: network, cache and fleet."""
+"""A complete cluster: network, cache, file systems and fleet."""
 
 from aws_cdk import Annotations
 from constructs import Construct
@@ -29,7 +29,8 @@ class TrainiumCluster(Construct):
                 the nodes.
 
         Raises:
-            PropsError: The switch is in another stack, or another fleet in the account and region has the name.
+            PropsError: The switch is in another stack, or another fleet of the app in the account and region has the
+                cluster's name.
             PlanError: The plan is for another region than the stack.
         """
         super().__init__(scope, construct_id)

@@ -289,7 +289,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "throughput of a gp2 volume": (
         lambda: volume(10, volume_type=ec2.EbsDeviceVolumeType.GP2, throughput=250),
         "block_devices",
-        "leave it out, or choose another volume_type",
+        "leave out throughput, or choose another volume_type",
     ),
     "key of another region": (lambda: {"volume_key": key_in("us-east-1")}, "volume_key", "a key of us-west-2"),
     "asymmetric key": (
@@ -345,7 +345,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "two ends": (
         lambda: {"end_time": datetime(2030, 1, 1, tzinfo=UTC), "max_lifetime": Duration.days(1)},
         "end_time",
-        "leave out one of them",
+        "leave out end_time or max_lifetime",
     ),
     "unknown action at the end": (
         lambda: {"max_lifetime": Duration.days(1), "ends_action": "stop"},
@@ -357,7 +357,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "address without end": (
         lambda: {"notify_email": "a@example.com"},
         "notify_email",
-        "set max_lifetime, end_time or budget_usd too",
+        "set max_lifetime, end_time, budget_usd or a Capacity Block too",
     ),
     "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "set budget_usd too"),
     "deletion of a nested stack": (

@@ -128,7 +128,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (EXISTING_EFS, "efs", "trn:vpc_id and trn:subnet_id"),
     *[
         ({**new, key: value}, key, fix)
-        for new, fix in (({}, " too, or remove it"), (NEW_FILE_SYSTEMS, "a new file system has its own"))
+        for new, fix in (({}, " too, or remove trn:"), (NEW_FILE_SYSTEMS, "a new file system has its own"))
         for key, value in {**EXISTING_LUSTRE, **EXISTING_EFS}.items()
         if key not in NEW_FILE_SYSTEMS
     ],
@@ -144,9 +144,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "its subnet could not be deleted",
     ),
     # End and budget
-    ({"ends_action": "destroy"}, "ends_action", "set trn:ends too, or remove it"),
-    ({"notify_email": "someone@example.com"}, "notify_email", "set trn:ends or trn:budget_usd too, or remove it"),
-    ({"budget_action": "stop"}, "budget_action", "set trn:budget_usd too, or remove it"),
+    ({"ends_action": "destroy"}, "ends_action", "set trn:ends too, or remove this value"),
+    (
+        {"notify_email": "someone@example.com"},
+        "notify_email",
+        "or a Capacity Block too, or remove this value",
+    ),
+    ({"budget_action": "stop"}, "budget_action", "set trn:budget_usd too, or remove this value"),
     ({**HYDERABAD, "budget_usd": "500"}, "budget_usd", "trn:cluster=trn-pilot"),
     ({"idle_minutes": "60", **BLOCK}, "idle_minutes", "paid in advance"),
     # Stacks: settings that the service does not support

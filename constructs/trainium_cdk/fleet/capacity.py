@@ -64,8 +64,8 @@ def checked_capacity(
     """The given purchase option, by default on demand.
 
     Raises:
-        PropsError: It is not offered for the type, or the ID of the reservation is missing, invalid, a CDK token, or
-            given for another option.
+        PropsError: The option is not offered for the type, or the ID of the reservation is missing, invalid, a CDK
+            token, or given for another option.
     """
     chosen = capacity or Capacity.on_demand()
     reservation = chosen.reservation_id

@@ -1,4 +1,4 @@
-"""The name of a cluster: its default, checks that it is unique within an app, and the tag with it."""
+"""The names of clusters: the default, the check that they are unique within an app, and the tag trn:cluster."""
 
 import re
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from trainium_cdk.checks import check, check_known, form, refuse
 from trainium_runtime.naming import CLUSTER_TAG
 
 _LONGEST = 32
-_TAGS_CANNOT_CHANGE = "AWS::EC2::PlacementGroup"
-"""The type whose tags are create-only, by its schema in the CloudFormation registry."""
+_TYPE_WITH_FIXED_TAGS = "AWS::EC2::PlacementGroup"
+"""The resource type whose tags are create-only, by its schema in the CloudFormation registry."""
 
 _named: WeakKeyDictionary[IConstruct, dict[tuple[str, ...], str]] = WeakKeyDictionary()
 """For each app, the path of a construct by its kind, its account and region, and its cluster name."""
@@ -30,8 +30,8 @@ def checked_cluster_name(construct: Construct, cluster_name: str | None) -> str:
 
 
 def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "fleet") -> None:
-    """Register the name of a construct. Raises PropsError if another one of its kind in the account and region has
-    it."""
+    """Register the cluster name of a construct. Raises PropsError if another construct of this kind in the account and
+    region has the name."""
     stack = Stack.of(construct)
     account, region = ("" if Token.is_unresolved(name) else name for name in (stack.account, stack.region))
     # Stages without an environment may be for different accounts.
@@ -56,5 +56,5 @@ def tag_all(construct: Construct, cluster_name: str, tags: Mapping[str, str]) ->
     therefore all nodes.
     """
     for key, value in tags.items():
-        Tags.of(construct).add(key, value, exclude_resource_types=[_TAGS_CANNOT_CHANGE])
+        Tags.of(construct).add(key, value, exclude_resource_types=[_TYPE_WITH_FIXED_TAGS])
     Tags.of(construct).add(CLUSTER_TAG, cluster_name)

@@ -75,7 +75,7 @@ class CreatedFleet(FleetBase):
 
         Args:
             grantee: A principal whose policies the app can change, such as the role of a pipeline. Others, such as an
-                account, get only the permissions on the cluster's bucket.
+                account, get only the permissions of `grant_run_jobs` on the cluster's bucket.
 
         Raises:
             PropsError: The CDK cannot grant permissions to the grantee.
@@ -91,7 +91,7 @@ class CreatedFleet(FleetBase):
         return reduce(iam.Grant.combine, granted)
 
     def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
-        """Add a security group to every network interface of the nodes. It replaces the nodes of a deployed fleet.
+        """Add a security group to every network interface of the nodes. This replaces the nodes of a deployed fleet.
 
         Args:
             security_group: A group in the VPC of the nodes.
@@ -134,7 +134,8 @@ class CreatedFleet(FleetBase):
         return super().metric_failed_nodes(**options)
 
     def metric_reconciler_errors(self, **options: Any) -> cloudwatch.Metric:
-        """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each one counts.
+        """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each failure
+        counts.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
@@ -152,7 +153,7 @@ class CreatedFleet(FleetBase):
             target_group: The target group. The nodes' security group then allows traffic from its load balancer.
 
         Raises:
-            PropsError: Its target type is not instance, or it is in another VPC or region.
+            PropsError: The target type is not instance, or the group is in another VPC or region.
         """
         props = self._attach(target_group)
         target_group.register_connectable(self)
@@ -165,7 +166,7 @@ class CreatedFleet(FleetBase):
             target_group: The target group. Open the nodes' port to its clients yourself.
 
         Raises:
-            PropsError: Its target type is not instance, or it is in another VPC or region.
+            PropsError: The target type is not instance, or the group is in another VPC or region.
         """
         return self._attach(target_group)
 

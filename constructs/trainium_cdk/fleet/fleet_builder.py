@@ -119,9 +119,9 @@ class Fleet(CreatedFleet):
                 "them, synthesise a fleet without `role`, and read the policies of its role "
                 "(docs/reference/constructs.md)",
             )
-        without_resources = "Session Manager has no resource-level permissions (Service Authorization Reference)"
-        justify_wildcard(role, "*", without_resources)
-        justify(role, checkov={"CKV_AWS_111": without_resources})
+        any_resource = "ssmmessages has no resource-level permissions; instance IDs are not known at synthesis"
+        justify_wildcard(role, "*", any_resource)
+        justify(role, checkov={"CKV_AWS_111": any_resource})
         allow_cache(props.cache, role)
         allow_cache_key(props.cache, role)
         allow_jobs(self, role, props.jobs)
@@ -218,14 +218,14 @@ class Fleet(CreatedFleet):
         return group
 
     def _depend_on_what_nodes_need(self, props: FleetProps) -> None:
-        """The resources that a node needs at boot, and until it is terminated."""
-        needs = self.group.node
-        needs.add_dependency(self.role, self.security_group, props.cache, self.records, *props.file_systems)
+        """Let the group depend on the resources that a node needs at boot and until it is terminated."""
+        group_node = self.group.node
+        group_node.add_dependency(self.role, self.security_group, props.cache, self.records, *props.file_systems)
         if isinstance(props.vpc, ec2.Vpc) and props.sleep:
-            needs.add_dependency(*props.sleep.resources_when_asleep(props.vpc))
+            group_node.add_dependency(*props.sleep.resources_when_asleep(props.vpc))
         else:
             # An S3 endpoint may have been added to an imported VPC.
-            needs.add_dependency(props.vpc)
+            group_node.add_dependency(props.vpc)
         if props.quota_check:
             quota = QuotaCheck(
                 self,
@@ -236,7 +236,7 @@ class Fleet(CreatedFleet):
                 cluster_name=props.node.cluster_name,
                 catalog=props.catalog,
             )
-            needs.add_dependency(quota)
+            group_node.add_dependency(quota)
 
     def _precompile_host(
         self, props: FleetProps, locations: NodeLocations, environment: Mapping[str, str]

@@ -26,7 +26,13 @@ class FleetProps:
         image_name: The app's reference to the image, by which a change is detected; empty for the default image.
         replacing: Values, by name, whose change replaces the nodes.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
+        security_groups: Security groups in addition to the fleet's own.
+        role: Role of the nodes. None: a new one.
+        volume_key: KMS key of the volumes. None: the account's default key for EBS.
+        encryption_key: KMS key of the cluster's bucket and of the pilot's topics. None: keys that S3 manages, and none
+            for the topics.
         placement_group_name: Name of an existing placement group. None: a new one, if the nodes can use one.
+        precompile_instance_type: Instance type of the host of `trn precompile`. None: no host.
     """
 
     node: NodeSettings

@@ -12,7 +12,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 
 def group_arn(scope: Construct, name: str) -> str:
-    """The ARN of the group with a name, with a wildcard for the ID that Auto Scaling assigns."""
+    """The ARN of an Auto Scaling group, with a wildcard for the ID that Auto Scaling assigns."""
     stack = Stack.of(scope)
     return (
         f"arn:{stack.partition}:autoscaling:{stack.region}:{stack.account}:"
@@ -29,7 +29,7 @@ def allow_resizing(function: HandlerFunction, *, group_name: str, cluster_name: 
 def allow_on_group(
     function: HandlerFunction, action: str, *, group_name: str, conditions: Mapping[str, Any] | None = None
 ) -> None:
-    """Allow a function to perform an action on the group with a name."""
+    """Allow a function to perform an action on an Auto Scaling group."""
     group = group_arn(function, group_name)
     function.allow(actions=[action], resources=[group], conditions=conditions)
     justify_wildcard(function, group, "one group by its name; the rest of its ARN is unknown before it exists")

@@ -1,4 +1,5 @@
-"""Permissions of the nodes' role for sessions and for jobs of `trn run`, without those on the cluster's bucket."""
+"""Permissions for sessions and jobs, without those on the cluster's bucket: of the nodes' role, and of people who use
+`trn`."""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit

@@ -42,7 +42,7 @@ class LaunchTemplateProps:
     """The validated values of a launch template.
 
     Attributes:
-        market_type: Market type of the instances, in EC2's terms; None for On-Demand Instances.
+        market_type: Market type of the instances, in EC2's terms; None for On-Demand Instances and reservations.
         tags: Tags of the template, instances, volumes and network interfaces, in addition to trn:cluster and Name.
         description: Description of the version; a change creates a new version.
     """
@@ -67,7 +67,8 @@ class NodeLaunchTemplate(Construct):
     """The launch template of nodes, created from validated values. NeuronLaunchTemplate documents its attributes.
 
     An L1 resource, because the L2 construct supports neither network cards nor Capacity Blocks. The app's tags are
-    applied to instances, volumes and network interfaces too.
+    applied to instances, volumes and network interfaces too. `block_devices_text` contains the mappings of additional
+    volumes as JSON.
     """
 
     template: ec2.CfnLaunchTemplate
@@ -210,7 +211,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         check_key(self, "volume_key", volume_key)
         check_groups(self, security_groups, vpc=None)
         if not security_groups:
-            fix = "give one: without it, EC2 uses the default group of the VPC"
+            fix = "give a group: without one, EC2 uses the default group of the VPC"
             raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
         self._make(
             LaunchTemplateProps(
@@ -285,7 +286,7 @@ def simple_launch_template(
 
 @jsii.implements(IStableAnyProducer)
 class _TagSpecifications:
-    """The tags of launched resources, which are known after the aspects of the app have been applied."""
+    """The tags of launched resources, which are known only after the aspects of the app have been applied."""
 
     def __init__(self, own_tags: Mapping[str, str], app_tags: TagManager | None = None) -> None:
         self._own_tags, self._app_tags = own_tags, app_tags

@@ -11,11 +11,12 @@ from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 
 class LaunchTemplateVersion(Construct):
-    """The version that the nodes run. It changes only if the nodes must be replaced.
+    """The version that nodes are launched from. It changes only if the nodes must be replaced.
 
     Any other change of the launch template, such as a tag, the node program, or a new image behind an SSM parameter,
     creates a version that is not used. `version` is the number, `node_script` the ARN of the script that the version's
-    user data downloads, `image` the image if `gives_image` is set, and `summary` a sentence.
+    user data downloads, `image` the version's image (without `gives_image` that of the newest version), and `summary` a
+    sentence.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class LaunchTemplateVersion(Construct):
             node_script_arn: ARN of the script that the newest version's user data downloads.
             settings: Values, by name, whose change replaces the nodes.
             uses: Resources, by name, whose replacement replaces the nodes.
-            gives_image: Whether to provide the attribute `image`, the image of the version. Default: False.
+            gives_image: Whether `image` is the image of the version, not of the newest one. Default: False.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
@@ -55,7 +56,7 @@ class LaunchTemplateVersion(Construct):
                 "NodeScript": node_script_arn,
                 "Settings": dict(settings),
                 "Uses": dict(uses),
-                # A changed property, so that stacks of earlier versions of this package get the image too.
+                # A new property makes CloudFormation update the resource of older stacks, so that it gets the image.
                 **({"GivesImage": "true"} if gives_image else {}),
             },
         )

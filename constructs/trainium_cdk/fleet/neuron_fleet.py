@@ -178,8 +178,8 @@ class NeuronFleet(Fleet):
             block_devices: Additional volumes, encrypted unless `encrypted` is False. Default: none.
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
-            encryption_key: KMS key of the cluster's bucket and of the topic of warnings. People who run jobs need
-                permission to use it too. Default: keys that S3 manages (SSE-S3), and none for the topic.
+            encryption_key: KMS key of the cluster's bucket and of the pilot's topics. People who run jobs need
+                permission to use it too. Default: keys that S3 manages (SSE-S3), and none for the topics.
             setup: Script that every node runs after its devices have been verified. Default: none.
             environment: Environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
                 every user of a node can read them. A change replaces the nodes. Default: none.
@@ -197,11 +197,12 @@ class NeuronFleet(Fleet):
             ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
             warn_before: Whole hours from the warning to the end, up to 336. If the pilot is shorter than twice this
                 time, the warning is sent halfway. Default: 24 hours.
-            notify_email: Address for notices of end and budget; its owner must confirm the subscription. Default: none.
+            notify_email: Address for the pilot's notices and alarms; its owner must confirm the subscription. Default:
+                none.
             budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
             budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.
-            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack; none in a nested
-                stack.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created
+                if needed; none in a nested stack.
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
@@ -215,8 +216,8 @@ class NeuronFleet(Fleet):
         max_replacements = Node.replacements if replacements is None else replacements
         group = placement_group_name_of(self, placement_group)
         script = None if setup is None else setup.text
-        check_known(self, "node_generation", node_generation, why="another number replaces the nodes")
-        check_known(self, "replacements", replacements, why="it is a variable of the node reconciler")
+        check_known(self, "node_generation", node_generation, why="it is converted to text at synthesis")
+        check_known(self, "replacements", replacements, why="it is converted to text at synthesis")
         check(
             self,
             node_count_problems(self, nodes, kind, purchase_option, catalog),

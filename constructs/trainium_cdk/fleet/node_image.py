@@ -36,7 +36,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         allowed = "an image without user_data"
         raise refuse(construct, "machine_image", "an image with user_data", allowed=allowed, fix=fix)
     name = image_name(construct, config.image_id)
-    if "arm64" in name:  # the parameter of Systems Manager that holds the id
+    if "arm64" in name:  # the parameter of Systems Manager that holds the ID
         allowed = "an image for x86_64, the architecture of all instance types of the catalogue"
         fix = "choose an image for x86_64, or leave out machine_image for the Neuron DLAMI"
         raise refuse(construct, "machine_image", "an image for arm64", allowed=allowed, fix=fix)
@@ -44,14 +44,14 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
 
 
 def image_id_of(construct: Construct, ami: str) -> str:
-    """The id of an image, given by its id or by the name of an SSM parameter."""
+    """The ID of an image, given by its ID or by the name of an SSM parameter."""
     if not ami.startswith("/"):
         return ami
     return ec2.MachineImage.from_ssm_parameter(ami).get_image(construct).image_id
 
 
 def image_name(construct: Construct, image_id: str) -> str:
-    """The ID of an image, or the app's reference to it as text, to compare with that of another image."""
+    """The ID of an image, or the text of the token for it. Another text in a later deployment means another image."""
     if not Token.is_unresolved(image_id):
         return image_id
     return json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)

@@ -40,7 +40,7 @@ class NodeReconciler(Construct):
             cluster_name: Value of the instances' tag trn:cluster.
             records: The bucket of the node records and the membership.
             replacements: Maximum number of failed nodes that are replaced in any 24 hours.
-            capacity_block_id: The Capacity Block whose end the nodes are notified of. Default: none.
+            capacity_block_id: The Capacity Block of whose end the nodes are notified. Default: none.
         """
         super().__init__(scope, construct_id)
         self.replacements = replacements

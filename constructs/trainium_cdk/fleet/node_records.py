@@ -37,8 +37,8 @@ _PARTS_KEPT = Duration.days(7)  # Longer than the upload of any file.
 class NodeRecords(Construct):
     """The cluster's bucket: node records, logs, membership and jobs. `url` is the folder of the records.
 
-    Nodes in a closed network reach S3 over the gateway endpoint, but no API of a scheduler or of CloudFormation.
-    EventBridge gets an event for every object. Grants raise PropsError if the CDK cannot grant them to the grantee.
+    Nodes in a closed network reach S3 over the gateway endpoint, but not CloudFormation. EventBridge gets an event for
+    every object. Grants raise PropsError if the CDK cannot grant them to the grantee.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:

@@ -80,8 +80,9 @@ def checked_root_volume(
     device_name: str | None,
 ) -> RootVolume:
     """The root volume for the parameters. Raises PropsError for values that EBS does not support."""
-    check_known(construct, "root_volume_throughput", throughput, why="another value replaces nodes")
-    check_known(construct, "root_volume_initialization_rate", initialization_rate, why="another value replaces nodes")
+    why = "it is converted to text at synthesis"
+    check_known(construct, "root_volume_throughput", throughput, why=why)
+    check_known(construct, "root_volume_initialization_rate", initialization_rate, why=why)
     default: int = SETTINGS["root_volume_gib"].default
     gib = default if size is None else whole_gibibytes(construct, "root_volume_size", size)
     check(
@@ -106,7 +107,7 @@ def block_device_mappings(
 
     Raises:
         PropsError: A device name is invalid or used twice, the device is not an EBS volume, the volume type does not
-            support its size or speed, or its key is invalid.
+            support the size or speed, or the key is invalid or given for an unencrypted volume.
     """
     taken = {root_device_name}
     mappings: list[Mapping] = []
@@ -160,8 +161,8 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
             continue
         if value is not None and (Token.is_unresolved(value) or least <= value <= most):
             continue
-        allowed = f"{f'{least} to {most}' if most else 'no'} {unit} on a volume of type {kind}"
-        fix = "choose another value, or another volume_type" if most else "leave it out, or choose another volume_type"
+        allowed = f"{f'{least} to {most} {unit}' if most else f'no {what}'} on a volume of type {kind}"
+        fix = f"{'choose another value' if most else f'leave out {what}'}, or choose another volume_type"
         fix = "give iops" if value is None else fix
         got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
         raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)

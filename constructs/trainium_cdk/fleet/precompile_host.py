@@ -93,7 +93,7 @@ class PrecompileHost(Construct):
             auto_scaling_group_name=precompile_group_name(stack.stack_name, cluster_name),
             min_size="0",
             max_size="1",
-            # Longer than the longest job: a health check must not replace the host.
+            # The longest life of the host: a health check must not replace it.
             health_check_grace_period=60 * facts()["precompile"]["most_minutes"],
             vpc_zone_identifier=[subnet.subnet_id],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(

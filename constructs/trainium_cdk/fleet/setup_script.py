@@ -32,8 +32,8 @@ class SetupScript:
         text = cast(object, self.text)
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             raise ValueError(
-                f"SetupScript: text: got {text!r}; allowed: the text of a bash script; fix: give at least one command, "
-                "or leave out `setup`"
+                f"SetupScript: text: got {text!r}; allowed: the text of a bash script, without NUL characters; fix: "
+                "give at least one command, or leave out `setup`"
             )
         if Token.is_unresolved(self.text):
             raise ValueError(

@@ -47,6 +47,7 @@ class PilotProps:
 
     @property
     def is_needed(self) -> bool:
+        """Whether a fleet needs the construct of a pilot."""
         return self.needs_clock or self.budget_usd is not None
 
 
@@ -64,7 +65,7 @@ def checked_pilot(
     capacity_block_id: str | None,
 ) -> PilotProps:
     """The end, notices and budget of a pilot. Raises PropsError for invalid and for contradictory parameters."""
-    check_known(construct, "budget_usd", budget_usd, why="it is a variable of the pilot's clock")
+    check_known(construct, "budget_usd", budget_usd, why="it is converted to text at synthesis")
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
     hours = (
         Pilot.warning_hours if warn_before is None else whole_duration(construct, "warn_before", warn_before, "hours")
@@ -84,7 +85,9 @@ def checked_pilot(
         lifetime(end.after, field="max_lifetime") if end is not None and end.after is not None else (),
         requires_field(ends_action, field="ends_action", without=ends) if end is None and ends_action else (),
         requires_field(warn_before, field="warn_before", without=ends) if end is None and warn_before else (),
-        requires_field(notify_email, field="notify_email", without="max_lifetime, end_time or budget_usd")
+        requires_field(
+            notify_email, field="notify_email", without="max_lifetime, end_time, budget_usd or a Capacity Block"
+        )
         if notify_email and not pilot.is_needed
         else (),
         requires_field(budget_action, field="budget_action", without="budget_usd")
@@ -106,7 +109,7 @@ def checked_pilot(
 
 def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime | None) -> PilotEnd | None:
     if max_lifetime is not None and end_time is not None:
-        fix = "leave out one of them"
+        fix = "leave out end_time or max_lifetime"
         raise refuse(construct, "end_time", end_time, allowed="nothing together with max_lifetime", fix=fix)
     if end_time is not None:
         if end_time.tzinfo is None:
@@ -129,7 +132,7 @@ def _check_stack_is_deletable(construct: Construct) -> None:
 
 @jsii.implements(IValidation)
 class _CanBeDeleted:
-    """Rejects a stack with termination protection, which the app may set after the fleet."""
+    """Rejects a stack with termination protection, which the app may set after it creates the fleet."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack

@@ -101,7 +101,7 @@ class _Training(Construct):
         return self.security_group.connections
 
     def _make(self, props: _Props) -> None:
-        claim_cluster_name(self, props.cluster_name, kind="training")
+        claim_cluster_name(self, props.cluster_name, kind="SageMakerTraining")
         tag_all(self, props.cluster_name, props.tags)
         self.job_prefix = training_job_prefix(props.cluster_name)
         self.image_uri, self.cache = props.image_uri, props.cache

@@ -210,7 +210,7 @@ class PlanValues:
 
     @property
     def needs_clock(self) -> bool:
-        """Whether a clock function must stop the nodes: for an end, a spent budget, idle nodes or a Capacity Block."""
+        """Whether a clock must stop or launch the nodes: for an end, a spent budget, idle nodes or a Capacity Block."""
         pilot = self.pilot
         stops = pilot.ends is not None or pilot.stops_at_budget or pilot.idle_minutes is not None
         return stops or self.capacity == "capacity-block"

@@ -37,7 +37,7 @@ def efs_security_group_requires_existing_efs(plan: PlanValues) -> Iterator[Probl
 
 def _requires_existing(plan: PlanValues, file_system: str, key: str) -> Problem:
     setting = SETTING_PREFIX + file_system
-    fix = f"give {setting} too, or remove it"
+    fix = f"set {setting} too, or remove {SETTING_PREFIX}{key}"
     if setting_value(plan, file_system) is not None:
         fix = "remove it: a new file system has its own"
     allowed = f"nothing unless {setting} is the ID of a file system"

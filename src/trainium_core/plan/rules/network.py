@@ -30,9 +30,8 @@ def network_ids_require_vpc(plan: PlanValues) -> Iterator[Problem]:
     for key in ("subnet_id", "route_table_id"):
         got = setting_value(plan, key)
         if plan.network.vpc_id is None and got is not None:
-            yield Problem(
-                key=key, got=got, allowed="no value without trn:vpc_id", fix="set trn:vpc_id too, or remove it"
-            )
+            fix = f"set trn:vpc_id too, or remove trn:{key}"
+            yield Problem(key=key, got=got, allowed="no value without trn:vpc_id", fix=fix)
 
 
 @rule("vpc_id", "dns_servers")

@@ -25,7 +25,7 @@ def lifetime(after: timedelta, *, field: str) -> Iterator[Problem]:
 
 def requires_field(value: object, *, field: str, without: str) -> Iterator[Problem]:
     """The problem of a value that has no effect without another field."""
-    fix = f"set {without} too, or remove it"
+    fix = f"set {without} too, or remove this value"
     yield Problem(key=field, got=value, allowed=f"no value without {without}", fix=fix)
 
 
@@ -80,14 +80,10 @@ def budget_action_requires_budget(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("ends", "budget_usd", "idle_minutes", "notify_email", "capacity")
-def notify_email_requires_end_or_budget(plan: PlanValues) -> Iterator[Problem]:
+def notify_email_requires_notices(plan: PlanValues) -> Iterator[Problem]:
     if plan.pilot.notify_email is not None and not plan.needs_clock and plan.pilot.budget_usd is None:
-        yield Problem(
-            key="notify_email",
-            got=plan.pilot.notify_email,
-            allowed="no value without an end, a budget, trn:idle_minutes or a Capacity Block: there is nothing to send",
-            fix="set trn:ends or trn:budget_usd too, or remove it",
-        )
+        without = "trn:ends, trn:budget_usd, trn:idle_minutes or a Capacity Block"
+        yield from requires_field(plan.pilot.notify_email, field="notify_email", without=without)
 
 
 @rule("idle_minutes", "capacity")

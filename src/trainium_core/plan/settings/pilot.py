@@ -46,7 +46,7 @@ class Pilot:
         email_address(),
         default=None,
         default_text="none: subscribe to the topic in the stack's outputs",
-        meaning="e-mail address for warnings about end and budget; its owner must confirm the subscription",
+        meaning="e-mail address for the pilot's notices and alarms; its owner must confirm the subscription",
     )
     budget_usd: int | None = setting(
         "budget_usd",
