@@ -267,5 +267,5 @@ def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: So
     with pytest.raises(NoStackError, match="Stack SageMakerTrainingStack does not exist"):
         prepared(jobs, package)
     deploy({"RoleArn": ROLE})
-    with pytest.raises(JobError, match="it lacks SourceUrl, OutputUrl"):
+    with pytest.raises(JobError, match="this stack lacks SourceUrl, OutputUrl"):
         prepared(jobs, package)

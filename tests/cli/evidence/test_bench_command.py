@@ -261,7 +261,7 @@ def test_node_is_not_terminated_without_confirmation(jobs: list[Job]) -> None:
     ("job", "options", "says"),
     [
         ("retries = 0\n", (), "sides.trainium.recovery is true, and job.toml has retries = 0"),
-        ('on = "slurm"\n', ("-c", "trn:stacks=pcs"), "terminates nodes of a plain cluster only"),
+        ('on = "slurm"\n', ("-c", "trn:stacks=pcs"), "does not terminate Slurm nodes"),
         ('on = "sagemaker"\n', ("-c", "trn:stacks=sagemaker"), "SageMaker does not start a job again"),
     ],
 )

@@ -58,8 +58,8 @@ class SlurmJobs(BucketJobs):
         "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes sets how long idle nodes stay",
         "upload": "leave it out: a Slurm job is uploaded when it is submitted",
         "wake": "leave it out: Slurm starts nodes for a job",
-        "recovery": "leave it out: `trn bench` terminates nodes of a plain cluster only",
-        "precompile": "leave it out: only a plain cluster has a host that compiles first",
+        "recovery": "leave it out: `trn bench` does not terminate Slurm nodes",
+        "precompile": "leave it out: only a cluster without Slurm has a host that compiles first",
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:

@@ -20,6 +20,7 @@ from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedIt
 _CLUSTER = "AWS::PCS::Cluster"
 _GROUP = "AWS::PCS::ComputeNodeGroup"
 _GUARD_ALARMS = 1
+"""Alarms about the guard, the function that stops the launches of failing nodes."""
 
 
 def cost_items(plan: Plan) -> Iterator[CostItem]:

@@ -41,7 +41,7 @@ def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> 
 
 
 def _guard_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
-    """The environment of the function that limits the launches of a group; empty without one."""
+    """The environment of the guard, the function that stops the launches of a failing group; empty without one."""
     functions = (made.get("Properties", {}) for made in resources.values() if made["Type"] == "AWS::Lambda::Function")
     for function in functions:
         variables: Mapping[str, Any] = function.get("Environment", {}).get("Variables", {})

@@ -58,7 +58,7 @@ def group_settings(plan: Plan) -> Mapping[str, str]:
 
 
 def features(plan: Plan) -> Sequence[str]:
-    """Features for --constraint: neuron, the instance type, the NeuronCores per node, and the framework if known."""
+    """Features for --constraint: neuron, the instance type, its NeuronCores, and the software stack if known."""
     framework = plan.framework
     stack = [framework.stack] if framework else []
     return [GRES_NAME, plan.instance_type, f"neuroncores{plan.neuron_cores_per_node}", *stack]

@@ -95,7 +95,7 @@ class SageMakerJobs(AwsService):
         missing = [name for name in REQUIRED_OUTPUTS if name not in deployed.outputs]
         if missing:
             allowed = f"a stack with the outputs {', '.join(REQUIRED_OUTPUTS)}"
-            fix = f"it lacks {', '.join(missing)}: name the SageMaker stack"
+            fix = f"this stack lacks {', '.join(missing)}: name the SageMaker stack, or wait until it is deployed"
             raise JobError([JobProblem(key="--stack", got=self._stack, allowed=allowed, fix=fix)])
         folder = channel_digest(package)
         outputs = deployed.outputs
