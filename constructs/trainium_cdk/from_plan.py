@@ -183,7 +183,7 @@ def plan_fleet(
         cache=cache,
         timeout_minutes=node.timeout_minutes,
         replacements=node.replacements if node.recovery else 0,
-        quota_check=plan.quota_gate,
+        quota_check=plan.quota_check,
         pilot=plan_pilot(plan),
         file_systems=file_systems,
         sleep=sleep,

@@ -72,7 +72,7 @@ def test_quota_check_precedes_instances_and_depends_on_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"capacity": "reservation", "reservation_id": RESERVATION}, {"quota_gate": False}], ids=str
+    "settings", [{"capacity": "reservation", "reservation_id": RESERVATION}, {"quota_check": False}], ids=str
 )
 def test_quota_check_is_omitted_with_nothing_to_check(settings: dict[str, Any]) -> None:
     assert not cluster_template(**settings).resources(QUOTA_CHECK)

@@ -24,7 +24,7 @@ PARAMETERS = {
     "node_replacements": "replacements",
     "node_timeout_minutes": "timeout",
     "root_volume_gib": "root_volume_size",
-    "sagemaker_budget_hours": "max_runtime",
+    "sagemaker_max_runtime_hours": "max_runtime",
     "sagemaker_capacity_retries": "capacity_retries",
     "vpc_cidr": "cidr",
     "warning_hours": "warn_before",

@@ -185,7 +185,7 @@ def definition(**settings: Any) -> Json:
 
 
 def test_state_machine_in_template_is_the_tested_one() -> None:
-    template = training_template(sagemaker_budget_hours=7, sagemaker_capacity_retries=2)
+    template = training_template(sagemaker_max_runtime_hours=7, sagemaker_capacity_retries=2)
     (role_name,) = [name for name in template.resources("AWS::IAM::Role") if JOB_ROLE in name]
     settings = MachineSettings(
         job_prefix="trn-pilot--",
@@ -193,13 +193,13 @@ def test_state_machine_in_template_is_the_tested_one() -> None:
         topic_arn=REPORTS_TOPIC,
         checkpoint_url=f"s3://${{{store(template)}}}/checkpoints",
         network=None,
-        budget_hours=7,
+        max_runtime_hours=7,
         capacity_retries=2,
         tags={"trn:cluster": "trn-pilot"},
     )
     topic = f"${{{template.logical_id('AWS::SNS::Topic')}}}"
     expected = json.loads(json.dumps(training_definition(settings)).replace(REPORTS_TOPIC, topic))
-    assert definition(sagemaker_budget_hours=7, sagemaker_capacity_retries=2) == expected
+    assert definition(sagemaker_max_runtime_hours=7, sagemaker_capacity_retries=2) == expected
 
 
 def test_state_machine_runs_jobs_in_the_vpc_of_the_plan() -> None:

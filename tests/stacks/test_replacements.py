@@ -40,7 +40,7 @@ OF_THE_CLUSTER: dict[str, Any] = {
     "budget_action": "stop",
     "node_timeout_minutes": 40,
     "nodes": 3,
-    "quota_gate": False,
+    "quota_check": False,
     "suppress_checks": ("nvme",),
     "verification": "observe",
 }
@@ -56,10 +56,10 @@ OF_PCS: dict[str, Any] = {
     "pcs_idle_minutes": 5,
     "pcs_min_nodes": 1,
     "pcs_slurm_version": "25.11",
-    "quota_gate": False,
+    "quota_check": False,
 }
 OF_TRAINING: dict[str, Any] = {
-    "sagemaker_budget_hours": 12,
+    "sagemaker_max_runtime_hours": 12,
     "sagemaker_capacity_retries": 1,
     "sagemaker_report_email": "someone@example.com",
 }

@@ -43,7 +43,7 @@ RUN = MachineSettings(
     topic_arn=REPORTS_TOPIC,
     checkpoint_url="s3://store/checkpoints",
     network={"Subnets": ["subnet-0123456789abcdef0"], "SecurityGroupIds": ["sg-0123456789abcdef0"]},
-    budget_hours=24,
+    max_runtime_hours=24,
     capacity_retries=3,
     tags={"trn:cluster": "trn-pilot"},
 )
@@ -197,14 +197,14 @@ def test_job_that_does_not_end_is_stopped_and_reported() -> None:
     execution = run(NeverEnds(), definition=with_short_timeout())
     assert execution.status == "FAILED"
     assert execution.stopped == [execution.jobs[0]["TrainingJobName"]]
-    assert "was stopped: it had not ended 60 minutes after its budget of 24 hours" in execution.reports[0]
+    assert "was stopped: it had not ended 60 minutes after its maximum run time of 24 hours" in execution.reports[0]
 
 
-def test_timeout_is_the_budget_and_the_overhead_of_a_job() -> None:
+def test_timeout_is_the_maximum_run_time_and_the_overhead_of_a_job() -> None:
     assert training_definition(RUN)["States"]["Train"]["TimeoutSeconds"] == 24 * 3600 + START_UP_SECONDS
 
 
-def test_request_over_the_budget_starts_nothing() -> None:
+def test_request_above_the_maximum_run_time_starts_nothing() -> None:
     execution = run(request=a_request(StoppingCondition={"MaxRuntimeInSeconds": 24 * 3600 + 1}))
     assert (execution.status, execution.jobs) == ("FAILED", [])
     assert "MaxRuntimeInSeconds is 86401; allowed: up to 86400 " in execution.reports[0]

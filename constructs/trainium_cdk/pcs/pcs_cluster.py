@@ -268,7 +268,7 @@ class PcsCluster(Construct):
                 ],
             ),
         )
-        if plan.quota_gate:
+        if plan.quota_check:
             quota = QuotaCheck(
                 self,
                 "QuotaGate",

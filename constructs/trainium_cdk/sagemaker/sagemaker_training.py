@@ -119,7 +119,7 @@ class _Training(Construct):
             topic_arn=self.alerts.topic.topic_arn,
             checkpoint_url=self.store.checkpoint_url,
             network=self._vpc_config(),
-            budget_hours=props.max_runtime_hours,
+            max_runtime_hours=props.max_runtime_hours,
             capacity_retries=props.capacity_retries,
             tags={CLUSTER_TAG: props.cluster_name, **props.tags},
         )
@@ -174,7 +174,7 @@ class PlannedTraining(_Training):
                 encryption_key=key,
                 subnet=subnet,
                 security_group=group,
-                max_runtime_hours=settings.budget_hours,
+                max_runtime_hours=settings.max_runtime_hours,
                 capacity_retries=settings.capacity_retries,
                 report_email=settings.report_email,
                 data=settings.data,
@@ -267,12 +267,12 @@ class SageMakerTraining(_Training):
         """
         super().__init__(scope, construct_id)
         name = checked_cluster_name(self, cluster_name)
-        longest = Duration.hours(SageMakerSettings.budget_hours) if max_runtime is None else max_runtime
+        longest = Duration.hours(SageMakerSettings.max_runtime_hours) if max_runtime is None else max_runtime
         hours = whole_duration(self, "max_runtime", longest, "hours")
         check_known(self, "capacity_retries", capacity_retries, why="the pauses between attempts follow from it")
         check(
             self,
-            range_problems("sagemaker_budget_hours", hours, "hours", field="max_runtime"),
+            range_problems("sagemaker_max_runtime_hours", hours, "hours", field="max_runtime"),
             form("sagemaker_capacity_retries", capacity_retries, field="capacity_retries"),
             form("sagemaker_report_email", report_email, field="report_email"),
         )

@@ -60,7 +60,7 @@ class MachineSettings:
         job_prefix: Prefix of job names.
         checkpoint_url: Folder for the checkpoints of executions whose request has no checkpoint location.
         network: A VpcConfig, or None.
-        budget_hours: Maximum run time of a job.
+        max_runtime_hours: Maximum run time of a job.
         capacity_retries: Maximum number of retries when capacity or quota is missing.
         tags: Default tags of a job.
     """
@@ -70,13 +70,13 @@ class MachineSettings:
     topic_arn: str
     checkpoint_url: str
     network: Mapping[str, Any] | None
-    budget_hours: int
+    max_runtime_hours: int
     capacity_retries: int
     tags: Mapping[str, str]
 
     @property
-    def budget_seconds(self) -> int:
-        return self.budget_hours * _HOUR
+    def max_runtime_seconds(self) -> int:
+        return self.max_runtime_hours * _HOUR
 
     @property
     def pauses(self) -> list[int]:
@@ -87,7 +87,7 @@ class MachineSettings:
 
 def training_definition(settings: MachineSettings) -> _State:
     """The definition: check the request, run the job, retry when there is no capacity, stop a job that exceeds the
-    budget, report."""
+    maximum run time, report."""
     return {
         "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
         "StartAt": "Begin",
@@ -131,16 +131,16 @@ def _checking(settings: MachineSettings) -> dict[str, _State]:
             "Type": "Choice",
             "Choices": [
                 {**missing, "Next": "Refuse an incomplete request"},
-                {**too_long, "NumericGreaterThan": settings.budget_seconds, "Next": "Refuse a run over budget"},
+                {**too_long, "NumericGreaterThan": settings.max_runtime_seconds, "Next": "Refuse a longer run"},
             ],
             "Default": "Name the job",
         },
         "Refuse an incomplete request": _failed(
             f"Nothing was started: the request must have {', '.join(REQUIRED_FIELDS)}"
         ),
-        "Refuse a run over budget": _failed(
+        "Refuse a longer run": _failed(
             "Nothing was started: MaxRuntimeInSeconds is {}; allowed: up to "
-            f"{settings.budget_seconds} (trn:sagemaker_budget_hours, or max_runtime of SageMakerTraining)",
+            f"{settings.max_runtime_seconds} (trn:sagemaker_max_runtime_hours, or max_runtime of SageMakerTraining)",
             "$.request.StoppingCondition.MaxRuntimeInSeconds",
         ),
     }
@@ -220,7 +220,7 @@ def _train(settings: MachineSettings) -> _State:
             **{f"{name}.$": f"$.request.{name}" for name in _PASSED_FIELDS},
         },
         "ResultPath": "$.result",
-        "TimeoutSeconds": settings.budget_seconds + START_UP_SECONDS,
+        "TimeoutSeconds": settings.max_runtime_seconds + START_UP_SECONDS,
         "Retry": [_again(["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"])],
         "Catch": [
             _catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
@@ -240,7 +240,7 @@ def _again(errors: list[str]) -> _State:
 
 def _ending(settings: MachineSettings) -> dict[str, _State]:
     name = "$.attempt.name"
-    budget = f"{START_UP_SECONDS // _MINUTE} minutes after its budget of {settings.budget_hours} hours"
+    overtime = f"{START_UP_SECONDS // _MINUTE} minutes after its maximum run time of {settings.max_runtime_hours} hours"
     return {
         "It was stopped": _failed("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
         "The job failed": _failed("{} failed: {}", name, "$.described.job.FailureReason"),
@@ -250,9 +250,9 @@ def _ending(settings: MachineSettings) -> dict[str, _State]:
             name,
             "$.error.Cause",
         ),
-        "It ran too long": _failed(f"{{}} was stopped: it had not ended {budget}", name),
+        "It ran too long": _failed(f"{{}} was stopped: it had not ended {overtime}", name),
         "It could not be stopped": _failed(
-            f"{{}} had not ended {budget}, and was not stopped. It may keep running, and be billed: {{}} {{}}",
+            f"{{}} had not ended {overtime}, and was not stopped. It may keep running, and be billed: {{}} {{}}",
             name,
             "$.error.Error",
             "$.error.Cause",

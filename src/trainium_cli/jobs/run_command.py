@@ -46,7 +46,7 @@ from trainium_wire.job import RESULTS_LOST
 )
 @click.option(
     "--time-limit-minutes",
-    help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
+    help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_max_runtime_hours.",
 )
 @click.option("--queue", help="Slurm: queue of the job. Default: the first of trn:pcs_queues.")
 @click.option("--priority", help="Slurm: in a queue, jobs with a higher priority start first. Default: 0.")

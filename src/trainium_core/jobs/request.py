@@ -154,7 +154,7 @@ class JobRequest:
         WholeNumber(1, _MAX_MINUTES),
         meaning="Time limit of the job in minutes from its first start, including restarts and waits for nodes.",
         default=None,
-        default_text="no limit; on SageMaker trn:sagemaker_budget_hours",
+        default_text="no limit; on SageMaker trn:sagemaker_max_runtime_hours",
     )
     checkpoint_seconds: int = setting(
         "checkpoint_seconds",

@@ -141,8 +141,8 @@ class PlanValues:
     file_systems: FileSystems = field(default_factory=FileSystems)
     pilot: Pilot = field(default_factory=Pilot)
     jobs: JobAccess = field(default_factory=JobAccess)
-    quota_gate: bool = setting(
-        "quota_gate",
+    quota_check: bool = setting(
+        "quota_check",
         Switch(),
         default=True,
         meaning="whether a deployment checks the quota before it launches instances, and fails if it is insufficient",

@@ -20,7 +20,7 @@ from .rollback import is_rolling_back
 _PAUSE_S = 5.0
 _TIMEOUT_S = 60.0  # until a new role's permissions are effective
 _MARGIN_S = 15.0  # for the response to CloudFormation, before Lambda stops the function
-_SWITCH_OFF = "To deploy without this check: set trn:quota_gate to off (in an app: quota_check=False)"
+_SWITCH_OFF = "To deploy without this check: set trn:quota_check to off (in an app: quota_check=False)"
 
 
 def handle(event: dict[str, Any], context: Any) -> None:

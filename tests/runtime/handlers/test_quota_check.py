@@ -100,7 +100,7 @@ def test_unavailable_quota_is_retried_and_fails_with_workaround(
     run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE)
     assert cloudformation.response["Status"] == "FAILED"
     assert "no answer about quota" in cloudformation.response["Reason"]
-    assert "set trn:quota_gate to off (in an app: quota_check=False)" in cloudformation.response["Reason"]
+    assert "set trn:quota_check to off (in an app: quota_check=False)" in cloudformation.response["Reason"]
     assert 0 < clock.now <= 60
 
 

@@ -21,14 +21,14 @@ def check_training_quota(plan: Plan, account: Quotas) -> CheckResult:
 
 
 def _run_time(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
-    facts, hours = training_facts()["quotas"], plan.sagemaker.budget_hours
+    facts, hours = training_facts()["quotas"], plan.sagemaker.max_runtime_hours
     quota = quota_of_sagemaker(facts["longest_run"], facts["longest_run_code"], account)
     if quota is None:
         yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {facts['longest_run']}")
     elif hours > (longest := quota.limit / _SECONDS_PER_HOUR):
         fix = (
-            f"set trn:sagemaker_budget_hours to {longest:g} or less, or request an increase of {quota.code}, which is "
-            "in seconds, from Service Quotas"
+            f"set trn:sagemaker_max_runtime_hours to {longest:g} or less, or request an increase of {quota.code}, "
+            "which is in seconds, from Service Quotas"
         )
         yield CheckResult(outcome="fail", found=f"a job may run {longest:g} h", needed=f"{hours:g} h", fix=fix)
 

@@ -17,15 +17,15 @@ def sagemaker_supports_type(plan: PlanValues) -> Iterator[Problem]:
     yield from engine_supports_type(training_facts()["types"]["training"], plan, stack="sagemaker")
 
 
-@rule("stacks", "sagemaker_budget_hours")
-def budget_hours_fit_longest_job(plan: PlanValues) -> Iterator[Problem]:
+@rule("stacks", "sagemaker_max_runtime_hours")
+def max_runtime_fits_longest_job(plan: PlanValues) -> Iterator[Problem]:
     if "sagemaker" not in plan.stacks:
         return
     longest = training_facts()["time"]["longest_hours"]
-    if plan.sagemaker.budget_hours > longest:
+    if plan.sagemaker.max_runtime_hours > longest:
         yield Problem(
-            key="sagemaker_budget_hours",
-            got=plan.sagemaker.budget_hours,
+            key="sagemaker_max_runtime_hours",
+            got=plan.sagemaker.max_runtime_hours,
             allowed=f"up to {longest} hours, the longest SageMaker training job",
             fix=f"set it to {longest} or less; a second job can resume from the checkpoints of the first",
         )

@@ -38,8 +38,8 @@ class SageMakerSettings:
         default=None,
         meaning="training data that jobs may read, in addition to the stack's bucket",
     )
-    budget_hours: int = setting(
-        "sagemaker_budget_hours",
+    max_runtime_hours: int = setting(
+        "sagemaker_max_runtime_hours",
         WholeNumber(1),
         default=24,
         meaning="maximum run time of a training job in hours; the state machine refuses a longer request, and stops a "

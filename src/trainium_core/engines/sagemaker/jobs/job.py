@@ -35,7 +35,7 @@ class TrainingJob:
         environment: Environment variables.
         inputs: S3 URLs by the name of their channel, the folder below /opt/ml/input/data.
         input_mode: File or FastFile. Default: File.
-        max_minutes: Maximum run time in minutes. Default: the default of trn:sagemaker_budget_hours.
+        max_minutes: Maximum run time in minutes. Default: the default of trn:sagemaker_max_runtime_hours.
         spot_wait_minutes: Additional minutes to wait for spot capacity. Default: the maximum run time.
         warm_pool_minutes: Minutes that the instances are kept, and billed, after the job. Default: 0.
         training_plan_arn: Training plan to run in, if any.
@@ -56,7 +56,7 @@ class TrainingJob:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     input_mode: str = "File"
-    max_minutes: int = SageMakerSettings.budget_hours * _MINUTES_PER_HOUR
+    max_minutes: int = SageMakerSettings.max_runtime_hours * _MINUTES_PER_HOUR
     spot_wait_minutes: int | None = None
     warm_pool_minutes: int = 0
     training_plan_arn: str | None = None
@@ -92,7 +92,7 @@ def new_training_job(
     settings = plan.sagemaker
     name = job_name(plan, request.name or script, now)
     checkpoints = request.checkpoints or outputs["CheckpointUrl"]
-    budget = settings.budget_hours * _MINUTES_PER_HOUR
+    longest = settings.max_runtime_hours * _MINUTES_PER_HOUR
     return TrainingJob(
         name=name,
         script=script,
@@ -106,7 +106,7 @@ def new_training_job(
         environment=request.environment,
         inputs=request.inputs,
         input_mode=request.input_mode,
-        max_minutes=budget if request.time_limit_minutes is None else request.time_limit_minutes,
+        max_minutes=longest if request.time_limit_minutes is None else request.time_limit_minutes,
         spot_wait_minutes=request.spot_wait_minutes,
         warm_pool_minutes=request.warm_pool_minutes,
         training_plan_arn=request.training_plan,
