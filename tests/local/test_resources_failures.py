@@ -68,6 +68,13 @@ def test_value_outside_the_schema_fails_the_resource(stacks: Stacks) -> None:
     assert "#/LogGroupClass: 'CHEAP' is not one of ['STANDARD'" in stacks.failures(name)
 
 
+def test_lifecycle_rule_that_would_be_dropped_fails_the_bucket(stacks: Stacks) -> None:
+    rule = {"Status": "Enabled", "NoncurrentVersionExpiration": {"NoncurrentDays": 9}, "ObjectSizeGreaterThan": "1"}
+    name = stacks.create(one("AWS::S3::Bucket", LifecycleConfiguration={"Rules": [rule]}))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "does not support ObjectSizeGreaterThan of a lifecycle rule" in stacks.failures(name)
+
+
 def test_change_without_a_call_fails_the_update(stacks: Stacks) -> None:
     name = stacks.deploy(one("AWS::Logs::LogGroup", LogGroupClass="STANDARD"))
     changed = one("AWS::Logs::LogGroup", LogGroupClass="INFREQUENT_ACCESS")

@@ -33,8 +33,27 @@ def _lifecycle(lifecycle: dict[str, Any]) -> dict[str, Any]:
     return {"Rules": [_lifecycle_rule(rule) for rule in lifecycle["Rules"]]}
 
 
+_RULE_PROPERTIES = frozenset(
+    {
+        "AbortIncompleteMultipartUpload",
+        "ExpirationDate",
+        "ExpirationInDays",
+        "ExpiredObjectDeleteMarker",
+        "Id",
+        "NoncurrentVersionExpiration",
+        "NoncurrentVersionTransitions",
+        "Prefix",
+        "Status",
+        "TagFilters",
+        "Transitions",
+    }
+)
+
+
 def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
     """Convert a lifecycle rule from CloudFormation's flat form to the API's nested one."""
+    if others := rule.keys() - _RULE_PROPERTIES:
+        raise ProvisioningError(f"The embedded AWS does not support {', '.join(sorted(others))} of a lifecycle rule")
     expiration = {
         "Days": rule.get("ExpirationInDays"),
         "Date": rule.get("ExpirationDate"),
