@@ -31,7 +31,7 @@ _MEANING = {
     ExitCode.OK: "done, or ready",
     ExitCode.NOT_READY: "not ready, or failed",
     ExitCode.BAD_INPUT: "bad usage, or mistakes in a file, such as a plan that cannot be deployed",
-    ExitCode.UNKNOWN: "unknown: AWS did not answer, the answer is incomplete, or a job is still running",
+    ExitCode.UNKNOWN: "unknown: a request to AWS failed, the answer is incomplete, or a job is still running",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would be terminated",
     ExitCode.RESULTS_LOST: "a job's checkpoints or outputs did not reach S3 and are only on its nodes",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; the message says what is still running",

@@ -22,7 +22,7 @@ class FakeLocating:
         not_read: Why stacks could not be read.
         fleets: Fleets by cluster.
         nodes: Instances with the tag of a cluster.
-        unavailable: Why AWS does not answer.
+        unavailable: Why requests fail.
     """
 
     stacks: Sequence[ClusterStack] = ()

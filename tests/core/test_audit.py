@@ -202,7 +202,7 @@ MODEL = Resource(name="llama", arn=MODEL_ARN, ids=frozenset([MODEL_ARN]))
 def test_models_are_listed_only_if_the_index_names_one(
     tagged: dict[str, str], listed: list[Resource] | None, kept: list[str], verdict: str
 ) -> None:
-    models = FakeLister(listed, "imported model", "AWS::Bedrock::ImportedModel", MODEL_TYPE, handed_over=True)
-    found = audited(FakeAuditedAccount(handed_over=models, tags=tagged))
+    models = FakeLister(listed, "imported model", "AWS::Bedrock::ImportedModel", MODEL_TYPE, kept_by_users=True)
+    found = audited(FakeAuditedAccount(kept_by_users=models, tags=tagged))
     assert [entry.resource.name for entry in found.of("kept")] == kept
     assert (left(found), found.verdict) == ([], verdict)

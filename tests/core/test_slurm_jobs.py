@@ -253,11 +253,11 @@ def test_end_that_a_node_wrote_meanwhile_is_kept(jobs: SlurmJobs, login: Login, 
 
 @pytest.mark.parametrize("error", [UnavailableError("there is no login node"), RequestRefusedError("not allowed")])
 @pytest.mark.usefixtures("submitted")
-def test_job_is_not_over_if_slurm_does_not_answer(jobs: SlurmJobs, login: Login, error: Exception) -> None:
+def test_job_is_not_over_if_the_slurm_queue_cannot_be_read(jobs: SlurmJobs, login: Login, error: Exception) -> None:
     login.fails = error
     state = jobs.state(JOB.id)
     assert state
-    assert (state.is_over, state.detail) == (False, f"Slurm does not answer: {error}")
+    assert (state.is_over, state.detail) == (False, f"the Slurm queue could not be read: {error}")
 
 
 def test_slurm_is_asked_once_only_if_nodes_do_not_report(jobs: SlurmJobs, login: Login, submitted: NodesOfAJob) -> None:

@@ -94,7 +94,7 @@ class NodeGroupGuard(Construct):
             detail_types=["EC2 Instance State-change Notification"],
             detail={"state": ["terminated"]},
         )
-        what = "The guard of the Slurm nodes fails: failing nodes may be launched again and again."
+        what = "The guard of the Slurm nodes is failing: failing nodes might be launched again and again."
         add_alarm(self, "Fails", function_name=function.name, what=what, topic_arn=topic.topic_arn)
 
     def _allow_what_pcs_checks(self, function: HandlerFunction, role: iam.IRole) -> None:

@@ -30,8 +30,8 @@ class Pilot(Construct):
     """The topic for the notices of a pilot, its budget, and its clock: a function that stops nodes and ends the pilot.
 
     The topic also gets alarms when the clock or the node reconciler fails. `topic` is the CDK object. `clock` is a
-    PilotClock, or None if none is needed. With an Auto Scaling group, an end, a Capacity Block, an idle limit and a
-    budget that stops nodes each need a clock; without a group, only an end does.
+    PilotClock, or None if none is needed. If there is an Auto Scaling group, each of these needs a clock: an end, a
+    Capacity Block, an idle limit, and a budget that stops nodes. Without a group, only an end needs one.
     """
 
     def __init__(
@@ -99,13 +99,15 @@ class Pilot(Construct):
     def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
         self._allow_publishing(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
         if self.clock is not None:
-            ending = "The clock of the pilot fails: it might not warn, stop nodes over budget, or end the pilot."
+            description = "The pilot clock is failing: it might not warn, stop nodes over budget, or end the pilot."
             name = self.clock.function_name
-            add_alarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
+            add_alarm(self, "ClockFails", function_name=name, what=description, topic_arn=self.topic.topic_arn)
         if reconciler is not None:
-            keeping = "The reconciler of the nodes fails: failed nodes are not replaced, and jobs may get no notice."
+            description = (
+                "The node reconciler is failing: failed nodes might not be replaced, and jobs might get no notice."
+            )
             name = reconciler.function_name
-            add_alarm(self, "KeeperFails", function_name=name, what=keeping, topic_arn=self.topic.topic_arn)
+            add_alarm(self, "KeeperFails", function_name=name, what=description, topic_arn=self.topic.topic_arn)
 
     def _topic(self, construct_id: str) -> sns.Topic:
         key = cast(kms.IKey | None, self._key)

@@ -118,8 +118,8 @@ class CompileCache(Construct):
             removal_policy: DESTROY deletes a new bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep
                 it. Default: DESTROY.
             expiration: Age in whole days, from 1 to 3650, at which the graphs in a new bucket expire, except those that
-                PyTorch/XLA itself stores below `direct`. Graphs of old compiler versions are never read again. Default:
-                90 days.
+                PyTorch/XLA itself stores under the prefix `neuron-compile-cache/direct/`. Graphs of old compiler
+                versions are never read again. Default: 90 days.
             read_only: Whether nodes may only read an existing bucket, which others write. Default: False.
 
         Raises:
@@ -196,7 +196,8 @@ class CompileCache(Construct):
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions of nodes: read, write and list compiled graphs, and use the key.
 
-        Only files that PyTorch/XLA itself stores below `direct`, such as its locks, can be deleted.
+        Only files that PyTorch/XLA itself stores under the prefix `neuron-compile-cache/direct/`, such as its locks,
+        can be deleted.
 
         Args:
             grantee: A principal, such as a role, a function or a fleet.

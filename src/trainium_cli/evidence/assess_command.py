@@ -61,7 +61,7 @@ def assess(
     reason is required. Comments in notebooks ignore nothing.
 
     Exit code 0: no finding with the severity of --fail-on or a higher one. 1: such a finding, a file that could not be
-    read, or no job with this ID. 2: nothing could be read, or the job has no counters. 3: AWS did not answer.
+    read, or no job with this ID. 2: nothing could be read, or the job has no counters. 3: a request to AWS failed.
     """
     if observed and shape in ("sarif", "html"):
         raise click.UsageError("--observed requires --format text or json")

@@ -137,8 +137,8 @@ def bedrock(
     `trn destroy` list it. They do not delete it: delete it yourself.
 
     Exit code 0: every check passed, or the import was started. 1: a check failed, Bedrock refused the import, the
-    import failed at once, or you declined. 3: no source says whether imports support the checkpoint, or AWS did not
-    answer.
+    import failed at once, or you declined. 3: it is unclear whether imports support the checkpoint, or a request to
+    AWS failed.
     """
     plan = _import_plan(invocation, checkpoint, region, role, name, yes=yes) if go else None
     region = plan.region if plan else region or _DEFAULT_REGION

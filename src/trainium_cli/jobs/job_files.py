@@ -25,7 +25,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
         The number of fetched files.
 
     Raises:
-        UnavailableError: S3 did not answer.
+        UnavailableError: A request failed or was denied.
         FileExistsError: The target exists, and `overwrite` is false.
         OSError: The target cannot be written.
     """

@@ -34,8 +34,8 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     paid in advance and cannot be cancelled. No option skips the confirmations, and no other command buys a Capacity
     Block.
 
-    Exit code 0: bought. 1: not bought. 2: not a terminal, or an invalid plan or option. 3: AWS did not answer; unless
-    the message says that nothing was bought, check before you try again.
+    Exit code 0: bought. 1: not bought. 2: not a terminal, or an invalid plan or option. 3: a request to AWS failed;
+    unless the message says that nothing was bought, check before you try again.
     """
     if not _is_interactive():
         raise click.UsageError("a purchase requires two confirmations: run it in a terminal")

@@ -53,7 +53,7 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     Later deployments then boot the same image. The name of the parameter is kept in trn:ami_parameter: `trn preflight`
     shows when the parameter has a newer image, and pinning again selects that image. Image IDs differ between regions.
 
-    Exit code 0: pinned, now or earlier. 1: declined, or there is no image to pin. 3: AWS did not answer.
+    Exit code 0: pinned, now or earlier. 1: declined, or there is no image to pin. 3: a request to AWS failed.
     """
     plan = invocation.plan()
     parameter = plan.image_parameter

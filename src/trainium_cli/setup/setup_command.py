@@ -54,10 +54,10 @@ def setup() -> None:
 
 def supported_node() -> str | None:
     """The path of Node.js on PATH, if this package is tested with its version and npm is on PATH too."""
-    place = shutil.which("node", path=tool_path())
-    if place is None or shutil.which("npm", path=tool_path()) is None:
+    node = shutil.which("node", path=tool_path())
+    if node is None or shutil.which("npm", path=tool_path()) is None:
         return None
-    return place if is_supported_node(node_version(place)) else None
+    return node if is_supported_node(node_version(node)) else None
 
 
 def _install_node() -> str:
@@ -72,10 +72,10 @@ def _install_node() -> str:
     if package is None or package.origin is None:
         raise CliError(f"{wheel} is installed but not found by {sys.executable}.", ExitCode.NOT_READY)
     programs = Path(sys.executable).parent
-    for name, place in _NODE_PROGRAMS.items():
+    for name, path in _NODE_PROGRAMS.items():
         link = programs / name
         link.unlink(missing_ok=True)
-        link.symlink_to(Path(package.origin).parent / place)
+        link.symlink_to(Path(package.origin).parent / path)
     return str(programs / "node")
 
 

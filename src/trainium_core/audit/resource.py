@@ -76,21 +76,23 @@ class Resource:
 
 
 class ResourceLister(Protocol):
-    """Lists one kind of resource in an account and region. Methods raise UnavailableError if AWS does not answer.
+    """Lists one kind of resource in an account and region.
+
+    Methods raise UnavailableError if a request fails or is denied.
 
     Attributes:
         kind: The kind in plain words, in the singular.
         resource_type: The CloudFormation type.
         arn_type: Service and type in the ARNs, as returned by the function `arn_type`.
-        handed_over: Whether users keep such resources when they destroy the cluster. The kind is listed only if the tag
-            index contains such a resource of the cluster.
+        kept_by_users: Whether users keep such resources when they destroy the cluster. The kind is listed only if the
+            tag index contains such a resource of the cluster.
         in_estimates: Whether such a resource can have a relevant cost while unused, or can contain one that has.
     """
 
     kind: str
     resource_type: str
     arn_type: str
-    handed_over: bool
+    kept_by_users: bool
     in_estimates: bool
 
     def resources(self) -> Iterable[Resource]:

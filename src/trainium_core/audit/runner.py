@@ -40,37 +40,37 @@ def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
 
 
 def only_in_tag_index(
-    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
+    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], covered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
     """Tagged resources of kinds that have no listing, or whose listing failed.
 
     A resource that is missing from its listing has been deleted: the tag index lags behind. Resources that a stack
     retained, or failed to delete, are omitted, because only_in_stack_records returns them.
     """
-    covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
+    types = {lister.arn_type for lister in covered} | {"cloudformation:stack"}
     remembered = {
         name for stack in stacks for (_, name), status in stack.made.items() if status in (KEPT, _NOT_DELETED)
     }
     for arn, owner in tagged.items():
-        if owner == cluster and arn_type(arn) not in covered and not {arn, arn_name(arn)} & remembered:
+        if owner == cluster and arn_type(arn) not in types and not {arn, arn_name(arn)} & remembered:
             resource = Resource(name=arn_name(arn), arn=arn, ids=frozenset([arn]), charge=_NO_PRICE)
             yield Found(kind=arn_type(arn), resource=resource, found_by=("tag index only: not verified",))
 
 
 def only_in_stack_records(
-    stacks: Iterable[StackRecord], wanted: str, answered: Iterable[ResourceLister]
+    stacks: Iterable[StackRecord], wanted: str, covered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
     """Resources whose last status in a stack is `wanted`, of kinds that have no listing, or whose listing failed."""
-    covered = {lister.resource_type for lister in answered} | {_STACK}
+    types = {lister.resource_type for lister in covered} | {_STACK}
     for stack in stacks:
         for (resource_type, name), status in stack.made.items():
-            if status == wanted and resource_type not in covered:
+            if status == wanted and resource_type not in types:
                 resource = Resource(name=name, arn="", ids=frozenset([name]), state=status, charge=_NO_PRICE)
                 yield Found(kind=resource_type, resource=resource, found_by=(f"created by stack {stack.name}",))
 
 
 class AuditedAccount(Identities, Prices, Protocol):
-    """Methods that send requests raise UnavailableError if AWS does not answer."""
+    """Methods that send requests raise UnavailableError if a request fails or is denied."""
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
         """One per kind of resource. Sends no request."""
@@ -108,7 +108,7 @@ class _Answers:
 
     Attributes:
         listers: The listers that were called.
-        answered: The listers that answered, and those that were skipped.
+        covered: The listers that answered, and those that were skipped.
         seen: All listed resources.
         tagged: The value of the tag trn:cluster of every resource that has it, by ARN.
         stacks: The stacks.
@@ -116,7 +116,7 @@ class _Answers:
     """
 
     listers: Sequence[ResourceLister]
-    answered: Sequence[ResourceLister]
+    covered: Sequence[ResourceLister]
     seen: Sequence[Seen]
     tagged: Mapping[str, str]
     stacks: Stacks
@@ -179,7 +179,7 @@ def _answers(
     stack_names: Sequence[str],
     on_progress: Progress | None,
 ) -> _Answers:
-    first = [lister for lister in listers if not lister.handed_over]
+    first = [lister for lister in listers if not lister.kept_by_users]
     calls: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in first}
     calls[_TAGS] = account.tagged
     calls[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
@@ -188,14 +188,14 @@ def _answers(
         error, more = next(iter(failed.values())), len(failed) - 1
         raise UnavailableError(f"{error.reason}, and {more} more calls failed", remedy=error.remedy)
     named = {arn_type(arn) for arn, owner in reported.get(_TAGS, {}).items() if owner == cluster}
-    handed_over = [lister for lister in listers if lister.handed_over and lister.arn_type in named]
-    if handed_over:
-        later, also_failed = _reported({lister.kind: partial(_resources, lister) for lister in handed_over}, None)
+    kept_by_users = [lister for lister in listers if lister.kept_by_users and lister.arn_type in named]
+    if kept_by_users:
+        later, also_failed = _reported({lister.kind: partial(_resources, lister) for lister in kept_by_users}, None)
         reported, failed = reported | later, failed | also_failed
-    called = [*first, *handed_over]
+    called = [*first, *kept_by_users]
     return _Answers(
         listers=called,
-        answered=[*(lister for lister in called if lister.kind in reported), *skipped],
+        covered=[*(lister for lister in called if lister.kind in reported), *skipped],
         seen=[(lister.kind, lister.resource_type, each) for lister in called for each in reported.get(lister.kind, ())],
         tagged=reported.get(_TAGS, {}),
         stacks=_stacks_of_cluster(reported.get(_STACKS, ()), cluster, stack_names),
@@ -254,11 +254,11 @@ def _grouped(
         (_group(seen, answers), found) for seen, found in belonging(answers.seen, evidence)
     ]
     yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.listers, not_read)
-    handed_over = {lister.arn_type for lister in answers.listers if lister.handed_over}
-    for found in only_in_tag_index(answers.tagged, cluster, own, answers.answered):
-        yield "kept" if found.kind in handed_over else "left", found
-    yield from _in("left", only_in_stack_records(own, _NOT_DELETED, answers.answered))
-    yield from _in("kept", only_in_stack_records(own, KEPT, answers.answered))
+    kept_by_users = {lister.arn_type for lister in answers.listers if lister.kept_by_users}
+    for found in only_in_tag_index(answers.tagged, cluster, own, answers.covered):
+        yield "kept" if found.kind in kept_by_users else "left", found
+    yield from _in("left", only_in_stack_records(own, _NOT_DELETED, answers.covered))
+    yield from _in("kept", only_in_stack_records(own, KEPT, answers.covered))
 
 
 def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
@@ -273,7 +273,7 @@ def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
 
 def _group(seen: Seen, answers: _Answers) -> Group:
     kind, resource_type, resource = seen
-    if any(lister.handed_over and lister.kind == kind for lister in answers.listers):
+    if any(lister.kept_by_users and lister.kind == kind for lister in answers.listers):
         return "kept"
     maker = answers.stacks.maker_of(resource_type, resource.ids)
     return "kept" if maker and status_of(maker, resource_type, resource.ids) == KEPT else "left"

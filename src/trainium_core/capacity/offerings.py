@@ -70,7 +70,7 @@ class Reservation:
 
 
 class Capacity(Protocol):
-    """Capacity in a region. Methods raise UnavailableError if AWS does not answer."""
+    """Capacity in a region. Methods raise UnavailableError if a request fails or is denied."""
 
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None

@@ -41,7 +41,7 @@ class NodeGroup:
 
 
 class AbsenceAccount(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
         """The cluster's nodes in a stack, according to its template; None if the template defines none."""
@@ -69,7 +69,7 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
         now: The current time.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     stack = next((stack for stack in cluster.stacks if stack.has_nodes), None)
     if stack is None or cluster.node_counts:

@@ -86,7 +86,7 @@ class ClusterStacks:
 
 
 class LocatingAccount(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def cluster_stacks(self) -> ClusterStacks:
         """The stacks of every cluster, whatever their names and apps."""
@@ -98,7 +98,7 @@ class LocatingAccount(Protocol):
 
 
 class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         """The nodes, precompile hosts and login nodes of all clusters."""
@@ -201,7 +201,7 @@ def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) ->
         prices: The user's own prices.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     with ThreadPoolExecutor() as threads:
         reading_nodes = threads.submit(account.cluster_nodes)

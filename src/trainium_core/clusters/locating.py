@@ -51,7 +51,7 @@ def deployed_plan(account: LocatingAccount, cluster: LocatedCluster, region: str
 
     Raises:
         PlanError: The stacks have values that a plan cannot have.
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     stack = cluster.stack_of_nodes
     fleet = account.fleet(stack) if stack else None

@@ -26,7 +26,7 @@ class CheckpointFinding:
     """The result of a check.
 
     Attributes:
-        status: "pass"; "fail": imports do not support the checkpoint; "look": no source says whether they do.
+        status: "pass"; "fail": imports do not support the checkpoint; "look": unclear.
     """
 
     check: str

@@ -337,13 +337,13 @@ def _lines(
         yield Line(
             name=f"Hours at work, {option}",
             uses=(WORK, throughput, key),
-            formula=f"work / throughput{part} x price of an hour",
+            formula=f"work / throughput / 3600{part} x price of an hour",
             compute=of_option(share, key),
         )
     yield Line(
         name="Compilation",
         uses=(compilations, seconds, *prices),
-        formula="cold compilations x their duration x price of an hour",
+        formula="cold compilations x their duration in hours x price of an hour",
         compute=lambda values: compile_hours(values) * price(values),
     )
     yield Line(

@@ -24,6 +24,6 @@ class Identities(Protocol):
         """The identity of the credentials.
 
         Raises:
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
         """
         ...

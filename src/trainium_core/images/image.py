@@ -32,7 +32,7 @@ class Image:
 
 
 class Images(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def parameter(self, name: str) -> str | None:
         """The value of an SSM parameter; None if the parameter does not exist."""

@@ -47,7 +47,7 @@ class BucketJobs(ABC):
         """The jobs in the bucket of the cluster's node records.
 
         Raises:
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
             NoStackError: The stack is not deployed.
         """
         return self._find_bucket()
@@ -123,7 +123,7 @@ class PreparedBucketJob(Generic[Jobs]):
 
         Raises:
             JobError: There is no checkpoint, or it was saved by another number of processes or nodes.
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
             NoStackError: The stack is not deployed.
         """
         earlier = self.job.resume_from

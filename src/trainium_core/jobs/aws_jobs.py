@@ -89,7 +89,7 @@ class AwsJobs(AwsService):
         """The current job; None if there has been no job.
 
         Raises:
-            UnavailableError: S3 did not answer, or the object is not a valid job.
+            UnavailableError: A request failed or was denied, or the object is not a valid job.
         """
         stored = self._get(self._current_key)
         if stored is None:

@@ -58,7 +58,7 @@ class PreparedJob(Protocol):
             NotStartedError: The job cannot start now.
             JobError: The job cannot start as requested.
             NoStackError: The stack is not deployed.
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
         """
         ...
 
@@ -113,7 +113,7 @@ class JobEngine(FollowedJobs, Protocol):
 
         Raises:
             JobError: The job cannot start as requested.
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
             NoStackError: The stack is not deployed.
         """
         ...
@@ -139,7 +139,7 @@ class JobEngine(FollowedJobs, Protocol):
 
         Raises:
             RequestRefusedError: AWS refused a request.
-            UnavailableError: AWS did not answer. The end may have been requested.
+            UnavailableError: A request failed or was denied. The end may have been requested.
             NoStackError: The stack is not deployed.
         """
         ...

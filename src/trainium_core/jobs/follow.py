@@ -37,7 +37,7 @@ class LogLine:
 
 
 class JobLog(Protocol):
-    """The output of a job, read incrementally. Methods raise UnavailableError if AWS does not answer."""
+    """The output of a job, read incrementally. Methods raise UnavailableError if a request fails or is denied."""
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
         """The lines since the last call."""
@@ -49,7 +49,7 @@ class JobLog(Protocol):
 
 
 class FollowedJobs(Protocol):
-    """The requests that a follower sends. Methods raise UnavailableError if AWS does not answer.
+    """The requests that a follower sends. Methods raise UnavailableError if a request fails or is denied.
 
     Attributes:
         shortest_poll: Minimum seconds between two polls.

@@ -93,7 +93,7 @@ def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | No
         earlier: The earlier jobs.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MAX_JOBS]
     for job_id in ids:

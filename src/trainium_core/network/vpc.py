@@ -1,7 +1,7 @@
 """Availability Zones, placement groups and existing networks, as values and protocols.
 
-The methods of the protocols raise UnavailableError if AWS does not answer. Those that read one resource return None if
-it does not exist.
+The methods of the protocols raise UnavailableError if a request fails or is denied. Those that read one resource
+return None if it does not exist.
 """
 
 from collections.abc import Collection, Sequence

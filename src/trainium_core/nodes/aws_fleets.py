@@ -58,7 +58,7 @@ class AwsFleets(AwsStacks):
         """The nodes that a stack's template defines.
 
         Raises:
-            UnavailableError: CloudFormation does not answer.
+            UnavailableError: A request failed or was denied.
         """
         resources = self.template_resources(stack.stack_id, stack.status)
         return deployed_fleets(resources, self._physical_ids(stack.stack_id))
@@ -68,7 +68,7 @@ class AwsFleets(AwsStacks):
 
         Raises:
             NoFleetError: The template defines no nodes.
-            UnavailableError: The template defines several groups of nodes, or CloudFormation does not answer.
+            UnavailableError: The template defines several groups of nodes, or a request failed or was denied.
         """
         state = (stack.stack_id, stack.status)
         if state not in self._resources:

@@ -60,7 +60,7 @@ class AwsPrecompileHost(AwsService):
             since: Launch errors before this time are ignored. Default: all launch errors are ignored.
 
         Raises:
-            UnavailableError: Auto Scaling does not answer.
+            UnavailableError: A request failed or was denied.
         """
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             found = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._group])
@@ -103,7 +103,7 @@ class AwsPrecompileHost(AwsService):
         Empty if it reported none, or if the report is invalid or may not be read.
 
         Raises:
-            UnavailableError: S3 does not answer.
+            UnavailableError: A request failed for another reason.
         """
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {self._bucket}", absent=_ABSENT):

@@ -46,6 +46,6 @@ class Simulation(Protocol):
             calls: The requests to simulate.
 
         Raises:
-            UnavailableError: IAM does not answer, or the principal does not exist.
+            UnavailableError: The principal does not exist, or a request failed or was denied.
         """
         ...

@@ -1,6 +1,7 @@
 """The AWS requests of the checks, as protocols. `aws_account` and the fakes of the tests implement them.
 
-Methods raise UnavailableError if AWS does not answer. Methods for one resource return None if it does not exist.
+Methods raise UnavailableError if a request fails or is denied. Methods for one resource return None if it
+does not exist.
 """
 
 from typing import Protocol

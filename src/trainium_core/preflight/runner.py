@@ -43,7 +43,7 @@ _STARTED_FIRST = ("bootstrap", "quota", "image")
 _NO_MORE: Mapping[str, Check] = {}
 
 _LOCAL_CHECKS = ("cost",)
-"""Checks that produce a finding from local data even if AWS does not answer."""
+"""Checks that produce a finding from local data even if requests fail."""
 
 _WITHOUT_PERMISSION = frozenset({"identity"})
 """Checks that need no permission."""

@@ -81,7 +81,7 @@ class Prices(Protocol):
         """The current price of an item. Its `usd` is None if AWS lists no price.
 
         Raises:
-            UnavailableError: AWS did not answer, the answer is not one price, or this package has no query for the
+            UnavailableError: A request failed, the answer is not one price, or this package has no query for the
                 product.
         """
         ...

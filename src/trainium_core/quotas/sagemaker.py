@@ -24,7 +24,7 @@ def sagemaker_quota(instance_type: str, usage: str, account: Quotas) -> Quota | 
     A known code saves paging through a thousand quotas. It is used only if the quota still has the expected name.
 
     Raises:
-        UnavailableError: Service Quotas does not answer.
+        UnavailableError: A request failed or was denied.
     """
     name = sagemaker_quota_name(instance_type, usage)
     return quota_of_sagemaker(name, facts()["sagemaker_quotas"]["codes"].get(name), account)
@@ -42,7 +42,7 @@ def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int,
     """Check whether the quota for a usage, such as training-job, allows `count` instances, as if none were in use.
 
     Raises:
-        UnavailableError: Service Quotas does not answer.
+        UnavailableError: A request failed or was denied.
     """
     needed = f"{count} instance{'s' if count > 1 else ''}"
     name, quota = sagemaker_quota_name(instance_type, usage), sagemaker_quota(instance_type, usage, account)

@@ -14,7 +14,7 @@ class AwsBudgets(AwsService):
         """Whether an account can have budgets.
 
         Raises:
-            UnavailableError: AWS did not answer, or the permission is missing.
+            UnavailableError: A request failed or was denied.
         """
         try:
             with read_errors("budgets:ViewBudget", absent=(_NOT_ENABLED,)):

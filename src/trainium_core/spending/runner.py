@@ -29,7 +29,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 class SpendingAccount(AuditedAccount, Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         """The scaling activities of a group in the last six weeks, also of a deleted group."""

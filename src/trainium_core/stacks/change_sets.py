@@ -46,7 +46,7 @@ class ResourceChange:
 
 
 class ChangeSets(Protocol):
-    """Methods that read raise UnavailableError if AWS does not answer."""
+    """Methods that read raise UnavailableError if a request fails or is denied."""
 
     def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
         """Physical IDs of a stack's resources of one type; empty without the stack."""

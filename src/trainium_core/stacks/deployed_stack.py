@@ -59,7 +59,7 @@ class StackContents:
 
 
 class Stacks(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
         """The stack of this name; None if it does not exist."""

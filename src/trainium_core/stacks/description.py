@@ -70,7 +70,7 @@ class StackProgress:
 
 
 class Stacks(Protocol):
-    """Methods that read raise UnavailableError if AWS does not answer."""
+    """Methods that read raise UnavailableError if a request fails or is denied."""
 
     def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         """The existing stacks among these names."""

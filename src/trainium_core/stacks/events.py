@@ -31,7 +31,7 @@ def stack_status(events: Sequence[StackEvent]) -> str:
 
 
 class StackEvents(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
         """The events after the event with the ID `after`, or all for None, oldest first; empty without the stack."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Volumes(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def default_volume_key(self) -> str | None:
         """The customer managed key that encrypts new volumes by default; None for the AWS managed key."""
@@ -14,7 +14,7 @@ class Volumes(Protocol):
 
 
 class Buckets(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def bucket_region(self, name: str) -> str | None:
         """The region of a bucket, empty if S3 does not return it; None if the bucket does not exist."""
@@ -74,7 +74,7 @@ class EfsFileSystem:
 
 
 class FileSystems(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
         """The FSx file system; None if it does not exist."""

@@ -20,7 +20,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 class SupportAccount(Protocol):
-    """Methods raise UnavailableError if AWS does not answer."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
         """The last events of a stack, or else of the last deleted stack of this name, newest first."""

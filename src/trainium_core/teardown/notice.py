@@ -67,7 +67,7 @@ class NotifyNodes:
         return Progress(state="waiting", message=f"{message}; jobs save their state")
 
     def withdraw(self) -> bool:
-        """Withdraw the notice. Returns False if AWS does not answer, or refuses this."""
+        """Withdraw the notice. Returns False if a request fails or is denied."""
         if self.stack is not None and self.ends is not None:
             try:
                 self.account.withdraw(self.stack, self.kind)

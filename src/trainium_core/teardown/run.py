@@ -1,4 +1,4 @@
-"""Runs the steps of a teardown in order, each until it is done or stuck, or AWS does not answer."""
+"""Runs the steps of a teardown in order, each until it is done or stuck, or its requests keep failing."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ class Outcome:
 
     Attributes:
         step: Name of the step.
-        state: `unknown` if AWS did not answer, `not tried` if a stack may be left.
+        state: `unknown` if requests failed or were denied, `not tried` if a stack may be left.
         message: Details for people.
         counts: Whether the result affects the verdict; False for the notice to the nodes, and for preparations whose
             result the deletion of the stacks includes.
@@ -119,7 +119,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
     """Whether anything of the cluster is left.
 
     Returns:
-        `left` if a step is stuck; `unknown` if AWS did not answer or a step was not tried; otherwise `gone`.
+        `left` if a step is stuck; `unknown` if requests failed or a step was not tried; otherwise `gone`.
     """
     states = {outcome.state for outcome in outcomes if outcome.counts}
     if states & {"stuck", "not tried"}:
@@ -128,7 +128,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
 
 
 def run_step(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
-    """Repeat a step until it is done or stuck, AWS refuses a change, or AWS has not answered several times in a row."""
+    """Repeat a step until it is done or stuck, AWS refuses a change, or reading fails several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
         progress = Progress(state="waiting", message="no answer")
@@ -173,4 +173,4 @@ def others_sentence(stack: StackDescription) -> str:
 
 
 def _not_tried(step: Step) -> Outcome:
-    return Outcome(step=step.name, state="not tried", message="stacks are left, or AWS did not answer")
+    return Outcome(step=step.name, state="not tried", message="stacks are left, or requests to AWS failed")

@@ -176,7 +176,7 @@ def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), 
         whole_stacks: Whether stacks that contain other resources are deleted too.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     own = stack_names(cluster).values()
     names = tuple(dict.fromkeys([*own, *located]))

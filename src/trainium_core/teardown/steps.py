@@ -38,7 +38,7 @@ class Step(Protocol):
         """Do a part of the step.
 
         Raises:
-            UnavailableError: AWS does not answer.
+            UnavailableError: A request that reads failed or was denied.
             RequestRefusedError: AWS refused a change.
         """
         ...

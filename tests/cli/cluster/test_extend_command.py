@@ -33,7 +33,7 @@ class FakeStacks:
 
     Attributes:
         stacks: Existing stacks by name.
-        unavailable: Whether AWS does not answer.
+        unavailable: Whether requests fail.
         ended: The result of each deployment.
         deployed: The stacks of each deployment.
     """

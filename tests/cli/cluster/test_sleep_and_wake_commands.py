@@ -30,7 +30,7 @@ class FakeSleepAccount:
         state: The state of the stack; None if it does not exist.
         events_by_poll: The events that each poll finds after the update was requested.
         refusal: Why updates are refused.
-        unavailable: Whether AWS does not answer.
+        unavailable: Whether requests fail.
         reported: The output of the stack with the result of the fleet gate.
         updates: The requested values of the parameter Asleep.
         running: Number of running nodes in each group.
@@ -226,7 +226,7 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_notice_that_cannot_be_withdrawn_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Silent(FakeSleepAccount):
-        """AWS does not answer when the notice is withdrawn."""
+        """The request that withdraws the notice fails."""
 
         def withdraw(self, stack: str, kind: str) -> None:
             raise UnavailableError(f"no answer about {kind} of {stack}")

@@ -45,7 +45,7 @@ def _models(entry: Entry, _location: Location) -> Resource:
     arn_type=IMPORTED_MODEL,
     permission="bedrock:ListImportedModels",
     entries="modelSummaries[]",
-    handed_over=True,
+    kept_by_users=True,
     in_estimates=False,
 )
 def _imported_models(entry: Entry, _location: Location) -> Resource:

@@ -60,7 +60,7 @@ class Ec2Jobs(BucketJobs):
 
         Raises:
             NotStartedError: A node is not proven, the cluster is asleep, or a job is running.
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
             NoStackError: The stack is not deployed.
         """
         account = AwsNodes(self.plan.region, clients=self.clients)
@@ -104,7 +104,7 @@ def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
     """The jobs in the bucket of a stack's node records.
 
     Raises:
-        UnavailableError: AWS did not answer, or the bucket does not exist.
+        UnavailableError: A request failed or was denied, or the bucket does not exist.
         NoStackError: The stack is not deployed.
     """
     account = AwsFleets(plan.region, clients=clients)

@@ -8,7 +8,7 @@ def running_nodes(account: AwsService, cluster_arn: str) -> int:
     """The number of instances in the cluster; 0 if the cluster does not exist.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     with read_errors("sagemaker:DescribeCluster", absent=("ResourceNotFound",)):
         cluster = account.client("sagemaker").describe_cluster(ClusterName=cluster_arn)

@@ -119,7 +119,8 @@ class SlurmJobs(BucketJobs):
 
         Raises:
             RequestRefusedError: AWS or Slurm refused a request.
-            UnavailableError: AWS or the login node did not answer. The nodes may already have been asked.
+            UnavailableError: A request failed or was denied, or the login node did not answer. The nodes may
+                already have been asked.
             NoStackError: The stack is not deployed.
         """
         super().stop(job_id)
@@ -148,7 +149,7 @@ class SlurmJobs(BucketJobs):
         try:
             job = self._ask().get(job_id)
         except (UnavailableError, RequestRefusedError) as error:
-            return replace(state, detail=f"Slurm does not answer: {error}")
+            return replace(state, detail=f"the Slurm queue could not be read: {error}")
         if job is not None and not job.has_ended:
             return replace(state, stage=job.stage, detail=job.detail)
         if job is None and _is_new(state):

@@ -46,7 +46,7 @@ class AwsLoginNode:
             CommandFailedError: The command failed.
             NoAnswerError: The command may have been sent, and its result is unknown, for example after a timeout.
             RequestRefusedError: Systems Manager refused to send the command.
-            UnavailableError: There is no running login node, or AWS did not answer.
+            UnavailableError: There is no running login node, or a request failed or was denied.
         """
         instance = self.find()
         try:
@@ -88,7 +88,7 @@ class AwsLoginNode:
         """The instance ID of the login node.
 
         Raises:
-            UnavailableError: The login node is not running, or AWS did not answer.
+            UnavailableError: The login node is not running, or a request failed or was denied.
         """
         instance = self.running()
         if instance is None:
@@ -101,7 +101,7 @@ class AwsLoginNode:
         """The instance ID of the login node; None if it is not running.
 
         Raises:
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
         """
         filters = [
             *({"Name": f"tag:{key}", "Values": [value]} for key, value in self._tags.items()),

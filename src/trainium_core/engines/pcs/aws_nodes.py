@@ -16,7 +16,7 @@ def running_nodes(account: AwsService, group_arn: str) -> int:
     """The number of instances in the group that are not terminated.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     return len([*_instances(account, group_arn)])
 
@@ -25,7 +25,7 @@ def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
     """The bounds and instances of the group. The lower bound is the number of nodes that run without jobs.
 
     Raises:
-        UnavailableError: AWS did not answer.
+        UnavailableError: A request failed or was denied.
     """
     cluster, _, group = group_arn.split("/")[-3:]
     with read_errors("pcs:GetComputeNodeGroup"):
@@ -39,7 +39,7 @@ def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
                 for instance in sorted(_instances(account, group_arn), key=lambda instance: instance["InstanceId"])
             ),
         )
-    raise UnavailableError(f"AWS PCS does not answer for {group_arn}")
+    raise UnavailableError(f"{group_arn} could not be read")
 
 
 def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any]]:

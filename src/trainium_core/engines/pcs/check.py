@@ -14,7 +14,8 @@ def check_pcs(plan: Plan, account: Account) -> CheckResult:
     """Whether the quota allows another AWS PCS cluster, and whether the nodes can boot the plan's image.
 
     Raises:
-        UnavailableError: AWS did not answer. This includes regions without AWS PCS, where clusters cannot be listed.
+        UnavailableError: A request failed or was denied. This includes regions without AWS PCS, where clusters
+            cannot be listed.
     """
     return worst_of([_clusters(plan, account), *_image(plan, account)])
 

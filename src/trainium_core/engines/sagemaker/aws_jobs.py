@@ -237,7 +237,7 @@ class SageMakerJobs(AwsService):
         """The names of the log streams, `<job>/<node>-<time>`; empty before the first job creates the log group.
 
         Raises:
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
         """
         with read_errors("logs:DescribeLogStreams", absent=("ResourceNotFoundException",)):
             pages = self.client("logs").get_paginator("describe_log_streams")
@@ -252,7 +252,7 @@ class SageMakerJobs(AwsService):
         """A limited number of events after a token, and the next token, which is the same at the end of the stream.
 
         Raises:
-            UnavailableError: AWS did not answer.
+            UnavailableError: A request failed or was denied.
         """
         events: list[Mapping[str, Any]] = []
         for _ in range(_PAGES_AT_ONCE):

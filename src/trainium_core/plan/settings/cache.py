@@ -38,7 +38,7 @@ class Cache:
         WholeNumber(1, 3650),
         default=90,
         meaning="days after which a compiled graph expires from the new bucket, except graphs that PyTorch/XLA itself "
-        "stores below direct",
+        "stores under the prefix neuron-compile-cache/direct/",
     )
 
     precompile_instance_type: str | None = setting(

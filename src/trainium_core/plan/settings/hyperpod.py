@@ -20,7 +20,7 @@ class HyperPodSettings:
         "hyperpod_orchestrator",
         Choice(ORCHESTRATORS),
         default="slurm",
-        meaning="scheduler of the HyperPod cluster",
+        meaning="orchestrator of the HyperPod cluster",
     )
     eks_cluster: str | None = setting(
         "hyperpod_eks_cluster",

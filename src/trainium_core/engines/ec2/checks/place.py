@@ -14,7 +14,7 @@ def node_zone_id(plan: Plan, account: Network) -> str:
     """The Availability Zone ID of the nodes.
 
     Raises:
-        UnavailableError: The existing subnet is not found, or AWS did not answer.
+        UnavailableError: The existing subnet is not found, or a request failed or was denied.
     """
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
