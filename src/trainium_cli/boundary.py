@@ -70,6 +70,6 @@ def _show(error: Exception, *, as_json: bool) -> int:
             message = f"trn: {type(error).__name__}: {error}\nUnexpected error. Set TRN_DEBUG=1 for a traceback."
             shown = CliError(message, ExitCode.UNKNOWN)
     if as_json:
-        echo(json.dumps(details or {"error": shown.format_message()}, indent=2, default=str))
+        echo(json.dumps(details or {"error": shown.format_message().strip()}, indent=2, default=str))
     shown.show()
     return shown.exit_code

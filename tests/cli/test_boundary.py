@@ -13,6 +13,8 @@ from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_core.problems import PlanError, Problem
 from trainium_runtime.errors import DeniedError, RequestRefusedError, UnavailableError
 
+WITHOUT_TERMINAL = click.Abort()
+WITHOUT_TERMINAL.__context__ = EOFError()
 ERRORS = {
     CliError("not ready yet", ExitCode.NOT_READY): (ExitCode.NOT_READY, "not ready yet"),
     UnavailableError("no answer", remedy="sign in"): (ExitCode.UNKNOWN, "Unknown: no answer: sign in"),
@@ -22,6 +24,7 @@ ERRORS = {
     KeyError("x"): (ExitCode.UNKNOWN, "trn: KeyError: 'x'\nUnexpected error. Set TRN_DEBUG=1 for a traceback."),
     click.UsageError("give one"): (ExitCode.BAD_INPUT, "give one"),
     click.Abort(): (ExitCode.NOT_READY, "Not confirmed."),
+    WITHOUT_TERMINAL: (ExitCode.BAD_INPUT, "Not a terminal. Pass --yes to confirm."),
 }
 
 
@@ -55,7 +58,7 @@ def test_error_is_json_on_standard_output_with_json_option(error: Exception, exp
     code, message = expected
     ended = CliRunner().invoke(group(error), ["end", "--json"])
     assert ended.exit_code == code
-    assert message in json.loads(ended.stdout)["error"]
+    assert json.loads(ended.stdout)["error"].startswith(message)
     assert message in ended.stderr
 
 
