@@ -20,10 +20,10 @@ def duration(seconds: float) -> str:
     if seconds < 2 * _MINUTE:
         return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
     if seconds < 10 * _MINUTE:
-        return running_for(round(seconds))
+        return duration_to_the_second(round(seconds))
     return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
-def running_for(seconds: int) -> str:
+def duration_to_the_second(seconds: int) -> str:
     """A number of seconds as text, to the second, such as 3 min 20 s."""
     return f"{seconds} s" if seconds < 2 * _MINUTE else f"{seconds // _MINUTE} min {seconds % _MINUTE} s"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from trainium_cli.quantities import running_for
+from trainium_cli.quantities import duration_to_the_second
 from trainium_cli.terminal import printable
 
 DELAY_SECONDS = 1
@@ -68,4 +68,4 @@ class Spinner:
 
 def elapsed(since: float) -> str:
     """The time since `since`, a time of the monotonic clock."""
-    return running_for(round(time.monotonic() - since))
+    return duration_to_the_second(round(time.monotonic() - since))

@@ -99,7 +99,7 @@ def _fix(state: QuotaState) -> str:
     if request is None:
         ways = [f"request {plain(limit)} vCPUs with `trn quota request` or in Service Quotas"]
     elif request.desired >= limit:
-        ways = ["wait for the increase: `trn quota status` follows it"]
+        ways = ["wait for the increase: `trn quota status` shows its status"]
     else:
         ways = [f"ask AWS Support to raise that request to {plain(limit)}: only one request can be open"]
     if state.nodes_that_fit:

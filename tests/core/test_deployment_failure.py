@@ -7,7 +7,7 @@ from trainium_core.stacks.events import StackEvent
 
 GATE = (
     "Received response status [FAILED] from custom resource. Message returned: node i-0: neuron-ls shows 15 of 16 "
-    "Neuron devices (missing 7). See the details in CloudWatch Log Stream: x (RequestId: 1)"
+    "Neuron devices (missing: device 7). See the details in CloudWatch Log Stream: x (RequestId: 1)"
 )
 
 
@@ -30,7 +30,9 @@ def failed_with(reason: str, *, status: str = "ROLLBACK_COMPLETE") -> Deployment
 
 def test_gate_message_is_unwrapped() -> None:
     (reason,) = failed_with(GATE).reasons
-    assert reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing 7)."
+    assert (
+        reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing: device 7)."
+    )
 
 
 def test_cancelled_resource_is_not_a_reason() -> None:

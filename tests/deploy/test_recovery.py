@@ -45,8 +45,8 @@ def reconciler_log(account: Account) -> list[dict[str, Any]]:
 def test_failure_after_the_last_replacement_fails_the_deployment(given_up: str) -> None:
     assert given_up.startswith("ROLLBACK_COMPLETE")
     assert (
-        "neuron-ls shows 15 of 16 Neuron devices (missing 15); not replaced: 1 of 1 replacements within 24 hours are "
-        "used" in given_up
+        "neuron-ls shows 15 of 16 Neuron devices (missing: device 15); not replaced: 1 of 1 replacements within 24 "
+        "hours are used" in given_up
     )
 
 

@@ -104,7 +104,7 @@ def destroyed(faulty: Account, over_quota: tuple[str, Inventory]) -> Run:  # noq
 
 def test_failed_deployment_reports_the_node_and_its_reason(failed: Moment) -> None:
     assert failed.run.code == 1
-    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in failed.run.printed
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)" in failed.run.printed
     assert "node i-" in failed.run.printed
 
 
@@ -116,7 +116,7 @@ def test_failed_deployment_reports_stack_state_and_next_step(failed: Moment) -> 
 def test_reports_of_terminated_failed_nodes_are_shown(looked_at: tuple[Run, Run]) -> None:
     nodes, status = looked_at
     assert nodes.code == 1
-    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in nodes.printed
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)" in nodes.printed
     assert "State: all created resources were deleted, except retained ones; nothing runs." in nodes.printed
     assert "`trn nodes` shows what failed" in status.printed
 

@@ -180,7 +180,7 @@ def test_record_names_the_stand_in(embedded_aws: EmbeddedAws) -> None:
 
 def test_node_set_to_fail_reports_reason_and_the_next_is_proven(chosen_aws: EmbeddedAws) -> None:
     first = record_of_the_only_node(chosen_aws, plain)
-    assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing 15)")
+    assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)")
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"
 
 

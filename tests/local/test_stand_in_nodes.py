@@ -43,18 +43,19 @@ def test_user_data_without_report_line_has_no_url(user_data: bytes) -> None:
     assert report_url(user_data) is None
 
 
-NEURON_DEVICES = ("neuron-devices", "neuron-ls shows {} of {} Neuron devices")
+NEURON_DEVICES = ("neuron-devices", "neuron-ls shows {} of {} Neuron devices (missing: device {})")
+GPUS = ("gpus", "nvidia-smi shows {} of {} GPUs (missing: GPU {})")
 
 
 @pytest.mark.parametrize("name", sorted(builtin_catalog()))
 def test_record_has_devices_of_catalogue_and_names_its_writer(name: str) -> None:
     kind = builtin_catalog()[name]
     devices = kind.devices
-    check, shown = ("gpus", "nvidia-smi shows {} of {} GPUs") if kind.is_gpu else NEURON_DEVICES
+    check, shown = GPUS if kind.is_gpu else NEURON_DEVICES
     proven, failed = (node_record("i-1", name, failed=one) for one in (False, True))
     assert (proven.state, proven.reason) == ("proven", "")
     assert [one.found for one in proven.checks if one.name == check] == [str(devices)]
-    assert failed.reason == f"{shown.format(devices - 1, devices)} (missing {devices - 1})"
+    assert failed.reason == shown.format(devices - 1, devices, devices - 1)
     for record in (proven, failed):
         assert NodeRecord.from_json(record.to_json()) == record
         assert WRITER in record.checks

@@ -89,7 +89,7 @@ def test_metered_use_of_ended_instances_is_not_counted() -> None:
 @pytest.mark.parametrize(
     ("open_request", "fix"),
     [
-        (request(256), "wait for the increase: `trn quota status` follows it"),
+        (request(256), "wait for the increase: `trn quota status` shows its status"),
         (request(128), "ask AWS Support to raise that request to 256: only one request can be open"),
     ],
 )

@@ -42,7 +42,7 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
     (
         "gpus",
         lambda node: node.write("nvidia-smi.csv", "".join(node.read("nvidia-smi.csv").splitlines(True)[:7])),
-        "7 of 8 GPUs (missing 7)",
+        "7 of 8 GPUs (missing: GPU 7)",
     ),
     ("gpus", lambda node: node.program("nvidia-smi", "echo lost >&2; exit 15"), "fails with exit code 15: lost"),
     ("device-memory", lambda node: node.gpus(**{"memory.total": {3: "40960"}}), "is 40960 MiB on GPU 3, not 80 GiB"),

@@ -106,7 +106,7 @@ def test_observed_node_with_a_fault_is_proven_with_a_warning(node: VerifiedNode)
 
 
 DECISIVE: list[tuple[Breakage, str]] = [
-    (remove_device, "15 of 16 Neuron devices (missing 7); 30 of 32 NeuronCores"),
+    (remove_device, "15 of 16 Neuron devices (missing: device 7); 30 of 32 NeuronCores"),
     (
         lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
         "core 5 returns zeros where the CPU gives ",

@@ -246,7 +246,7 @@ def test_epilog_drains_a_node_that_lost_a_device(after_job: NodeAfterJob) -> Non
     devices = json.loads(after_job.read("neuron-ls.json"))
     after_job.neuron_ls(devices[1:])
     assert after_job.epilog() == 0
-    assert after_job.drained[3].startswith("Reason=trn: 15 of 16 Neuron devices (missing 0)")
+    assert after_job.drained[3].startswith("Reason=trn: 15 of 16 Neuron devices (missing: device 0)")
 
 
 def test_epilog_drains_a_node_that_the_watch_found_failed(after_job: NodeAfterJob) -> None:

@@ -161,10 +161,10 @@ def test_verification_after_a_reboot_replaces_earlier_findings(node: WatchNode):
 
 
 def test_failed_verification_is_never_overwritten(node: WatchNode):
-    node.verify("failed", "15 of 16 Neuron devices (missing 7)")
+    node.verify("failed", "15 of 16 Neuron devices (missing: device 7)")
     node.announce(notices.SPOT, SPOT)
     node.pass_time(60)
-    assert node.record.reason == "15 of 16 Neuron devices (missing 7)"
+    assert node.record.reason == "15 of 16 Neuron devices (missing: device 7)"
 
 
 def test_counter_that_starts_again_from_zero_is_compared_with_zero(node: WatchNode):

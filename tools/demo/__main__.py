@@ -68,10 +68,11 @@ class Demo:
         """Run all steps. Returns the number of resources in the stack."""
         commands = Commands(self._terminal)
         self._print_text(
-            f"The cluster of cdk.json, {self._plan.nodes} x {self._plan.instance_type}, is deployed to an AWS on this "
-            "machine, shown and destroyed. No account, no cost. A line that begins with $ is what you would type."
+            f"The cluster of cdk.json, {self._plan.nodes} x {self._plan.instance_type}, is deployed to an embedded "
+            "AWS on this machine, shown and destroyed. No account, no cost. A line that begins with $ is what you "
+            "would type."
         )
-        self._title("Start an AWS on this machine")
+        self._title("Start the embedded AWS")
         with private_aws(PROJECT, self._plan.region) as aws:
             self._print_text(
                 f"It answers at {aws.endpoint} as account {ACCOUNT_ID}, region {aws.region}. The following commands "
@@ -99,7 +100,7 @@ class Demo:
             self._title("Look at what exists now, as the services themselves list it")
             cluster = DeployedCluster(aws.client, self._plan.stack_names[EC2.key])
             show_cluster(self._terminal, cluster)
-            self._print_text("\nNothing runs on these instances: the embedded AWS wrote the reports in their name.")
+            self._print_text("\nNothing runs on these instances: the embedded AWS wrote the reports on their behalf.")
 
             self._title("Run a job on its nodes")
             self._print_text(

@@ -1,4 +1,4 @@
-"""`trn cache clean`: deletes entries by release, age or use."""
+"""`trn cache clean`: deletes entries by compiler release, age or use."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,9 @@ _UNUSED_DAYS = 60
 
 @click.command("clean")
 @cache_options
-@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Entries of this release. Repeatable.")
+@click.option(
+    "--release", "of_releases", multiple=True, metavar="RELEASE", help="Entries of this compiler release. Repeatable."
+)
 @click.option(
     "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries written or renewed more than DAYS ago."
 )
@@ -26,14 +28,14 @@ _UNUSED_DAYS = 60
     "--unused-for",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help="Entries of places in which no entry was written or renewed for DAYS. Default if nothing else selects "
+    help="Entries under S3 prefixes in which no entry was written or renewed for DAYS. Default if nothing else selects "
     f"entries: {_UNUSED_DAYS}.",
 )
 @click.option(
     "--keep-releases",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Entries of all releases except the N most recently written. 0: entries of all releases.",
+    help="Entries of all compiler releases except the N most recently written. 0: of all releases.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 def clean_command(
@@ -44,15 +46,15 @@ def clean_command(
     unused_for: int | None,
     yes: bool,
 ) -> ExitCode:
-    """Delete entries by release, age or use, after showing them and asking for confirmation.
+    """Delete entries by compiler release, age or use, after showing them and asking for confirmation.
 
     If several of --release, --older-than, --keep-releases and --unused-for are passed, entries must match all of them.
     Running jobs keep the entries that they have read; a deleted entry is compiled again when a job needs it. Objects
     that are not entries stay.
 
-    --unused-for looks at places: a place is the S3 prefix of all entries with the same inputs, such as the release. A
-    job that uses a place renews its entries once the oldest is older than half the days of the bucket's lifecycle rule
-    (45 days without a rule). Entries of PyTorch/XLA are not renewed, so --unused-for does not select them.
+    --unused-for looks at S3 prefixes: all entries with the same inputs, such as the compiler release, have one prefix.
+    A job that uses a prefix renews its entries once the oldest is older than half the days of the bucket's lifecycle
+    rule (45 days without a rule). Entries of PyTorch/XLA are not renewed, so --unused-for does not select them.
 
     Exit code 0: deleted, or nothing to delete. 1: no cache, not confirmed, or not all deleted. 2: no such RELEASE. 3:
     unknown.

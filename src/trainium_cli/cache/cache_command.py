@@ -8,7 +8,7 @@ COMMANDS = {
     "status": LazyCommand(
         module="trainium_cli.cache.cache_look_commands",
         attribute="status",
-        summary="Show size, cost, releases and hit rate.",
+        summary="Show size, cost, compiler releases and hit rate.",
     ),
     "list": LazyCommand(
         module="trainium_cli.cache.cache_look_commands", attribute="list_entries", summary="List the entries."
@@ -16,7 +16,7 @@ COMMANDS = {
     "clean": LazyCommand(
         module="trainium_cli.cache.cache_clean_command",
         attribute="clean_command",
-        summary="Delete entries by release, age or use, after confirmation.",
+        summary="Delete entries by compiler release, age or use, after confirmation.",
     ),
 }
 

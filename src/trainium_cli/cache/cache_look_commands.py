@@ -30,10 +30,15 @@ _GIB = 1024**3
 @click.command()
 @cache_options
 @click.option(
-    "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Compute the hit rate of the last N jobs."
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Compute the hit rate of the last N jobs.",
 )
 def status(options: CacheOptions, jobs: int) -> ExitCode:
-    """Show the size, monthly cost and releases of a cache, and the hit rate of the last jobs.
+    """Show the size, monthly cost and compiler releases of a cache, and the hit rate of the last jobs.
 
     Exit code 0: shown, possibly without a price. 1: no cache. 3: the cache or the hit rate could not be read.
     """
@@ -78,7 +83,11 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
 @click.command("list")
 @cache_options
 @click.option(
-    "--release", "of_releases", multiple=True, metavar="RELEASE", help="Only entries of this release. Repeatable."
+    "--release",
+    "of_releases",
+    multiple=True,
+    metavar="RELEASE",
+    help="Only entries of this compiler release. Repeatable.",
 )
 def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
     """List the entries of a cache: those packed by nodes, and those written by PyTorch/XLA.

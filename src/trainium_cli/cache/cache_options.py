@@ -70,6 +70,7 @@ def cache_options(command: Callable[..., Any]) -> Any:
     )
     @click.option(
         "--most-requests",
+        metavar="NUMBER",
         type=click.IntRange(min=1),
         default=DEFAULT_REQUESTS,
         show_default=True,

@@ -67,8 +67,8 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
     With `recovery = true`, a side runs one more job, during which one of its nodes is terminated, after confirmation.
 
     The warm-up has at least warmup_steps steps, and ends when graphs are no longer compiled or loaded. A ratio of two
-    sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the lab are labelled as
-    lab numbers.
+    sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the node lab are
+    labelled as lab numbers.
 
     Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
     failed, a result is missing or invalid, or not confirmed. 2: a file has mistakes or was changed after the first run.

@@ -83,7 +83,11 @@ def handoff() -> None:
 
 @handoff.command()
 @click.argument("checkpoint", metavar="DIR|s3://BUCKET/PREFIX", callback=_checkpoint)
-@click.option("--region", help=f"Region of the import. Default: that of the plan with --go, else {_DEFAULT_REGION}.")
+@click.option(
+    "--region",
+    metavar="REGION",
+    help=f"Region of the import. Default: that of the plan with --go, else {_DEFAULT_REGION}.",
+)
 @click.option(
     "--s3",
     "location",
@@ -108,6 +112,7 @@ def handoff() -> None:
 )
 @click.option(
     "--name",
+    metavar="NAME",
     callback=_matching(
         _MODEL_NAME,
         "a model name: up to 63 letters, digits, and single hyphens or underscores between them",

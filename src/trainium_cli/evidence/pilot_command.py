@@ -51,8 +51,8 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
     FILE.toml names the plan, a job or a file of `trn bench`, a budget and the hours for each cluster, and optionally
     the code to assess, a job to observe and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess,
     plan, estimate and preflight, which cost nothing; then deploy, run (with logs) or bench, jobs, nodes, cost, destroy
-    and audit; finally report. For a job to observe, run, logs and assess are repeated. Clusters that run a job are
-    billed one after the other; with `trn bench`, at the same time.
+    and audit; finally report. If the file names a job to observe, the steps run, logs and assess are repeated for it.
+    Clusters that run a job are billed one after the other; with `trn bench`, at the same time.
 
     Asks once before money is spent. A cluster is destroyed after its job, when its hours or the budget are used up,
     when a step fails, and on Ctrl-C. If the command itself is killed, run it again: it continues at the step where it

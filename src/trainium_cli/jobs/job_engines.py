@@ -35,7 +35,7 @@ def _engine_options(command: Command, *, default: str) -> Command:
     on = click.option(
         "--on",
         type=click.Choice((*ENGINES, SLURM)),
-        help=f"Engine of the job. Default: {default}.",
+        help=f"Engine of the job; slurm is another name for pcs. Default: {default}.",
     )
     return on(stack_option(command))
 

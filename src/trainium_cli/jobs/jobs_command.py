@@ -19,7 +19,12 @@ from trainium_cli.waiting import waiting
 @click.argument("job", required=False)
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the outputs of JOB into PATH/JOB.")
 @click.option(
-    "--most", type=click.IntRange(min=1), default=20, show_default=True, help="Number of jobs to list, newest first."
+    "--most",
+    metavar="NUMBER",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Number of jobs to list, newest first.",
 )
 @click.option("--record", is_flag=True, help="Print the record of JOB: one line of JSON for each phase and event.")
 @plan_options

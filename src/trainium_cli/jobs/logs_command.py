@@ -15,9 +15,11 @@ from trainium_core.jobs.follow import JobFollower, LogLine
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--rank", type=click.IntRange(min=0), help="Show only the lines of this process.")
-@click.option("--node", type=click.IntRange(min=0), help="Show all lines of this node.")
-@click.option("--attempt", type=click.IntRange(min=1), help="Show the lines of this attempt. Default: all.")
+@click.option("--rank", metavar="NUMBER", type=click.IntRange(min=0), help="Show only the lines of this process.")
+@click.option("--node", metavar="NUMBER", type=click.IntRange(min=0), help="Show all lines of this node.")
+@click.option(
+    "--attempt", metavar="NUMBER", type=click.IntRange(min=1), help="Show the lines of this attempt. Default: all."
+)
 @click.option("--follow", is_flag=True, help="Follow the job until it ends; the exit code is its result.")
 @plan_options
 @engine_options
@@ -28,7 +30,8 @@ def logs(
     """Show what a job has printed.
 
     JOB is a job ID. Default: the last job. Without --rank and --node: the lines of rank 0 and the tracebacks of the
-    other processes on its node; for a `command`, the lines of the first node; on SageMaker, those of all nodes.
+    other processes on its node; for a job file with `command` instead of a script, the lines of the first node; on
+    SageMaker, those of all nodes.
 
     Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job has this ID, or no cluster is deployed. 3:
     unknown. 130: interrupted by Ctrl-C.

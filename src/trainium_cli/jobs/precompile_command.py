@@ -11,7 +11,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.jobs.job_engines import read_engine
 from trainium_cli.jobs.job_following import job_exit_code
-from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
+from trainium_cli.jobs.job_options import keys_as_given, packed_source, precompile_options, read_request
 from trainium_cli.jobs.precompiling import precompile_and_follow
 from trainium_cli.terminal import echo, print_json
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
@@ -26,9 +26,10 @@ _DEFAULT, _LARGEST = (facts()["precompile"][name] for name in ("default_minutes"
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@work_options
+@precompile_options
 @click.option(
     "--time-limit-minutes",
+    metavar="MINUTES",
     help=f"Time limit of the compilation in minutes, {_LARGEST} at most. Default: {_DEFAULT}.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what the host would execute, and start nothing.")

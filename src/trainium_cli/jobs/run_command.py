@@ -31,7 +31,9 @@ from trainium_wire.job import RESULTS_LOST
 @work_options
 @click.option("--checkpoints", metavar="S3URL", help="S3 folder for checkpoints. Default: trn:job_checkpoints.")
 @click.option(
-    "--retries", help="Maximum number of restarts after a lost node, a hang or certain exit codes. Default: 2."
+    "--retries",
+    metavar="NUMBER",
+    help="Maximum number of restarts after a lost node, a hang or certain exit codes. Default: 2.",
 )
 @click.option(
     "--retry-on-exit-code",
@@ -42,20 +44,28 @@ from trainium_wire.job import RESULTS_LOST
 )
 @click.option(
     "--hang-minutes",
+    metavar="MINUTES",
     help="Minutes without output and without a running compiler after which the job counts as hung. Default: never.",
 )
 @click.option(
     "--time-limit-minutes",
+    metavar="MINUTES",
     help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_max_runtime_hours.",
 )
-@click.option("--queue", help="Slurm: queue of the job. Default: the first of trn:pcs_queues.")
-@click.option("--priority", help="Slurm: in a queue, jobs with a higher priority start first. Default: 0.")
+@click.option("--queue", metavar="NAME", help="Slurm: queue of the job. Default: the first of trn:pcs_queues.")
+@click.option(
+    "--priority", metavar="NUMBER", help="Slurm: in a queue, jobs with a higher priority start first. Default: 0."
+)
 @click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
 @click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan.")
 @click.option(
-    "--spot-wait-minutes", help="SageMaker: minutes to wait for spot capacity. Default: as long as the time limit."
+    "--spot-wait-minutes",
+    metavar="MINUTES",
+    help="SageMaker: minutes to wait for spot capacity. Default: as long as the time limit.",
 )
-@click.option("--warm-pool-minutes", help="SageMaker: minutes to keep the instances, billed, for the next job.")
+@click.option(
+    "--warm-pool-minutes", metavar="MINUTES", help="SageMaker: minutes to keep the instances, billed, for the next job."
+)
 @click.option(
     "--observe",
     is_flag=True,

@@ -105,10 +105,20 @@ def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> st
 
 @local.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 selects a free port."
+    "--port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="0 selects a free port.",
 )
 @click.option(
-    "--region", callback=known_region, default=DEFAULT_REGION, show_default=True, help="Default region of commands."
+    "--region",
+    metavar="REGION",
+    callback=known_region,
+    default=DEFAULT_REGION,
+    show_default=True,
+    help="Default region of commands.",
 )
 @click.option(
     "--quota",

@@ -35,6 +35,7 @@ _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": 
 @plan_options
 @click.option(
     "--hours",
+    metavar="HOURS",
     type=click.IntRange(min=1),
     help=f"Length of the pilot. Default: until trn:ends, or {PILOT_HOURS} hours if it is not set or has passed.",
 )

@@ -48,7 +48,7 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
 @click.option("--yes", is_flag=True, help="Write without confirmation, for scripts.")
 @pass_invocation
 def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
-    """Write the current image ID of the parameter into cdk.json.
+    """Write the image ID that the plan's SSM parameter currently has into cdk.json.
 
     Later deployments then boot the same image. The name of the parameter is kept in trn:ami_parameter: `trn preflight`
     shows when the parameter has a newer image, and pinning again selects that image. Image IDs differ between regions.

@@ -59,6 +59,7 @@ def _block_duration(_ctx: click.Context, _param: click.Parameter, hours: int) ->
 def hours_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--hours",
+        metavar="HOURS",
         type=int,
         default=HOURS_PER_DAY,
         show_default=True,

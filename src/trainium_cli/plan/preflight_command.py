@@ -60,7 +60,7 @@ def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     type=click.Choice(tuple(roles())),
     default=CLOUDFORMATION,
     show_default=True,
-    help="The role of `trn permissions` whose permissions --role needs.",
+    help="The set of `trn permissions` that --role must have.",
 )
 @pass_invocation
 def preflight(

@@ -98,7 +98,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
         return _end_with_open(invocation, _read_again(state))
     except RequestRefusedError as error:
         return _end(invocation, ExitCode.NOT_READY, f"AWS refused the request: {error}", state)
-    message = f"Sent: request {made.request_id} is {made.status}. `trn quota status` follows it."
+    message = f"Sent: request {made.request_id} is {made.status}. `trn quota status` shows its status."
     return _end(invocation, ExitCode.OK, message, replace(state, requests=(made,)))
 
 
@@ -190,7 +190,7 @@ def _end_with_open(invocation: Invocation, state: QuotaState) -> ExitCode:
     case = f", case {known.case_id}" if known.case_id else ""
     message = (
         f"A request is already open: {known.request_id} for {plain(known.desired)} vCPUs, {known.status} since "
-        f"{known.created:%Y-%m-%d}{case}. `trn quota status` follows it."
+        f"{known.created:%Y-%m-%d}{case}. `trn quota status` shows its status."
     )
     if known.desired >= state.sufficient_limit:
         return _end(invocation, ExitCode.OK, message, state)

@@ -29,7 +29,7 @@ _MEANINGS = {
 def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     """Show the IAM policies that people and CloudFormation need.
 
-    Default: the policies of all roles. Works offline. Where CloudFormation names resources after the plan's stacks,
+    Default: the policies of all sets. Works offline. Where CloudFormation names resources after the plan's stacks,
     permissions are limited to these resources; docs/reference/permissions.md describes how they were tested.
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):

@@ -28,7 +28,7 @@ _INSTALL = ("install", "--global", "--ignore-scripts", "--no-fund")
 
 @click.command()
 def setup() -> None:
-    """Install Node and the CDK CLI where they are missing.
+    """Install Node.js and the CDK CLI if they are missing.
 
     Installs Node.js from PyPI and the CDK CLI from the npm registry, in the versions that this package is tested with,
     into the virtual environment of `trn`. Node.js also counts as missing without npm, or in a version that is not

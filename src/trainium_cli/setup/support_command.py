@@ -48,7 +48,9 @@ _MAX_JOBS = 20
     help="The file to write. Default: trn-support-TIME.tar.gz in the working directory.",
 )
 @click.option(
-    "--include-logs", is_flag=True, help="Add raw logs of functions and nodes, and consoles. They may contain secrets."
+    "--include-logs",
+    is_flag=True,
+    help="Add raw logs of functions and nodes, and console output. They may contain secrets.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
@@ -56,8 +58,8 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     """Write an archive for a support request.
 
     Nothing is sent. The archive contains structured records: settings, versions, preflight findings, stack events,
-    scaling activities, records of nodes and of the last jobs, and the audit. --include-logs adds raw logs and consoles,
-    after showing their names and sizes and asking for confirmation.
+    scaling activities, records of nodes and of the last jobs, and the audit. --include-logs adds raw logs and console
+    output, after showing their names and sizes and asking for confirmation.
 
     Parts that could not be read are listed with the reason. If a setting is invalid, the archive contains only the
     versions and the problems of the settings.

@@ -1,5 +1,6 @@
 """Findings in a code base, and parts that could not be read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -130,6 +131,8 @@ class Assessment:
         """The verdict on the code for a stack, in words."""
         counts = self.kinds(stack)
         words = ", ".join(_counted(count, *_COUNTED[severity]) for severity, count in counts.items())
+        # Only the first number says what is counted.
+        words = re.sub("kinds?", r"\g<0> of finding", words, count=1)
         worst = max(counts, default=Severity.none)
         gaps = self._gaps()
         if not counts:
@@ -154,7 +157,7 @@ _VERDICT = {
 }
 
 _COUNTED = {
-    Severity.stops: ("kind of finding stops it", "kinds of finding stop it"),
+    Severity.stops: ("kind stops it", "kinds stop it"),
     Severity.change: ("kind needs an edit", "kinds need an edit"),
     Severity.slow: ("kind costs time", "kinds cost time"),
     Severity.look: ("kind to look at", "kinds to look at"),

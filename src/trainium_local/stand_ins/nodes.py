@@ -91,7 +91,7 @@ class StandInNodes:
 
     def write_usage(self) -> None:
         """Record for every running proven node that no process uses a device."""
-        with self._writing_usage:  # else a record with a time from before the clock moved could be the last
+        with self._writing_usage:  # otherwise a record timed before the clock was set forward could be written last
             self._write_all_usage()
 
     def _write_all_usage(self) -> None:
@@ -189,10 +189,12 @@ def _now() -> str:
 def _device_checks(spec: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
     expected = spec.devices
     found = expected - failed
-    name, by, what = (
-        ("gpus", "nvidia-smi", "GPUs") if spec.is_gpu else ("neuron-devices", "neuron-ls", "Neuron devices")
+    name, by, what, each = (
+        ("gpus", "nvidia-smi", "GPUs", "GPU")
+        if spec.is_gpu
+        else ("neuron-devices", "neuron-ls", "Neuron devices", "device")
     )
-    reason = f"{by} shows {found} of {expected} {what} (missing {expected - 1})" if failed else ""
+    reason = f"{by} shows {found} of {expected} {what} (missing: {each} {expected - 1})" if failed else ""
     devices = Check(name=name, expected=str(expected), found=str(found), ok=not failed)
     efa = str(spec.efa_interfaces)
     return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason

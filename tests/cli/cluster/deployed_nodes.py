@@ -10,7 +10,7 @@ from trainium_wire.node_record import Check, NodeRecord, State, StoredRecord
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 A, B = "i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb"
 MEMBERSHIP = Membership.of({A: "10.42.0.4", B: "10.42.0.12"})
-DEVICES = Check(name="neuron-devices", expected="16", found="15 (missing 7)", ok=False)
+DEVICES = Check(name="neuron-devices", expected="16", found="15 (missing: device 7)", ok=False)
 
 
 def instance(instance_id: str) -> NodeInstance:
@@ -37,7 +37,7 @@ def deployed(*records: StoredRecord) -> DeployedNodes:
 
 PROVEN = deployed(stored(A), stored(B))
 BOOTING = deployed(stored(A))
-LOST = deployed(stored(A), stored(B, "failed", "15 of 16 Neuron devices (missing 7)", DEVICES))
+LOST = deployed(stored(A), stored(B, "failed", "15 of 16 Neuron devices (missing: device 7)", DEVICES))
 
 
 @dataclass

@@ -38,14 +38,14 @@ def test_json_has_state_and_checks_of_each_node(account: FakeNodes) -> None:
     assert [node["state"] for node in printed["nodes"]] == ["proven", "failed"]
     assert printed["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
     assert printed["nodes"][1]["checks"] == [
-        {"name": "neuron-devices", "expected": "16", "found": "15 (missing 7)", "ok": False, "warning": ""}
+        {"name": "neuron-devices", "expected": "16", "found": "15 (missing: device 7)", "ok": False, "warning": ""}
     ]
 
 
 def test_one_node_is_shown_with_every_check(account: FakeNodes) -> None:
     account.answers = [LOST]
     shown = run("nodes", *GOOD, "--node", B).stdout
-    assert all(word in shown for word in (B, "is failed", "neuron-devices", "fail", "16", "15 (missing 7)"))
+    assert all(word in shown for word in (B, "is failed", "neuron-devices", "fail", "16", "15 (missing: device 7)"))
     assert A not in shown
 
 

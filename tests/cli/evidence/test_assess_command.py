@@ -59,7 +59,7 @@ def test_unreadable_file_fails_and_the_rest_is_shown(folder: Path) -> None:
     assert "1 file not fully read" in shown.output.splitlines()[0]
 
 
-def test_folder_without_files_is_bad_input(folder: Path) -> None:
+def test_folder_without_supported_files_is_bad_input(folder: Path) -> None:
     (folder / "notes.txt").write_text("x")
     ended = run("assess", ".")
     assert ended.exit_code == ExitCode.BAD_INPUT
@@ -74,10 +74,10 @@ def test_missing_path_is_bad_input() -> None:
 def test_verdict_of_each_stack_comes_first_with_its_support(folder: Path) -> None:
     (folder / "a.py").write_text(CHANGE)
     lines = run("assess", ".").output.splitlines()
-    assert lines[0] == "native: needs edits: 1 kind needs an edit"
+    assert lines[0] == "native: needs edits: 1 kind of finding needs an edit"
     assert "public beta since Neuron 2.33" in lines[1]
     assert "2026-10-19" in " ".join(lines[1:4])
-    assert any(line == "xla: needs edits: 1 kind needs an edit" for line in lines)
+    assert any(line == "xla: needs edits: 1 kind of finding needs an edit" for line in lines)
 
 
 def test_unknown_library_is_listed(folder: Path) -> None:

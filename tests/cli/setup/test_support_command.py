@@ -102,7 +102,7 @@ def test_archive_contains_structured_records_and_no_logs() -> None:
     settings = json.loads(found["settings.json"])
     assert settings["instance_type"] == "trn1.32xlarge"
     assert settings["setup_script"].startswith(f"{len(SCRIPT)} bytes, SHA-256 ")
-    assert "15 of 16 Neuron devices (missing 7)" in found["nodes.json"]
+    assert "15 of 16 Neuron devices (missing: device 7)" in found["nodes.json"]
     assert "node program " in found["versions.txt"]
 
 

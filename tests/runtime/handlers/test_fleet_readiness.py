@@ -42,10 +42,13 @@ def test_failed_node_fails_the_deployment_with_its_reason(
 ) -> None:
     first, second = fleet.instances
     fleet.prove(first)
-    fleet.fail(second, "neuron-ls shows 15 of 16 Neuron devices (missing 7)")
+    fleet.fail(second, "neuron-ls shows 15 of 16 Neuron devices (missing: device 7)")
     gate()
     assert cloudformation.response["Status"] == "FAILED"
-    assert cloudformation.response["Reason"] == f"node {second}: neuron-ls shows 15 of 16 Neuron devices (missing 7)"
+    assert (
+        cloudformation.response["Reason"]
+        == f"node {second}: neuron-ls shows 15 of 16 Neuron devices (missing: device 7)"
+    )
     assert clock.now == NOON.timestamp()
 
 

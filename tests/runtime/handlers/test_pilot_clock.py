@@ -217,7 +217,9 @@ def test_unterminated_nodes_are_reported_once_and_stack_is_deleted(
     assert stack.deleted == [STACK_ID]
 
 
-def test_stack_without_group_is_warned_of_and_deleted(run: Run, stack: Stack, inbox: Callable[[], list[Any]]) -> None:
+def test_end_of_stack_without_group_is_announced_and_stack_is_deleted(
+    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
+) -> None:
     for hours in (80, 99.9):
         run(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, RECONCILER=None)
     assert stack.deleted == []

@@ -160,7 +160,7 @@ def test_node_is_verified_at_every_boot(site: Site, node: Node) -> None:
     node.fit(replace(site.hardware, missing_devices=(3,)))
     node.execute("systemctl", "reboot", "--no-block")
     second = wait_for("another record", lambda: newer(site, node, first.time))
-    assert (second.state, second.reason[:36]) == ("failed", "15 of 16 Neuron devices (missing 3);")
+    assert (second.state, second.reason[:44]) == ("failed", "15 of 16 Neuron devices (missing: device 3);")
 
 
 def newer(site: Site, node: Node, than: str) -> NodeRecord | None:

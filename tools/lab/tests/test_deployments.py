@@ -81,7 +81,7 @@ def test_stack_event_names_what_a_node_lacks(lab: Laboratory, hypervisor: Hyperv
     hypervisor.prepare(lambda _number, node: lose_a_device(node))
     run = deploy(nodes="1", node_recovery="off")
     assert run.code == 1
-    sentence = r"node i-[0-9a-f]+: 15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores"
+    sentence = r"node i-[0-9a-f]+: 15 of 16 Neuron devices \(missing: device 7\); 30 of 32 NeuronCores"
     assert any(re.search(sentence, reason) for reason in failures(lab)), run.errors
 
 

@@ -80,7 +80,7 @@ LUSTRE = {"fsx_lustre": 1200}
 FAULTS = {
     "device missing": Fault(
         hardware={"missing_devices": (7,)},
-        reported=r"15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores",
+        reported=r"15 of 16 Neuron devices \(missing: device 7\); 30 of 32 NeuronCores",
     ),
     "no driver": Fault(
         breaking=no_driver,

@@ -117,7 +117,7 @@ def test_node_that_fails_its_proof_is_terminated_and_runs_no_job(
     record = slurm.site.record(faulty.node)
     assert record
     assert record.state == "failed"
-    assert "15 of 16 Neuron devices (missing 7)" in (record.reason or "")
+    assert "15 of 16 Neuron devices (missing: device 7)" in (record.reason or "")
     job = jobs["on faulty node"]
     assert job.fields["JobState"] == "COMPLETED"
     assert job.fields["Restarts"] == "1"
@@ -165,7 +165,7 @@ def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, job
     slurm.nodes[name].fit(replace(slurm.site.hardware, missing_devices=(7,)))
     slurm.run(f"scancel {job}")
     slurm.wait_for("the drain", lambda: "DRAIN" in slurm.node_fields(name)["State"])
-    assert "trn: 15 of 16 Neuron devices (missing 7)" in slurm.run("sinfo --list-reasons --format=%E")
+    assert "trn: 15 of 16 Neuron devices (missing: device 7)" in slurm.run("sinfo --list-reasons --format=%E")
     slurm.release(name)
 
 
@@ -240,7 +240,7 @@ def test_failing_launches_end_at_the_limit_and_the_job_waits(slurm: SlurmCluster
     slurm.wait_for("Slurm's reason", lambda: slurm.job(job)["Reason"].startswith("Nodes_required_for_job_are_DOWN"))
     assert (len(slurm.started) - begun, slurm.output(f"{job}.out")) == (1, "")
     (message,) = group.messages
-    assert "15 of 16 Neuron devices (missing 7)" in message
+    assert "15 of 16 Neuron devices (missing: device 7)" in message
     slurm.run(f"scancel {job}")
     slurm.prepare(with_torchrun)
     slurm.controller.execute("scontrol", "update", f"NodeName=nodes-[1-{MAX_NODES}]", "State=RESUME")

@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     Attributes:
         name: Path of the entry, relative to the layout's `root`.
         path: The file or folder of the entry.
-        result: The file that a compiler reads when it uses the entry.
+        result: The file that the framework reads on a cache hit.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Layout:
         raise NotImplementedError
 
     def result(self, path: Path) -> Path | None:
-        """The file that a compiler reads when it uses the entry; None while the entry is not finished."""
+        """The file that the framework reads on a cache hit; None while the entry is not finished."""
         raise NotImplementedError
 
     def finished(self, root: Path) -> dict[str, Entry]:

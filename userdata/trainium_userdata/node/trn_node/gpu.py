@@ -15,7 +15,7 @@ from typing import Any, cast
 from . import files
 from .check import Check, check, not_checked
 from .limits import JOB_USER
-from .neuron import MEMORY_TOLERANCE
+from .neuron import MEMORY_TOLERANCE, missing_ids
 from .programs import Run, run
 
 SECONDS = 60
@@ -67,9 +67,7 @@ def check_gpus(plan: dict[str, Any], gpus: Gpus, error: str) -> list[Check]:
     if error:
         first = Check("gpus", str(expected), error, False, error)
         return [first, *(not_checked(name, "nvidia-smi lists no GPU") for name in NAMES[1:])]
-    indexes = [gpu["index"] for gpu in gpus]
-    missing = ", ".join(str(number) for number in range(expected) if str(number) not in indexes)
-    detail = f" (missing {missing})" if missing else ""
+    detail = missing_ids("GPU", expected, [gpu["index"] for gpu in gpus])
     count = check("gpus", str(expected), f"{len(gpus)}{detail}", f"{len(gpus)} of {expected} GPUs{detail}")
     return [count, _check_memory(plan["device_memory_gib"], gpus), _check_settings(gpus)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from .check import Check, check, not_checked
@@ -112,9 +113,14 @@ def in_gib(size: int | None) -> str:
     return f"{size} bytes" if size % GIB else f"{size // GIB} GiB"
 
 
+def missing_ids(kind: str, expected: int, ids: Sequence[int | str | None]) -> str:
+    """The IDs that are not found, in brackets."""
+    missing = [str(number) for number in range(expected) if str(number) not in map(str, ids)]
+    return f" (missing: {kind}{'s' if len(missing) > 1 else ''} {', '.join(missing)})" if missing else ""
+
+
 def check_ids(expected: int, ids: list[int | None]) -> Check:
-    missing = ", ".join(str(number) for number in range(expected) if number not in ids)
-    detail = f" (missing {missing})" if missing else ""
+    detail = missing_ids("device", expected, ids)
     found = f"{len(ids)}{detail}"
     problem = f"{len(ids)} of {expected} Neuron devices{detail}"
     return check("neuron-devices", str(expected), found, problem)._replace(may_heal=True)
