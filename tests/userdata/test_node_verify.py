@@ -32,7 +32,11 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
 
 
 def remove_device(node: VerifiedNode) -> None:
-    node.neuron_ls([device for device in devices_of(TRN1) if device["neuron_device"] != 7])
+    remove_devices(node, 7)
+
+
+def remove_devices(node: VerifiedNode, *numbers: int) -> None:
+    node.neuron_ls([device for device in devices_of(TRN1) if device["neuron_device"] not in numbers])
 
 
 def change_device(number: int, **fields: object) -> Breakage:
@@ -107,6 +111,7 @@ def test_observed_node_with_a_fault_is_proven_with_a_warning(node: VerifiedNode)
 
 DECISIVE: list[tuple[Breakage, str]] = [
     (remove_device, "15 of 16 Neuron devices (missing: device 7); 30 of 32 NeuronCores"),
+    (lambda node: remove_devices(node, 7, 8), "14 of 16 Neuron devices (missing: devices 7, 8); 28 of 32 NeuronCores"),
     (
         lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
         "core 5 returns zeros where the CPU gives ",
@@ -118,7 +123,7 @@ DECISIVE: list[tuple[Breakage, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("breakage", "sentence"), DECISIVE, ids=["devices", "self-test", "collectives"])
+@pytest.mark.parametrize(("breakage", "sentence"), DECISIVE, ids=["device", "devices", "self-test", "collectives"])
 def test_missing_devices_and_wrong_numbers_fail_an_observed_node(node: VerifiedNode, breakage: Breakage, sentence: str):
     node.expect(verification="observe")
     breakage(node)
