@@ -4,5 +4,5 @@ Besides trainium_wire, it imports only the standard library and boto3. The funct
 only changes in these two update the deployed functions.
 """
 
-__version__ = "1.22.25"
+__version__ = "1.22.26"
 """Version of the functions."""
