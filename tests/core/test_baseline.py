@@ -88,7 +88,7 @@ def test_settings_that_do_not_apply_are_left_out_with_reasons() -> None:
         **EXISTING_VPC,
     )
     assert proposal.left_out == {
-        "reservation_id": "a reservation is for one type",
+        "reservation_id": "a reservation is for one instance type",
         "logical_neuroncore_config": "GPUs have no NeuronCores",
         "cache_at_destroy": "a GPU cluster has no compile cache",
         "pcs_idle_minutes": "it is for other stacks",

@@ -114,6 +114,13 @@ def test_several_files_need_an_index_that_names_them_all(checkpoint: Path) -> No
         assert [check for check, _ in not_passed(checkpoint)] == problems
 
 
+def test_one_weight_file_is_counted_in_the_singular(checkpoint: Path) -> None:
+    for content, says in ((index("model.safetensors"), "1 file, named in the index"), ("[]", "1 file, and ")):
+        (checkpoint / "model.safetensors.index.json").write_text(content)
+        findings = check_checkpoint(CheckpointFolder(checkpoint), "us-east-1")
+        assert [finding.message.startswith(says) for finding in findings if finding.check == "weights"] == [True]
+
+
 @pytest.mark.parametrize("content", ["[]", "{", '{"weight_map": {}}', '{"metadata": {}, "weight_map": []}'])
 def test_invalid_index_is_found(content: str, checkpoint: Path) -> None:
     (checkpoint / "model.safetensors.index.json").write_text(content)

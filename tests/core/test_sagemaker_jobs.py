@@ -263,6 +263,16 @@ def test_attempt_ends_with_its_first_interruption() -> None:
     assert ends == [NOON + timedelta(minutes=2), NOON + timedelta(minutes=5)]
 
 
+def test_interrupted_attempt_has_its_outcome_before_the_next_attempt() -> None:
+    waiting = job_state(described("Starting", "Training", "Interrupted", "Starting"))
+    over = ended("Starting", "Training", "Interrupted", "MaxWaitTimeExceeded", status="Stopped")
+    for state, result in ((waiting, None), (over, "time-limit")):
+        assert (state.outcome.result if state.outcome else None) == result
+        (attempt,) = state.attempts
+        assert attempt.outcome is not None
+        assert (attempt.outcome.result, attempt.outcome.at) == ("interrupted", NOON + timedelta(minutes=2))
+
+
 def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: SourcePackage) -> None:
     with pytest.raises(NoStackError, match="Stack SageMakerTrainingStack does not exist"):
         prepared(jobs, package)

@@ -29,7 +29,7 @@ def test_ec2_reservation_is_refused_for_a_job(capacity: str) -> None:
             "--training-plan",
             "region",
         ),
-        ({"inputs": {"train": "s3://bucket/x"}}, "--input", "a / at its end"),
+        ({"inputs": {"train": "s3://bucket/x"}}, "--input", "ending with /"),
         ({"inputs": {"code": "s3://bucket/x/"}}, "--input", "another name"),
         ({"arguments": ("--note", "a\nb")}, "ARGUMENTS", "text of one line"),
         ({"arguments": ("a" * 257,)}, "ARGUMENTS", "256 characters"),
@@ -43,6 +43,14 @@ def test_problem_is_reported_by_its_option(changes: dict[str, Any], key: str, sa
     assert problem.key == key
     assert says in f"{problem.allowed} {problem.fix}"
     assert str(problem).startswith(f"{key}: got ")
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot"])
+def test_wait_for_spot_capacity_is_refused_in_a_training_plan(capacity: str) -> None:
+    plan = from_settings(capacity=capacity)
+    problem = the_job_problem(plan, training_plan_arn=TRAINING_PLAN, spot_wait_minutes=48)
+    assert (problem.key, problem.allowed) == ("--spot-wait-minutes", "no value with --training-plan")
+    assert "capacity=spot" not in problem.fix
 
 
 def test_training_plan_requires_a_type_sold_in_plans() -> None:

@@ -59,13 +59,15 @@ class AwsModelImport(AwsService):
     """Starts and reads model import jobs."""
 
     def start(self, *, name: str, job_name: str, role: str, location: str, cluster: str) -> str:
-        """Start a job. Only the model gets the cluster's tag, because the job itself is not billed.
+        """Start a job that imports a checkpoint as the model `name`.
+
+        Only the model gets the cluster's tag, because the job itself is not billed.
 
         Returns:
             The ARN of the job.
 
         Raises:
-            RequestRefusedError: Bedrock did not start it.
+            RequestRefusedError: Bedrock refused the job, or the request failed: the job may exist nevertheless.
         """
         with write_errors("bedrock:CreateModelImportJob"):
             answer = self.client("bedrock").create_model_import_job(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from trainium_core.facts import DATA
+from trainium_core.plurals import count
 
 CONFIG, INDEX, ADAPTER = "config.json", "model.safetensors.index.json", "adapter_config.json"
 TOKENIZERS = ("tokenizer.json", "tokenizer.model")
@@ -49,7 +50,7 @@ class Checkpoint(Protocol):
         Args:
             name: Name of the file.
             start: The first byte.
-            length: The largest number of bytes; None: all.
+            length: The largest number of bytes; None, only for a start of 0: all.
 
         Raises:
             OSError: A local file cannot be read.
@@ -181,7 +182,7 @@ def _context(config: Mapping[str, Any] | None) -> Iterator[CheckpointFinding]:
 
 
 def _of_text(config: Mapping[str, Any] | None, key: str) -> Any:
-    """A value of the model, or of the text part of a multimodal one."""
+    """A value of the model, or of the text part of a multimodal model."""
     part = (config or {}).get("text_config")
     inner = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
     return (config or {}).get(key, inner.get(key))
@@ -224,7 +225,7 @@ def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[Check
     index = _json_of(checkpoint, INDEX)
     if index is None:
         if len(weights) > 1 or INDEX in checkpoint.sizes:
-            yield _failed("weights", f"{len(weights)} files, and {INDEX} is missing or not a JSON object")
+            yield _failed("weights", f"{count(len(weights), 'file')}, and {INDEX} is missing or not a JSON object")
         else:
             yield _passed("weights", next(iter(weights)))
         return
@@ -239,7 +240,7 @@ def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[Check
     if extra:
         yield _failed("weights", f"{INDEX} does not name {', '.join(extra[:4])}")
     if not missing and not extra:
-        yield _passed("weights", f"{len(weights)} files, all named in the index")
+        yield _passed("weights", f"{count(len(weights), 'file')}, named in the index")
 
 
 def _tensors(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:

@@ -1,4 +1,4 @@
-"""The record of a side, from the measurements of its runs, and the ratios between two sides."""
+"""The record of a side, such as the Trainium cluster, from its runs, and the ratios between two sides."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -104,7 +104,8 @@ def measured_run(
         return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates="the job prints no steps")
     counted_steps = counted(steps, file.steps, file.warmup_steps)
     if not counted_steps:
-        why = f"it has no {file.steps} steps in a row after the warm-up" if steps else "it prints no progress lines"
+        too_few = f"it has fewer than {file.steps} steps in a row after the warm-up"
+        why = too_few if steps else "it prints no progress lines"
         return MeasuredRun(run=_run(state, (), seed, why), imported=imported)
     run = _run(state, counted_steps, seed, None, losses=steps)
     no_seconds = next(_problems_with_seconds(counted_steps), None)
@@ -201,9 +202,9 @@ def side_record(
         software: The versions on them.
         prices: Their prices.
         command: The command of the jobs.
-        made: The time, in ISO format.
+        made: When the record is made, as an ISO time.
         tool: The version of this package.
-        recovered: A job that lost a node.
+        recovered: The job that lost a node, if one was measured.
         fidelity: Comparisons with a reference.
         warnings: Warnings about the measurement.
     """
@@ -248,16 +249,14 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
             is_known = len(values) == len(used) and used
             yield name, mean_of_runs(values, unit) if is_known else unknown(unit, _why_unknown(name, used, few))
         samples = [sample for run in used for sample in run.samples]
-        no_samples = _why_unknown(
-            STEPS_PER_SECOND, used, "the progress lines report several steps each" if used else few
-        )
+        no_samples = _why_unknown(STEPS_PER_SECOND, used, "a progress line reports several steps" if used else few)
         for quantile in PERCENTILES:
             name = f"step_seconds_p{100 * quantile:g}"
             yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)
         yield from _costs(TOKENS_PER_SECOND, used, prices, _why_unknown(TOKENS_PER_SECOND, used, few))
     yield from _imported(used)
     for rate in sorted({name for run in used for name in run.rates if name.endswith(_OUTPUT_TOKENS)}):
-        yield from _costs(rate, used, prices, "not all runs have it")
+        yield from _costs(rate, used, prices, f"not all runs have {rate} above 0")
 
 
 def _why_unknown(rate: str, runs: Iterable[MeasuredRun], default: str) -> str:
@@ -289,7 +288,7 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
 
 
 def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
-    """The duration of the first restart of a job that lost a node, in total and by part."""
+    """The duration of the first restart of a job that lost a node, in total and by part, and the lost work."""
     restart = next(iter(restarts_of(job.state)), None) if job else None
     if job is None or restart is None:
         yield "recovery_seconds", unknown("s", "no job that lost a node was measured")

@@ -25,13 +25,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _NAME_RULE = "up to 40 lowercase letters, digits and hyphens, beginning with a letter or digit"
 _DEFAULT_LOSS_LIMIT = 0.01
 _DEFAULT_LOGITS_LIMIT = 1.2
-_NOT_TIMED = ("observe", "profile", "profile_device")
+_SLOW_OPTIONS = ("observe", "profile", "profile_device")
 SEED = "{seed}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSide:
-    """One side. Paths are absolute.
+    """One side, such as the Trainium cluster. Paths are absolute.
 
     Attributes:
         job: The job file.
@@ -40,7 +40,7 @@ class BenchSide:
         parallelism: How the model is distributed.
         used: How many accelerators the job uses. None: all accelerators of its nodes if torchrun starts the job, else
             unknown.
-        results: Files of other tools in the outputs of each job.
+        results: Names of other tools' result files in the outputs of each job.
         recovery: Whether one more job runs, and one of its nodes is terminated.
     """
 
@@ -56,13 +56,13 @@ class BenchSide:
 
 @dataclass(frozen=True, kw_only=True)
 class FidelityFile:
-    """The comparison with a reference.
+    """The table [fidelity]: the comparison with a reference.
 
     Attributes:
         reference: The side whose loss curves are the reference. None: losses are not compared.
         loss_limit: The largest allowed relative difference of a loss.
         logits: File in the outputs of each job, in NumPy's format .npy.
-        fp32, bf16: The same logits of the reference in both precisions.
+        fp32, bf16: Files with the same logits of the reference, one in each precision.
         logits_limit: The largest allowed error, in units of the error of bf16 on the reference.
     """
 
@@ -98,7 +98,11 @@ class BenchFile:
 
 
 def read_bench_file(content: bytes, path: Path) -> BenchFile:
-    """Read the content of the file at a path.
+    """Parse the content of a file.
+
+    Args:
+        content: The content.
+        path: Path of the file. Paths in the file are relative to its folder.
 
     Raises:
         TomlFileError: The file has mistakes. The error has all of them.
@@ -251,7 +255,7 @@ def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
     problems = [
         f"sides.{side.name}.job: {side.job.name} has {key}, which slows the job; leave it out"
         for side in file.sides
-        for key in _NOT_TIMED
+        for key in _SLOW_OPTIONS
         if getattr(requests[side.name], key)
     ]
     problems += [

@@ -46,7 +46,7 @@ def channel_digest(package: SourcePackage) -> str:
 def training_job_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
     """The request for boto3.
 
-    The container runs the container entry from the source channel, which starts torchrun, so the image needs only
+    The container runs the entry point in the source channel. The entry point starts torchrun, so the image needs only
     Python and torch. SageMaker's debugger and profiler do not support Trainium; both are off.
 
     Args:
@@ -114,7 +114,7 @@ def _resources(plan: Plan, job: TrainingJob) -> dict[str, Any]:
 
 
 def volume_gib(plan: Plan) -> int:
-    """The plan's root volume, limited to the size of the local disks: SageMaker adds no volume to them."""
+    """The size of the plan's root volume, but at most that of the local disks: SageMaker adds no volume to them."""
     local = plan.type.nvme_disks * plan.type.nvme_disk_gb * 10**9 // 2**30
     return min(plan.root_volume_gib, local) if local else plan.root_volume_gib
 
@@ -122,7 +122,7 @@ def volume_gib(plan: Plan) -> int:
 def _stopping(plan: Plan, job: TrainingJob) -> dict[str, int]:
     stopping = {"MaxRuntimeInSeconds": job.max_minutes * _SECONDS_PER_MINUTE}
     if on_spot(plan, job.training_plan_arn):
-        # SageMaker's limit includes waiting and running.
+        # MaxWaitTimeInSeconds includes the run time.
         minutes = job.max_minutes + job.effective_wait_minutes
         stopping["MaxWaitTimeInSeconds"] = minutes * _SECONDS_PER_MINUTE
     return stopping
@@ -152,7 +152,7 @@ def _neuron(plan: Plan, job: TrainingJob) -> dict[str, str]:
     if plan.type.logical_neuroncore_configs:
         chosen["NEURON_LOGICAL_NC_CONFIG"] = str(plan.lnc)
     if job.cache_url is not None:
-        # The inputs of an entry's place, except the compiler version and the world size, which the container adds.
+        # Arguments of `cache_place.direct_url`. The container adds the compiler version and the world size.
         cache = {"url": job.cache_url, "instance_type": plan.instance_type, "lnc": plan.lnc or 1}
         chosen["TRN_COMPILE_CACHE"] = json.dumps(cache)
         chosen["NEURON_COMPILE_CACHE_URL"] = f"{job.cache_url}/{DIRECT}"

@@ -12,12 +12,11 @@ from trainium_core.problems import Problem, nearest
 SOURCE_CHANNEL = "code"
 """Channel of the packed source and the container entry. Its folder is below /opt/ml/input/data."""
 
-
 _MAX_ARGUMENTS, _LONGEST_ARGUMENT = 100, 256
 _LONGEST_VALUE = 512
 _MAX_CHANNELS = 20
-"""Limits of CreateTrainingJob, in characters (botocore: TrainingContainerArguments, TrainingContainerArgument,
-TrainingEnvironmentValue, InputDataConfig)."""
+"""Limits of CreateTrainingJob; lengths are in characters (botocore: TrainingContainerArguments,
+TrainingContainerArgument, TrainingEnvironmentValue, InputDataConfig)."""
 _SHOWN_CHARACTERS = 40
 
 
@@ -57,15 +56,17 @@ def _training_plan_fits(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
             got=arn,
             allowed=f"no value with {plan.instance_type}: training plans reserve {', '.join(reserved)}",
             nearest=nearest(plan.instance_type, reserved),
-            fix="remove it, or set trn:instance_type to one of these",
+            fix="remove it, or set trn:instance_type to one of these types",
         )
 
 
 def _wait_is_for_spot(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     if job.spot_wait_minutes is not None and not on_spot(plan, job.training_plan_arn):
-        fix = "remove it, or pass -c trn:capacity=spot"
-        got = job.spot_wait_minutes
-        yield JobProblem(key="--spot-wait-minutes", got=got, allowed="no value without spot capacity", fix=fix)
+        if job.training_plan_arn is None:
+            allowed, fix = "no value without spot capacity", "remove it, or pass -c trn:capacity=spot"
+        else:
+            allowed, fix = "no value with --training-plan", "remove it: a training plan does not use spot capacity"
+        yield JobProblem(key="--spot-wait-minutes", got=job.spot_wait_minutes, allowed=allowed, fix=fix)
 
 
 def _warm_pool_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
@@ -119,12 +120,15 @@ def _inputs_are_few(_: Plan, job: TrainingJob) -> Iterator[Problem]:
 def _inputs_are_folders(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     for name, place in job.inputs.items():
         if not place.startswith("s3://") or not place.endswith("/"):
-            fix = "copy it to a folder in S3 that the job's role can read, and give its URL with a / at its end"
+            fix = "give the URL of a folder in S3 that the job's role can read, ending with /; copy local data there"
             allowed = "folders in S3 on sagemaker, such as s3://my-data/tokens/"
             yield JobProblem(key="--input", got=f"{name} = {place}", allowed=allowed, fix=fix)
-        if name == SOURCE_CHANNEL:
-            fix = "choose another name: the packed source is in the channel of that name"
-            yield JobProblem(key="--input", got=name, allowed=f"any name but {SOURCE_CHANNEL}", fix=fix)
+
+
+def _no_input_has_the_source_channel(_: Plan, job: TrainingJob) -> Iterator[Problem]:
+    if SOURCE_CHANNEL in job.inputs:
+        fix = "choose another name: the packed source is in the channel of that name"
+        yield JobProblem(key="--input", got=SOURCE_CHANNEL, allowed=f"any name but {SOURCE_CHANNEL}", fix=fix)
 
 
 _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
@@ -137,4 +141,5 @@ _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
     _variables_are_short,
     _inputs_are_few,
     _inputs_are_folders,
+    _no_input_has_the_source_channel,
 )

@@ -83,7 +83,7 @@ def _attempts(stages: Sequence[Mapping[str, Any]], outcome: Outcome | None) -> I
             attempts[-1].append(stage)
             begins = False
     for number, of_attempt in enumerate(attempts, 1):
-        ended = outcome if number == len(attempts) else _interrupted(interruptions[number - 1 : number])
+        ended = _interrupted(interruptions[number - 1]) if number <= len(interruptions) else outcome
         yield Attempt(
             number=number,
             started=of_attempt[0]["StartTime"].astimezone(UTC),
@@ -104,10 +104,8 @@ def _phases(stages: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
     return seconds
 
 
-def _interrupted(stages: Sequence[Mapping[str, Any]]) -> Outcome:
-    reason = stages[0].get("StatusMessage", "") if stages else ""
-    at = stages[0]["StartTime"].astimezone(UTC) if stages else None
-    return Outcome(result=INTERRUPTED, reason=reason, at=at)
+def _interrupted(stage: Mapping[str, Any]) -> Outcome:
+    return Outcome(result=INTERRUPTED, reason=stage.get("StatusMessage", ""), at=stage["StartTime"].astimezone(UTC))
 
 
 def _outcome(entry: Mapping[str, Any], stages: Iterable[Mapping[str, Any]]) -> Outcome | None:
