@@ -325,6 +325,11 @@ def test_answers_about_the_contract_are_shown() -> None:
     assert "contract.toml" in evidence(GOOD, contract_toml=b"[capacity]\nwho = 1\n").not_read
 
 
+def test_answer_to_an_unknown_question_is_not_lost() -> None:
+    not_read = evidence(GOOD, contract_toml=b'[service_levels]\nanswer = "99.9 %"\n').not_read
+    assert "service-levels" in not_read["contract.toml"]
+
+
 def test_reasons_and_warnings_are_on_the_page() -> None:
     record = replace(GOOD, metrics={**GOOD.metrics, "p99": unknown("s", "300 samples")}, warnings=("clocks differ",))
     shown = page(evidence(record, LAB_RECORD))

@@ -170,8 +170,8 @@ def _show(arranged: PilotReport) -> None:
     say("")
     for number, step in enumerate(arranged.steps, start=1):
         say(f"{number}. {step.title} ({step.word}): {step.text}")
-    if arranged.lab_records:
-        count = f"{arranged.lab_records} of {len(evidence.records)}"
+    if arranged.lab_record_count:
+        count = f"{arranged.lab_record_count} of {len(evidence.records)}"
         say(f"\n{count} records are from the lab and do not affect the decision.")
     for path, why in evidence.not_read.items():
         out.print(f"warning: {path} was not read: {why}", style="yellow")

@@ -36,7 +36,7 @@ class BenchSide:
     Attributes:
         job: The job file.
         plan: The cdk.json of the side's cluster. None: the plan that the command is run with.
-        tuned: Whether the batch was tuned for this side. None: not stated.
+        tuned: Whether the batch size was tuned for this side. None: not stated.
         parallelism: How the model is distributed.
         used: How many accelerators the job uses. None: all accelerators of its nodes if torchrun starts the job, else
             unknown.

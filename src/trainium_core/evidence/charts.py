@@ -21,7 +21,7 @@ _CHARACTER = 6.7  # Estimated width of a character of a label.
 _MAX_POINTS = 240
 _LARGEST, _SMALLEST = 1e299, 1e-290
 _LEAST_SPAN = 1e-9
-_SERIES = 6  # Colours of the style sheet.
+_SERIES = 6  # The number of colours in the style sheet.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,11 @@ class Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A value with its interval, if it has one.
+    """A value, with its interval if it is known.
 
     Attributes:
         text: The text at the end of the row. Default: the value with its unit.
-        series: The number of its colour and shape.
+        series: The number of the colour and shape.
     """
 
     label: str
@@ -56,9 +56,9 @@ class Line:
     """A line of a chart.
 
     Attributes:
-        label: The entry in the legend. Lines with the same label share it.
+        label: The entry in the legend, which lines with the same label share.
         detail: A text that distinguishes lines with the same label.
-        series: The number of its colour.
+        series: The number of the colour.
     """
 
     label: str
@@ -185,7 +185,7 @@ class _Scale:
     def over(cls, values: Iterable[float], start: float, end: float) -> "_Scale":
         known = [_drawable(value) for value in values]
         low, high = min(known), max(known)
-        if high - low <= max(abs(low), abs(high)) * _LEAST_SPAN:  # one value: from zero
+        if high - low <= max(abs(low), abs(high)) * _LEAST_SPAN:  # All values are equal: include 0.
             low, high = min(low, 0.0), max(high, 0.0)
         if high - low < _SMALLEST:
             low, high = 0.0, 1.0

@@ -39,7 +39,7 @@ class Decision:
     Attributes:
         verdict: GO, NO or NOT_YET.
         reasons: Sentences without a period.
-        judgements: The judgements of all records, the oldest record first.
+        judgements: The judgements on all records, the oldest record first.
     """
 
     verdict: str
@@ -69,8 +69,9 @@ def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
     GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, all
-    records, assessments and answers could be read, and no files contradict each other. If several Trainium records have
-    the same gate or tolerance, the newest record decides. Numbers of the lab and of other sides never decide.
+    records, assessments and answers could be read, and no files contradict each other. If several Trainium records of a
+    workload have the same gate or tolerance, the newest record decides. Numbers of the lab and of other sides never
+    decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]
@@ -88,7 +89,7 @@ def decide(evidence: Evidence) -> Decision:
 
 
 def _judgements(records: Iterable[Record]) -> Iterator[Judgement]:
-    """The judgements on all records, oldest first. For each name, the newest Trainium record decides."""
+    """The judgements on all records, oldest first. Of each workload and name, the newest Trainium record decides."""
     judgements = [
         judgement for record in records if record.kind == BENCH for judgement in (*_gates(record), *_fidelity(record))
     ]
@@ -129,7 +130,7 @@ def _sentence(judgement: Judgement) -> str:
 
 def _missing(deciding: Sequence[Judgement]) -> Iterator[str]:
     if all(judgement.is_fidelity for judgement in deciding):
-        yield "No record of Trainium has a gate that was set before its first run"
+        yield "No record of Trainium has a gate that was set before the first run"
     if not any(judgement.is_fidelity for judgement in deciding):
         yield "No record of Trainium compares results with a reference"
 

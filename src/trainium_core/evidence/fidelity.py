@@ -46,7 +46,8 @@ def logits_fidelity(logits: Path, fp32: Path, bf16: Path, limit: float) -> Fidel
     """The norm of the error against fp32, divided by the norm of the error of bf16 on the reference.
 
     Raises:
-        FidelityError: A file is not a .npy file of float32 or float64 in C order, or the files cannot be compared.
+        FidelityError: A file is not a .npy file of finite float32 or float64 numbers in C order, or the files cannot be
+            compared.
         OSError: A file cannot be read.
     """
     numbers, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))

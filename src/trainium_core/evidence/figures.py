@@ -1,4 +1,4 @@
-"""Numbers of records as a report shows them, and their order."""
+"""Numbers of records as a report shows them, and the order of records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "
 PERFORMANCE, RECOVERY, COST = "Performance", "Recovery", "Cost"
 
 SERIES = tuple(SIDES)
+"""The sides in their order. The index of a side is the number of its colour and shape in charts."""
 _RECOVERING = ("recover", "restart")
 
 
@@ -66,5 +67,5 @@ def side_of(record: Record) -> str:
 
 
 def by_side(records: Iterable[Record]) -> Sequence[Record]:
-    """Trainium first, the lab last."""
+    """The records, Trainium first and the lab last; of each side, the oldest first."""
     return sorted(records, key=lambda record: (SERIES.index(record.side), record.made, record.id))

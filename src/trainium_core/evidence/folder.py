@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -11,6 +12,8 @@ from typing import Any, cast
 from trainium_core.assess.report_formats import JSON_SCHEMA as ASSESS_SCHEMA
 from trainium_core.assess.rules import STACKS, Severity
 from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
+from trainium_core.evidence.typed_json import shown
+from trainium_core.facts import DATA
 
 CONTRACT_FILE = "contract.toml"
 MANIFEST_SCHEMA = "trainium-pack/1"
@@ -24,7 +27,8 @@ class Kind:
     """A rule of `trn assess` with findings.
 
     Attributes:
-        severity: The severity by stack.
+        effort: S, M or L, for one finding.
+        severity: The severity by software stack.
         places: The number of findings.
     """
 
@@ -42,7 +46,12 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack of an assessment. `worst` is the highest severity of its findings."""
+    """A software stack of an assessment.
+
+    Attributes:
+        support: How long the stack is supported, with source and date.
+        worst: The highest severity of the findings.
+    """
 
     key: str
     title: str
@@ -70,6 +79,8 @@ class AssessedCode:
     """The document of `trn assess --format json`.
 
     Attributes:
+        path: Path of the document.
+        files: The number of files in the code.
         not_read: The number of files and notebook cells that could not be read.
         observed: The observed job; None if the assessment was made without --observed.
     """
@@ -103,7 +114,7 @@ class Evidence:
         assessed: Assessments of code.
         answers: Answers by the key of the question.
         not_read: Why a file that should be a record, an assessment or contract.toml was not read, by path.
-        foreign: Why a JSON file is not evidence, by path.
+        foreign: Why another JSON file is not evidence, by path. Inputs of records are not in `not_read` and `foreign`.
         contradictions: Files that do not belong together, one sentence each without a period.
     """
 
@@ -175,7 +186,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
 
 
 def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
-    shown = {key: document["stacks"][key] for key in STACKS if key in document["stacks"]}
+    stacks = {key: document["stacks"][key] for key in STACKS if key in document["stacks"]}
     rules = [str(finding["rule"]) for finding in document["findings"]]
     kinds = [
         Kind(
@@ -183,7 +194,7 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
             title=str(rule["title"]),
             fix=str(rule["fix"]),
             effort=str(rule["effort"]),
-            severity={key: Severity[rule["severity"][key]].name for key in shown},
+            severity={key: Severity[rule["severity"][key]].name for key in stacks},
             places=rules.count(name),
         )
         for name, rule in document["rules"].items()
@@ -201,7 +212,7 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
                 support=f"{stack['support']} ({stack['source']}, {stack['date']})",
                 worst=next(iter(stack["kinds"]), Severity.none.name),
             )
-            for key, stack in shown.items()
+            for key, stack in stacks.items()
         ),
         kinds=tuple(sorted(kinds, key=lambda kind: (-kind.worst, -kind.places, kind.rule))),
         unknown_libraries=tuple(map(str, document["unknown_libraries"])),
@@ -223,6 +234,12 @@ def _observed(document: Mapping[str, Any]) -> ObservedJob:
     return ObservedJob(job=str(document["job"]), side=document["side"], rows=rows)
 
 
+@cache
+def questions() -> Mapping[str, Mapping[str, Any]]:
+    """The questions about the contract, by key."""
+    return tomllib.loads((DATA / "evidence" / "contract.toml").read_text(encoding="utf-8"))
+
+
 def _answers(content: bytes) -> Mapping[str, Answer]:
     """The answers in contract.toml. Raises RecordError."""
     try:
@@ -231,6 +248,8 @@ def _answers(content: bytes) -> Mapping[str, Answer]:
         raise RecordError(f"not TOML: {error}") from error
     answers = dict[str, Answer]()
     for key, table in tables.items():
+        if key not in questions():
+            raise RecordError(f"{shown(key)} is not one of the questions {', '.join(questions())}")
         row = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
         if not row.get("answer") or not set(row) <= set(_ANSWER_KEYS):
             raise RecordError(f"{key} must be a table with answer, and may have {', '.join(_ANSWER_KEYS[1:])}")
@@ -252,7 +271,7 @@ def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequ
 
 
 def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -> Iterator[str]:
-    """A problem for each input of a record if the files with its name all have other contents."""
+    """A problem for each input of a record if all files with the input's name have other contents."""
     digests = dict[str, set[str]]()
     for path, content in files.items():
         digests.setdefault(PurePosixPath(path).name, set()).add(sha256(content).hexdigest())

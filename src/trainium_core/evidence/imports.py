@@ -1,7 +1,7 @@
 """Reads result files of other tools, recognised by their content, into metrics with the origin "imported".
 
-Times are converted to seconds. A percentile has an interval only if the file contains the samples, and is null if there
-are too few of them, as in our own measurements.
+Times are converted to seconds. A percentile has an interval only if the file contains the samples, and is null for too
+few samples, as in our own measurements.
 """
 
 import json
@@ -174,7 +174,7 @@ def _vllm_bench(raw: Json) -> Imported:
 
 
 def _of_successes(raw: Json, samples: str) -> Sequence[float]:
-    """One value per request that did not fail; empty in a file without --save-detailed."""
+    """One value per request that did not fail; empty if the file was saved without --save-detailed."""
     values: Sequence[float] = raw.get(samples) or []
     errors: Sequence[str] = raw.get("errors") or []
     return [value for value, error in zip(values, errors, strict=True) if not error]

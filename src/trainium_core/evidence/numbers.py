@@ -6,14 +6,14 @@ _LEAST, _THOUSAND, _BILLION = 1e-4, 1e3, 1e9
 
 
 def number(value: float) -> str:
-    """Four significant digits, or a whole number from 1,000: 0.02346, 12.5, 52,123, 1.5e12."""
+    """Four significant digits, or a whole number from 1,000 to 1e9: 0.02346, 12.5, 52,123, 1.5e12."""
     if not isfinite(value):
         return "not a number"
     if value == 0:
         return "0"
     if not _LEAST <= abs(value) < _BILLION:
         return f"{value:.4g}".replace("e+", "e")
-    if abs(value) >= _THOUSAND:
+    if float(f"{abs(value):.4g}") >= _THOUSAND:
         return f"{value:,.0f}"
     digits = max(0, 3 - floor(log10(abs(value))))
     text = f"{value:.{digits}f}"

@@ -1,6 +1,6 @@
 """Runs the steps of a pilot: free checks first, then, after confirmation, billed clusters, which it deletes at the end.
 
-It also deletes them if a step fails, if the time or the budget is used up, and on Ctrl-C.
+It also deletes the clusters if a step fails, if the time or the budget is used up, and on Ctrl-C.
 """
 
 import json
@@ -16,7 +16,7 @@ SCHEMA = "trainium-pilot-state/1"
 DONE, FAILED, BEGUN = "done", "failed", "begun"
 UNKNOWN_CODE, INTERRUPTED_CODE = 3, 130
 END_HOURS = 0.5
-"""Hours whose cost is reserved in the budget for deleting a cluster."""
+"""Hours whose cost is reserved in the budget for deleting the clusters of a group."""
 
 _HOUR = 3600
 Result = Literal["complete", "stopped", "unknown", "declined", "interrupted"]
@@ -43,8 +43,8 @@ class PilotState:
     Attributes:
         digest: The digest of the pilot's file and of the plans, job files and bench file that it names.
         steps: State, times and exit code of each step, by its key.
-        billed: Start and end of each period in which a cluster was billed, by side.
-        hourly: Known price of each cluster per hour, in US dollars.
+        billed: Start and end of each period in which a cluster was billed, by side. The end is None while it is billed.
+        hourly: Known price of each cluster per hour, in US dollars, by side.
         jobs: Job IDs by the name of the job: its side, or "observed".
     """
 
@@ -183,8 +183,8 @@ class Pilot:
             sides: The sides that are billed at the same time.
 
         Raises:
-            _StopError: The deployment was not confirmed, a step failed or was interrupted, or time or budget is used
-                up. Unless it was not confirmed, the clusters were deleted, or may still be billed.
+            _StopError: The deployment was not confirmed, a step failed or was interrupted, time or budget is used up,
+                or it is unknown whether all resources were deleted. Once confirmed, deletion was attempted.
         """
         steps = self._of("billed", "evidence", "end", sides=sides)
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):

@@ -61,8 +61,10 @@ class Step:
     """One command.
 
     Attributes:
+        kind: What the step is for: see data/pilot_steps.toml.
         arguments: Arguments of `trn`, which may contain placeholders.
-        writes: File for its standard output, in the folder of the pilot.
+        side: The side of the step; empty for a step of all sides.
+        writes: File for the standard output, in the folder of the pilot; None: not stored.
         passes: Exit codes of success.
         tries: The maximum number of runs. The command is repeated only if its exit code is 3, unknown.
         job: Name of the job whose ID replaces {job}.

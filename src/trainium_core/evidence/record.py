@@ -51,7 +51,7 @@ class Workload:
         global_batch: Sequences per step, over all processes.
         steps: The number of counted steps, after the warm-up.
         warmup: The rule that ends the warm-up.
-        tuned: Whether the batch was tuned for this side.
+        tuned: Whether the batch size was tuned for this side.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Software:
     """The versions of the software. None: unknown.
 
     Attributes:
+        stack: The software stack that the job states.
         environment: The virtual environment in which the nodes were verified; its name has the framework's version.
     """
 
@@ -213,10 +214,10 @@ class Comparability:
 
     Attributes:
         against: ID of the other record.
-        equal: Conditions that are equal.
-        different: Each other condition, with both values, or with what is not stated.
-        verdict: "comparable", or "not comparable: " with the differences. The price basis matters for cost only, so it
-            is not in the verdict but in the reason of a ratio without value.
+        equal: Conditions that are met: equal, or stated by both records.
+        different: Each condition that is not met, with both values or another reason.
+        verdict: "comparable", or "not comparable: " with the differences. The price basis matters for cost only, so a
+            record states it in the reason of a ratio without a value, not in the verdict.
         ratios: The metrics of this record divided by those of the other, by name.
     """
 

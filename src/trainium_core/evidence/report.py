@@ -1,18 +1,15 @@
 """The report of a pilot, arranged from the contents of its records."""
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
-from typing import Any
 
 from trainium_core.assess.rules import stacks
 from trainium_core.evidence.charts import Chart
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision, Step, decide, steps
 from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, side_of
-from trainium_core.evidence.folder import Answer, Evidence
+from trainium_core.evidence.folder import Answer, Evidence, questions
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import (
     BENCH,
@@ -27,7 +24,6 @@ from trainium_core.evidence.record import (
 )
 from trainium_core.evidence.report_charts import dot_charts, loss_charts, phase_charts, year_charts
 from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TOTAL
-from trainium_core.facts import DATA
 from trainium_core.html_page import html_page
 
 NEVER_MEASURED = (
@@ -92,7 +88,7 @@ class PilotReport:
         names: The workloads.
         sections: The metrics by section.
         ratios: The ratios of Trainium records, each with the ID of the other record.
-        year: The records of twelve months.
+        year: The records of `trn tco`.
         not_measured: What is unknown or excluded, and the warnings of records.
         digests: The SHA-256 of each file, by path.
         other: The pilot of --compare.
@@ -113,7 +109,7 @@ class PilotReport:
     other: OtherPilot | None
 
     @property
-    def lab_records(self) -> int:
+    def lab_record_count(self) -> int:
         return sum(record.side == LAB for record in self.evidence.records.values())
 
 
@@ -212,13 +208,8 @@ def _ratios(records: Sequence[Record]) -> Iterator[tuple[Figure, str]]:
                 yield Figure(name=name, metric=metric, record=record), compared.against
 
 
-@cache
-def _questions() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads((DATA / "evidence" / "contract.toml").read_text(encoding="utf-8"))
-
-
 def _contract(evidence: Evidence, measured: Sequence[Record]) -> Iterator[ContractRow]:
-    for key, row in _questions().items():
+    for key, row in questions().items():
         known = [f"{row['known']} ({row['source']}, {row['date']})"] if "known" in row else []
         if key == "capacity":
             known += [
@@ -286,6 +277,6 @@ def _compared_figure(first: Figure, second: Figure) -> ComparedFigure:
     if first.metric.unit != second.metric.unit:
         why = "not comparable: the units differ"
     elif not why and (a is None or not b):
-        why = "a value is unknown or 0"
+        why = "a value is unknown, or that of the other pilot is 0"
     ratio = "" if why or a is None or not b else number(a / b)
     return ComparedFigure(title=first.title, first=first, second=second, ratio=ratio, why_none=why)

@@ -85,7 +85,7 @@ def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | No
 
 
 def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """The mean seconds of each phase, over the runs of a record that count."""
+    """The mean seconds of each phase, over the runs of a record that are not excluded."""
     for group in _record_groups(records):
         rows = {_label(record): means for record in group if (means := dict(_phase_means(record)))}
         if rows:
@@ -105,7 +105,7 @@ def _phase_means(record: Record) -> Iterator[tuple[str, float]]:
 
 
 def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """The losses of the runs that count."""
+    """The losses of the runs that are not excluded."""
     for group in _record_groups(records):
         lines = [line for record in group for line in _loss_lines(record)]
         if lines:
@@ -139,7 +139,7 @@ def _known_lines(record: Record) -> Iterator[tuple[str, float]]:
 def _sensitivity(record: Record) -> Iterator[Chart]:
     """The range of the saving by driver, the largest on top; of the total if the saving is unknown.
 
-    The chart shows the first drivers, its table all of them.
+    The chart shows the first _MAX_SWINGS drivers, its table all of them.
     """
     known = [name for name in (SAVING, TOTAL) if name in record.metrics and record.metrics[name].value is not None]
     names = dict.fromkeys(name.rpartition(": ")[0] for name in record.metrics if name.startswith(SWING))

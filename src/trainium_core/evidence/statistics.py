@@ -30,7 +30,7 @@ _T_975 = (
 
 
 def fewest_samples(quantile: float) -> int:
-    """The smallest number of samples with order statistics on both sides of the quantile.
+    """The smallest number of samples whose order statistics bound the quantile with a confidence of LEVEL.
 
     72 for the 95th percentile, 368 for the 99th.
     """

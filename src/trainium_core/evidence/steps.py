@@ -76,7 +76,7 @@ def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
 
     Args:
         steps: All lines of an attempt.
-        wanted: How many steps are counted.
+        wanted: How many steps to count at least.
         least: The minimum number of warm-up steps.
     """
     rows: list[Step] = []
