@@ -23,7 +23,7 @@ CACHE_PREFIX = "neuron-compile-cache"
 """The S3 prefix of the compile cache in its bucket."""
 
 ASLEEP_PARAMETER = "Asleep"
-"""The parameter of the stack that is `true` while the cluster sleeps, else `false`."""
+"""The parameter of the cluster's stack that is `true` while the cluster sleeps, else `false`."""
 
 SET_ASLEEP_FUNCTION = "TrainiumCdkSetAsleep"
 """Logical ID of the function that sets the parameter `Asleep`."""
@@ -35,13 +35,13 @@ SESSION_SERVICES = ("ssm", "ssmmessages")
 """The services whose endpoints Session Manager needs (Systems Manager documentation, VPC endpoints)."""
 
 SOURCE_PREFIX = "source"
-"""The S3 prefix of uploaded sources of training jobs, in the bucket of the training stack."""
+"""The S3 prefix of uploaded sources of training jobs, in the bucket of SageMakerTrainingStack."""
 
 CHECKPOINT_PREFIX = "checkpoints"
-"""The S3 prefix of checkpoints, in the bucket of the training stack."""
+"""The S3 prefix of checkpoints, in the bucket of SageMakerTrainingStack."""
 
 OUTPUT_PREFIX = "output"
-"""The S3 prefix of trained models, in the bucket of the training stack."""
+"""The S3 prefix of trained models, in the bucket of SageMakerTrainingStack."""
 
 
 def stack_name(construct_id: str, cluster_name: str) -> str:
@@ -62,7 +62,7 @@ _PRECOMPILE_GROUP = "-precompile"
 
 
 def precompile_group_name(stack: str, cluster_name: str) -> str:
-    """The precompile host's Auto Scaling group. Like a generated name, this begins with the stack's name."""
+    """The name of the precompile host's Auto Scaling group. Like a generated name, it begins with the stack's name."""
     return f"{stack}-{cluster_name}{_PRECOMPILE_GROUP}"
 
 
@@ -75,7 +75,7 @@ def is_of_nodes(group_name: str) -> bool:
 
 
 def training_job_prefix(cluster_name: str) -> str:
-    """The unique prefix of a cluster's training jobs: no cluster name contains two hyphens in a row."""
+    """The unique prefix of a cluster's SageMaker training jobs: no cluster name contains two hyphens in a row."""
     return f"{cluster_name}--"
 
 
@@ -92,4 +92,4 @@ RECORDS_OUTPUT = "NodeRecords"
 PCS_CLUSTER_OUTPUT = "SlurmCluster"
 PCS_GROUP_OUTPUT = "SlurmNodes"
 PCS_LOGIN_OUTPUT = "SlurmLogin"
-"""Outputs of PcsStack: the IDs of its cluster, its compute node group, and the group of its login node."""
+"""Outputs of PcsStack: the IDs of its cluster, its compute node group, and the compute node group of its login node."""

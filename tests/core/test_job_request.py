@@ -216,6 +216,14 @@ def test_invalid_toml_is_reported_with_its_line(tmp_path: Path) -> None:
         read_job_file(file)
 
 
+@pytest.mark.parametrize("text", [f"nodes = {'[' * 5000}", f"nodes = {'1' * 5000}"], ids=["deep", "long"])
+def test_toml_that_the_parser_cannot_read_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text(text)
+    with pytest.raises(JobError, match="allowed: TOML"):
+        read_job_file(file)
+
+
 def test_more_nodes_than_the_cluster_has_are_refused() -> None:
     with pytest.raises(JobError, match="nodes: got 5"):
         new_job(PLAN, JobRequest(nodes=5), script="train.py", now=NOON)

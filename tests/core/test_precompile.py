@@ -16,7 +16,7 @@ from tests.core.findings import finding_of
 from trainium_core.costs.estimate import estimate, precompile_host_hour
 from trainium_core.facts import facts
 from trainium_core.jobs.job import new_job
-from trainium_core.jobs.precompile import is_precompilation, precompile_job, seems_compiled
+from trainium_core.jobs.precompile import earlier_compilation, is_precompilation, precompile_job
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
@@ -80,8 +80,9 @@ def printed(command: str, folder: Path) -> list[str]:
     return sorted(ran.stdout.splitlines())
 
 
-def test_host_runs_the_part_of_every_node(request_: JobRequest, tmp_path: Path) -> None:
-    assert printed(job_of_host(request_).command, tmp_path) == [
+@pytest.mark.parametrize("end", ["", "  # a comment", " <<END\ntext\nEND"])
+def test_host_runs_the_part_of_every_node(request_: JobRequest, tmp_path: Path, end: str) -> None:
+    assert printed(job_of_host(replace(request_, command=COMMAND + end)).command, tmp_path) == [
         "0 of 2 at 127.0.0.1: --nnodes=2 --node_rank=0 --master_addr=127.0.0.1 compile.py",
         "1 of 2 at 127.0.0.1: --nnodes=2 --node_rank=1 --master_addr=127.0.0.1 compile.py",
     ]
@@ -111,7 +112,7 @@ def test_scripts_are_refused_on_a_cpu_host_and_commands_are_not(
 
 
 class FakeEarlierJobs:
-    """FakeEarlierJobs jobs with their results; None for a job that has not ended."""
+    """Earlier jobs with their results; None for a job that has not ended."""
 
     def __init__(self, *jobs: tuple[Job, str | None]) -> None:
         self._states = {
@@ -128,7 +129,7 @@ class FakeEarlierJobs:
 
 def compiled_by(request: JobRequest, *earlier: tuple[Job, str | None]) -> str | None:
     job = new_job(PLAN, request, script="train.py", now=NOON, source_sha256="a")
-    return seems_compiled(job, job_of_host(request, source_sha256="a"), FakeEarlierJobs(*earlier))
+    return earlier_compilation(job, job_of_host(request, source_sha256="a"), FakeEarlierJobs(*earlier))
 
 
 def test_same_work_is_not_compiled_again_after_a_success(request_: JobRequest) -> None:

@@ -109,7 +109,7 @@ def test_large_source_names_its_largest_files(source: Path) -> None:
         pack_source(source / "train.py", source)
     (problem,) = raised.value.problems
     assert (problem.key, str(problem.got)) == ("--source", f"{source}, 257 MiB")
-    assert "--input; the largest are data.bin (257 MiB)" in problem.fix
+    assert "--input; the largest files are data.bin (257 MiB)" in problem.fix
 
 
 @pytest.mark.parametrize("unreadable", ["models", "models/net.py"])

@@ -24,7 +24,7 @@ from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.engine import NotStartedError
 from trainium_core.jobs.follow import JobFollower
-from trainium_core.jobs.precompile import precompile_job, seems_compiled
+from trainium_core.jobs.precompile import earlier_compilation, precompile_job
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -90,7 +90,7 @@ def precompile_first(
         cluster.plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
     )
     with nothing_started(), asking(invocation, cluster.plan, "Asking S3 for earlier jobs ..."):
-        earlier = seems_compiled(job.job, ahead, cluster.bucket_jobs)
+        earlier = earlier_compilation(job.job, ahead, cluster.bucket_jobs)
     if earlier is not None:
         echo(f"Not precompiled: {earlier} compiled the same graphs, so nearly all are in the cache.", err=True)
         return

@@ -26,7 +26,7 @@ from trainium_core.evidence.record import (
 from trainium_core.evidence.tco_file import TcoFile
 from trainium_core.evidence.tco_side import (
     MONTHS,
-    SECONDS,
+    SECONDS_PER_HOUR,
     WORK,
     Driver,
     Line,
@@ -115,7 +115,7 @@ class Tco:
         first, other = self.sides
         ported = first.known(self.values, once=True) - other.known(self.values, once=True)
         yearly = other.known(self.values, once=False) - first.known(self.values, once=False)
-        hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS
+        hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS_PER_HOUR
         if ported <= 0 <= yearly + _CENT:
             return Metric(
                 value=0.0, unit="h", method="engineering costs no more than on the other side", origin=DERIVED

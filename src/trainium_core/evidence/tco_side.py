@@ -13,12 +13,12 @@ from trainium_core.evidence.tco_file import Quantity, SideFile
 from trainium_core.facts import facts
 
 ENGINEERING = "Engineering"
-"""The line of the port, which is paid once."""
+"""The line of the engineering days for the port, which are paid once."""
 
 WORK = "work"
 """Key of the driver that all sides share."""
 
-SECONDS = 3600.0
+SECONDS_PER_HOUR = 3600.0
 MONTHS = 12
 
 Values = Mapping[str, float]
@@ -317,10 +317,10 @@ def _lines(
     busy, prices = (WORK, throughput, compilations, seconds, idle), tuple(key for _, _, key in options)
 
     def work_hours(values: Values) -> float:
-        return values[WORK] / values[throughput] / SECONDS
+        return values[WORK] / values[throughput] / SECONDS_PER_HOUR
 
     def compile_hours(values: Values) -> float:
-        return values[compilations] * values[seconds] / SECONDS
+        return values[compilations] * values[seconds] / SECONDS_PER_HOUR
 
     def all_hours(values: Values) -> float:
         return (work_hours(values) + compile_hours(values)) / (1 - values[idle])

@@ -16,7 +16,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _PREFIX = re.compile(r"^(\[rank ?\d+\]:? ?|\[trn\] |\S+ \| )+")
 _LONGEST_LINE = 2000
 _NUMBER = re.compile(r"\d+")
-_NUMBER_COUNTS = re.compile(r"stat|err|sig|exit|NCC_|L-\d", re.IGNORECASE)
+_NUMBERS_MATTER = re.compile(r"stat|err|sig|exit|NCC_|L-\d", re.IGNORECASE)
 _MAX_FORMS = 10_000
 
 
@@ -111,13 +111,16 @@ def explain_log(lines: Iterable[str]) -> Explanation | None:
 
 
 class _Search:
-    """Searches lines for known errors. Skips a line that differs only in numbers from a line without an error."""
+    """Searches lines for known errors.
+
+    Skips a line that equals an earlier line without an error, or differs only in numbers that do not matter.
+    """
 
     def __init__(self) -> None:
         self._unknown = set[str]()
 
     def known(self, line: str) -> KnownError | None:
-        form = line if _NUMBER_COUNTS.search(line) else _NUMBER.sub("0", line)
+        form = line if _NUMBERS_MATTER.search(line) else _NUMBER.sub("0", line)
         if form in self._unknown:
             return None
         error = next((error for error, pattern in _patterns() if pattern.search(line)), None)
@@ -143,5 +146,5 @@ class _Exceptions:
             self._last = line
 
     def keep_unknown(self) -> None:
-        """Keep the last line as the unknown exception, if it is the first one."""
+        """Keep the exception that the line of the last `feed` names, if any, unless there is an earlier one."""
         self.unknown = self.unknown or self._last

@@ -11,7 +11,7 @@ class Identity:
     Attributes:
         account: Account ID.
         arn: ARN of the user, or of the session of a role.
-        endpoint: URL of the endpoint that answered, such as an emulator; None for AWS.
+        endpoint: URL of the endpoint that answered, such as an emulator's; None for AWS.
     """
 
     account: str

@@ -1,1 +1,1 @@
-"""Training jobs: their requests, states and records. Each engine starts jobs in its own way."""
+"""Training jobs: requests, states and records. Each engine (cluster, Slurm, SageMaker) starts jobs differently."""

@@ -1,4 +1,4 @@
-"""The common part of engines whose jobs are in the bucket of a cluster's node records."""
+"""The common part of the engines (cluster, Slurm) whose jobs are in the bucket of a cluster's node records."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,7 +114,7 @@ class PreparedBucketJob(Generic[Jobs]):
         raise NotImplementedError("check_keys refuses `upload`")
 
     def find_checkpoint(self) -> Sequence[str]:
-        """Find the checkpoint that the job resumes from.
+        """Find the checkpoint that the job resumes from, and set `resume_from` to the job that saved it.
 
         If the resumed job saved no checkpoint, the job that it resumed is searched, and so on.
 
@@ -169,7 +169,7 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
         no_checkpoint = JobProblem(
             key="--resume",
             got=earlier,
-            allowed=", ".join(sorted(known)) or "none: the cluster has run no job",
+            allowed=", ".join(sorted({*known} - {earlier})) or "none: no job of the cluster can be resumed",
             fix=f"{earlier} {problem}{where}: leave --resume out, or name another job",
         )
         raise JobError([no_checkpoint])

@@ -1,4 +1,4 @@
-"""Parallel transfers of large files to and from S3, with boto3. Its module is imported late, because that is slow."""
+"""Parallel transfers of large files to and from S3, with boto3. Its slow transfer module is imported late."""
 
 from importlib import import_module
 from typing import Any, BinaryIO

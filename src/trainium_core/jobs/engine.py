@@ -119,7 +119,7 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def claims(self, job_id: str) -> bool:
-        """Whether an ID has this engine's form."""
+        """Whether an ID has the form of this engine's job IDs."""
         ...
 
     def job_ids(self) -> Sequence[str]:

@@ -27,7 +27,7 @@ class LogLine:
         attempt: Number of the attempt.
         rank: Rank of the process that printed it; None if it belongs to no single process.
         text: The line.
-        node: The service's name of the node, if ranks are unknown.
+        node: The service's name for the node, if ranks are unknown.
     """
 
     attempt: int
@@ -44,7 +44,7 @@ class JobLog(Protocol):
         ...
 
     def last_line(self) -> Iterator[LogLine]:
-        """The rest of a line without a newline."""
+        """The last line so far, if it does not end with a newline."""
         ...
 
 

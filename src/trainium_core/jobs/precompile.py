@@ -25,7 +25,7 @@ _MAX_JOBS = 20
 
 
 class EarlierJobs(Protocol):
-    """The jobs in S3. Methods raise UnavailableError."""
+    """The jobs in S3. Methods raise UnavailableError if a request fails or is denied."""
 
     def job_ids(self) -> Sequence[str]: ...
 
@@ -42,9 +42,9 @@ def precompile_job(
 ) -> Job:
     """The job of the precompile host that compiles what a job of this request would compile on the plan's cluster.
 
-    The parts of all nodes run on the one host, so that the graphs have the same number of processes. The command runs
-    unchanged, and must compile without a device. Scripts are refused. The time limit is that of the request, or a
-    default, up to the maximum for a host.
+    The parts of all nodes run on the one host, so that the graphs are for the same number of processes. The command
+    runs unchanged, and must compile without a device. Scripts are refused. The time limit is that of the request, or
+    a default, up to the maximum for a host.
 
     Args:
         plan, request, script, now, source_sha256: As in `new_job`.
@@ -81,7 +81,7 @@ def precompile_job(
     )
 
 
-def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
+def earlier_compilation(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
     """The ID of an earlier job that probably compiled the same graphs; None if there is none.
 
     Such a job is one of the last _MAX_JOBS, succeeded or reached its first step, and has the same source, setup, stack,
@@ -157,7 +157,8 @@ def _command(job: Job) -> str:
         ranks = " ".join(map(str, range(job.nodes)))
         text = (
             f"export TRN_NODES={job.nodes} HEAD_NODE={_LOOPBACK}; parts=(); "
-            f"for TRN_NODE_RANK in {ranks}; do export TRN_NODE_RANK; ( {text} ) & parts+=($!); done; "
+            # The line break ends a comment or here-document at the end of the job's command.
+            f"for TRN_NODE_RANK in {ranks}; do export TRN_NODE_RANK; ( {text}\n) & parts+=($!); done; "
             'code=0; for part in "${parts[@]}"; do wait "$part" || code=$?; done; exit $code'
         )
     return text

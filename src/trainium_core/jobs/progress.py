@@ -17,7 +17,7 @@ class JobState:
         outcome: None until the job has ended.
         stopping: Whether its end was requested.
         stage: What the job does or waits for, according to its service; empty if the nodes report it.
-        detail: The service's message about that stage, or why it could not be read.
+        detail: The service's message about that stage, or why the stage could not be read.
         is_billed: Whether the job is billed, not its machines.
         billed_seconds: Billed time; None until it is known.
         has_own_nodes: Whether nodes run for this job alone, so that only its attempts cost something.

@@ -30,7 +30,8 @@ class Restart:
         checkpoint: The checkpoint that this attempt continues from, if any.
         lost: Work since that checkpoint, or since the start of the command without one.
         waited: Time until the attempt started.
-        begun: Time from then to the first step, or to the start of the command if the script does not print steps.
+        begun: Time from the attempt's start to the first step, or to the start of the command if the script does not
+            print steps.
     """
 
     attempt: int

@@ -266,8 +266,8 @@ def read_job_file(path: Path) -> dict[str, Any]:
         raise JobError(
             [_file_problem(path, "a file that can be read", f"give the path of a readable file: {error}")]
         ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise JobError([_file_problem(path, "TOML", f"fix it: {error}")]) from error
+    except (ValueError, RecursionError) as error:
+        raise JobError([_file_problem(path, "TOML", f"correct the file: {error}")]) from error
     # Absolute, so later joins do not change them.
     folder = path.parent.absolute()
     for key in ("source", "outputs"):

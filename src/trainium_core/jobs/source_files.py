@@ -155,7 +155,7 @@ def _check_size(folder: Path, files: Mapping[str, Path]) -> None:
     largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:_SHOWN_FILES]
     listed = ", ".join(f"{name} ({_mib(sizes[name])})" for name in largest)
     allowed = f"up to {LARGEST_SOURCE_MIB} MiB: all of it is copied to every instance"
-    fix = f"keep data in S3 and name it with --input; the largest are {listed}"
+    fix = f"keep data in S3 and name it with --input; the largest files are {listed}"
     raise JobError([source_problem(f"{folder}, {_mib(total)}", allowed, fix)])
 
 

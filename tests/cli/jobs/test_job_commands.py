@@ -378,6 +378,7 @@ def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
     ended = run(*resumed)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "has no complete checkpoint" in ended.stderr
+    assert "allowed: none: no job of the cluster can be resumed" in ended.stderr
     cluster.job_nodes.put("checkpoints/step-10.json", {})
     assert run(*resumed).exit_code == ExitCode.OK
     current = cluster.jobs.current()

@@ -38,7 +38,7 @@ def test_run_does_not_precompile_modules_of_earlier_job(
     def earlier(*_: object) -> str:
         return "train-20261122-110000"
 
-    monkeypatch.setattr(precompiling, "seems_compiled", earlier)
+    monkeypatch.setattr(precompiling, "earlier_compilation", earlier)
     ended, job = run_to_the_end(cluster, "succeeded", *HOST, "--precompile", script=file)
     assert ended.exit_code == ExitCode.OK, ended.output
     assert "Not precompiled: train-20261122-110000 compiled the same" in ended.stderr
