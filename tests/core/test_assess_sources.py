@@ -173,10 +173,11 @@ def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
         ("a.py", b"(" * 5000, "Python"),
         ("a.ipynb", b"[]", "is not a notebook"),
         ("pyproject.toml", b"[", "is not TOML"),
+        ("pyproject.toml", b"a = " + b"1" * 5000, "is not TOML"),
         ("Pipfile.lock", b"{", "is not JSON"),
         ("setup.cfg", b"x", "is not a configuration file"),
     ],
-    ids=["syntax", "encoding", "binary", "nested", "notebook", "toml", "json", "ini"],
+    ids=["syntax", "encoding", "binary", "nested", "notebook", "toml", "toml-long", "json", "ini"],
 )
 def test_unreadable_file_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)

@@ -134,6 +134,12 @@ def test_any_value_is_read_or_refused(key: str, value: Any) -> None:
     assert entry.logical_neuron_cores(entry.default_logical_neuroncore_config) >= 0
 
 
+@pytest.mark.parametrize("text", [f"a = {'[' * 5000}", f"a = {'1' * 5000}"], ids=["deep", "long"])
+def test_toml_that_the_parser_cannot_read_is_refused(text: str) -> None:
+    with pytest.raises(CatalogError, match="file: not TOML"):
+        parse_catalog(text, "file")
+
+
 def test_missing_file_is_reported_as_unreadable(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=r"none\.toml: cannot be read"):
         load_catalog(tmp_path / "none.toml")

@@ -112,7 +112,7 @@ def _placed(name: str, lines: list[str], *, is_direct: bool) -> Requirement:
 def _toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UnreadableError(f"is not TOML: {error}") from error
     except RecursionError as error:
         raise UnreadableError("is nested too deeply") from error

@@ -55,7 +55,7 @@ def parse_catalog(text: str, where: str) -> CatalogFile:
     """
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise CatalogError(f"{where}: not TOML: {error}") from error
     sources = _sources(_table(document.get("sources", {}), f"{where}: sources"), where)
     rows = _table(document.get("types", {}), f"{where}: types")
