@@ -22,7 +22,7 @@ from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_directory
 from trainium_core.plurals import count
 
-_REMOTE = "WHERE:PATH, where WHERE is a job ID, a rank, an instance ID, or all"
+_REMOTE = "WHERE:PATH, where WHERE is a job ID, a node's rank, an instance ID, or all"
 
 
 @click.command()
@@ -44,8 +44,8 @@ def cp(
         trn cp tokens.bin all:/scratch/data/
         trn cp 0:/scratch/profile .
 
-    WHERE is a job ID, with a PATH such as outputs, checkpoints or (on a cluster) attempts/1/logs; a rank or instance
-    ID; or all.
+    WHERE is a job ID, with a PATH such as outputs, checkpoints or (on a cluster) attempts/1/logs; the rank or instance
+    ID of a node; or all, for all nodes.
 
     On this machine files and directories are named as by `cp -r`: in an existing directory they keep their names.
     Existing files are replaced only with --overwrite.
@@ -65,7 +65,7 @@ def cp(
         fix = "write the path on this machine as ./PATH if it contains a colon"
         raise mistake("SOURCE DESTINATION", got, allowed=f"a path on this machine, and {_REMOTE}", fix=fix)
     if upload and there.is_job:
-        allowed = "a rank, an instance ID, or all"
+        allowed = "a node's rank, an instance ID, or all"
         fix = "give data to a job with `trn run --input NAME=PATH`"
         raise mistake("DESTINATION", destination, allowed=f"{allowed}, before the colon", fix=fix)
     if upload and not Path(here).exists():

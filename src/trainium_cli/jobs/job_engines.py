@@ -60,7 +60,7 @@ class JobEngines:
             every_node: Read the reports of all nodes.
 
         Raises:
-            CliError: The job does not exist, or no engine is deployed.
+            CliError: The job does not exist, no job has been started, or no engine is deployed.
             UnavailableError: AWS could not be read.
         """
         if job_id is None:
@@ -118,7 +118,7 @@ def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> J
 
 
 def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tuple[Plan, JobEngine]:
-    """The plan, and the engine of --on, else the plan's first. Raises as `read_engines`."""
+    """The plan, and the engine of --on, else the one that `chosen_engine` selects. Raises as `read_engines`."""
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     return plan, _engine(invocation, plan, chosen_engine(plan, on), stack)
 

@@ -15,7 +15,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
     `overwrite`.
 
     Args:
-        jobs: The engine's jobs.
+        jobs: Engine of the job.
         job_id: ID of the job.
         wanted: Path in the job's folder.
         target: Path of the new file or directory.

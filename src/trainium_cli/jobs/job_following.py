@@ -28,7 +28,7 @@ def follow_job(
 
     Args:
         follower: Reads the job.
-        quiet: Print log lines to standard error, because standard output is for JSON.
+        quiet: Print log lines to standard error instead of standard output.
         to_the_end: Wait until the job ends; otherwise, show the lines so far.
         when_interrupted: Message for Ctrl-C. Default: that the job keeps running.
         after_line: Called with each line.
@@ -71,7 +71,7 @@ def log_text(line: LogLine) -> str:
 
 
 def job_exit_code(state: JobState | None) -> ExitCode:
-    """0 for success, 3 while it is running or its state is unknown, 5 for lost results, else 1."""
+    """0 for success, 3 while the job is running or its state is unknown, 5 for lost results, else 1."""
     if state is None or state.outcome is None:
         return ExitCode.UNKNOWN
     if state.outcome.result == RESULTS_LOST:

@@ -47,7 +47,7 @@ def work_options(command: Command) -> Command:
 
 
 def precompile_options(command: Command) -> Command:
-    """The same options of `trn precompile`, whose jobs have a command and run on its host."""
+    """The same options for `trn precompile`, whose jobs have a command and run on one host."""
     return _work_options(
         command,
         source="Directory that is packed, and that the host unpacks. Default: none.",

@@ -94,7 +94,7 @@ def _profile(job: Job) -> str:
 
 
 def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
-    """The time of waking and queuing, and of each phase of each attempt on its slowest node; None if none is known."""
+    """The time of waking, queuing, and each phase of each attempt on its slowest node; None if all are unknown."""
     rows = [
         line for line in job_record(state, running_hour) if line["event"] == "phase" and line["seconds"] is not None
     ]

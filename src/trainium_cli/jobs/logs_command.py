@@ -41,8 +41,8 @@ def logs(
     engine, state = read_engines(invocation, on, stack).known(job)
     options = {name: str(value) for name, value in choice.items() if value is not None}
     check_keys(engine, options, {name: f"--{name}" for name in options})
-    rank, most = choice["rank"], state.job.nodes * state.job.processes_per_node
-    nodes = state.job.nodes
+    rank, nodes = choice["rank"], state.job.nodes
+    processes = nodes * state.job.processes_per_node
     if choice["node"] is not None and (rank is not None or choice["node"] >= nodes):
         got = "both --rank and --node" if rank is not None else f"--node {choice['node']}"
         raise click.UsageError(f"--node: got {got}\n    allowed: 0 to {nodes - 1}, without --rank")
@@ -50,8 +50,8 @@ def logs(
         raise click.UsageError(
             "--rank: the job is a command, whose processes have no known ranks\n    fix: give --node"
         )
-    if rank is not None and rank >= most:
-        raise click.UsageError(f"--rank: got {rank}\n    allowed: 0 to {most - 1}, the job's processes")
+    if rank is not None and rank >= processes:
+        raise click.UsageError(f"--rank: got {rank}\n    allowed: 0 to {processes - 1}, the job's processes")
     follower = JobFollower(state.job.id, engine, **choice)
     if invocation.as_json:
         print_json([vars(event) for event in follower.events(to_the_end=False) if isinstance(event, LogLine)])

@@ -92,7 +92,7 @@ def precompile_first(
     with nothing_started(), asking(invocation, cluster.plan, "Asking S3 for earlier jobs ..."):
         earlier = earlier_compilation(job.job, ahead, cluster.bucket_jobs)
     if earlier is not None:
-        echo(f"Not precompiled: {earlier} compiled the same graphs, so nearly all are in the cache.", err=True)
+        echo(f"Not precompiled: {earlier} seems to have compiled the same graphs.", err=True)
         return
     state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
@@ -211,12 +211,12 @@ def _follow(
 
 
 def _end(host: AwsPrecompileHost) -> None:
-    """End the host immediately. A function that reacts to the host's report ends it too."""
+    """End the host immediately. Otherwise a Lambda function ends it after its job."""
     try:
         host.end()
     except RequestRefusedError as error:
         echo(
-            f"This command could not end the host ({error}). A function ends it when the host reports its end.",
+            f"This command could not end the host ({error}). It is terminated when it reports the end of its job.",
             err=True,
         )
 

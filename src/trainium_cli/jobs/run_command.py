@@ -1,6 +1,8 @@
 """`trn run`: packs a training script, starts it, and follows it to its result."""
 
+import sys
 import time
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,7 +147,7 @@ def run(
     plan, engine = read_engine(invocation, request.on, stack)
     flags = {"wake": wake, "precompile": precompile, "upload": upload}
     check_keys(engine, {**values, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
-    if engine.bills_jobs and invocation.as_json and not (yes or dry_run):
+    if (engine.bills_jobs or wake or precompile) and invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
@@ -165,7 +167,8 @@ def run(
 
         assert isinstance(engine, Ec2Jobs), "other engines refuse --precompile"
         assert isinstance(job, PreparedClusterJob)
-        precompile_first(invocation, engine, job, request, yes=yes)
+        with _beside_json(invocation):
+            precompile_first(replace(invocation, as_json=False), engine, job, request, yes=yes)
     if not wake:
         return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)
     assert isinstance(engine, Ec2Jobs), "other engines refuse --wake"
@@ -189,6 +192,11 @@ def _run(
     return ExitCode.OK if detach else job_exit_code(state)
 
 
+def _beside_json(invocation: Invocation) -> AbstractContextManager[object]:
+    """With --json, prints of this block go to standard error, because standard output is for the state of the job."""
+    return redirect_stdout(sys.stderr) if invocation.as_json else nullcontext()
+
+
 def _find_checkpoint(invocation: Invocation, plan: Plan, job: PreparedClusterJob) -> None:
     """Find the checkpoint of a resumed job before hosts or nodes are started, which are billed."""
     if job.job.resume_from:
@@ -208,7 +216,8 @@ def _run_awake(
 ) -> ExitCode:
     """Wake the cluster, run the job, and put the cluster to sleep."""
     begun = time.monotonic()
-    say(switch(invocation, cluster.stack, "awake", yes=yes))
+    with _beside_json(invocation):
+        say(switch(invocation, cluster.stack, "awake", yes=yes))
     job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))
     awake = f"Interrupted: {plan.cluster_name} is awake, and billed. `trn sleep` puts it to sleep."
     try:
@@ -237,4 +246,5 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
         )
         echo(message, err=True)
     else:
-        say(switch(invocation, cluster.stack, "asleep", yes=True))
+        with _beside_json(invocation):
+            say(switch(invocation, cluster.stack, "asleep", yes=True))

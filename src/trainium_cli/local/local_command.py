@@ -200,7 +200,7 @@ def stop() -> None:
 @local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run_command(command: tuple[str, ...]) -> None:
-    """Run COMMAND in the safe environment, replacing this process."""
+    """Run COMMAND, replacing this process, in an environment in which only the embedded AWS can be reached."""
     from trainium_local.environment import NotTheEmbeddedAwsError, safe_environment, tool_folders
     from trainium_local.server import Settings
 
@@ -269,5 +269,5 @@ def _health_table(health: "Health") -> Pairs:
     add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
     add("types", f"{len(health.adapters)} resource types (see --json), and those that moto can create and delete")
     add("log", health.log)
-    add("use", "trn local -- COMMAND: passes the keys of this start, which every request needs")
+    add("use", "trn local -- COMMAND: passes the server's access keys, which every request needs")
     return Pairs(rows=[(Text(label, "bold"), Text(value)) for label, value in rows])

@@ -83,7 +83,7 @@ def _show(offering: BlockOffering, plan: Plan, identity: Identity) -> None:
 
 
 def _termination(offering: BlockOffering) -> str:
-    return f"nodes stop {stops_before_block_end(offering.instance_type) // timedelta(minutes=1)} minutes before"
+    return f"nodes stop {stops_before_block_end(offering.instance_type) // timedelta(minutes=1)} minutes before the end"
 
 
 def _price(offering: BlockOffering) -> str:

@@ -171,7 +171,7 @@ def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Seque
 
 
 def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]:
-    """Unknown and unavailable options, one row per reason."""
+    """Unknown and unavailable options, one row per prospect, reason and set of regions."""
     regions: dict[tuple[Prospect, str, str], dict[str, None]] = {}
     for option in options:
         if option.prospect in ("unknown", "no"):
@@ -185,11 +185,15 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
 
 
 def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
-    """The next command for an option, with the -c options of this one; None for an unknown or unavailable option."""
+    """The next command for an option; None for an unknown or unavailable option.
+
+    It has the -c options of `trn capacity`, except those that the option replaces or that the search ignored.
+    """
     if option.prospect in ("unknown", "no"):
         return None
     chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
-    kept = [override for override in overrides if override.partition("=")[0] not in chosen]
+    replaced = {*chosen, *(SETTING_PREFIX + name for name in WAYS_TO_GET_CAPACITY)}
+    kept = [override for override in overrides if override.partition("=")[0] not in replaced]
     settings = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
     start = ["trn", "preflight"]
     if option.buys_from:

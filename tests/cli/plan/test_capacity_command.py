@@ -88,8 +88,11 @@ def commands(ended: Result) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
 
 
-def test_next_commands_are_valid_plans(capacity: CapacityCommand) -> None:
-    found = commands(capacity(FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE]), *HERE))
+@pytest.mark.parametrize(
+    "own", [(), ("-c", "trn:capacity=reservation", "-c", "trn:reservation_id=cr-0123456789abcdef0")]
+)
+def test_next_commands_are_valid_plans(capacity: CapacityCommand, own: tuple[str, ...]) -> None:
+    found = commands(capacity(FakeAccount(account_reservations=[ACTIVE], blocks=[FOR_SALE]), *HERE, *own))
     assert found
     for command in found:
         overrides = [word for flag, word in pairwise(command) if flag == "-c"]
