@@ -76,7 +76,7 @@ def test_undeployed_plan_lists_other_clusters(nodes: FakeNodes) -> None:
 
 
 def test_unreadable_region_is_unknown_and_not_empty(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
-    clusters.stacks, clusters.not_read = (), ["not allowed to look: the permission tag:GetResources is missing"]
+    clusters.stacks, clusters.not_read = (), ["not allowed to read: the permission tag:GetResources is missing"]
     ended = run("nodes", *REGION)
     assert ended.exit_code == ExitCode.UNKNOWN
     assert "tag:GetResources" in ended.stderr

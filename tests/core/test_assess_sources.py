@@ -118,7 +118,7 @@ def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str
 def test_only_an_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
     assessment = assessment_of(tmp_path, {"a.py": source})
     assert [finding.rule for finding in assessment.findings] == [rule]
-    assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
+    assert rules()[rule].severity["native"] is (Severity.review if rule.endswith("optional") else Severity.stops)
 
 
 @pytest.mark.parametrize(

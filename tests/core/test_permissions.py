@@ -99,7 +99,7 @@ def test_page_lists_every_command_of_a_role() -> None:
 
 
 def test_role_look_changes_nothing() -> None:
-    changing = [name for name in actions_of("look") if action(name).access not in ("Read", "List")]
+    changing = [name for name in actions_of("read-only") if action(name).access not in ("Read", "List")]
     assert changing == []
 
 
@@ -183,7 +183,7 @@ def test_roles_may_be_passed_only_to_named_services() -> None:
     assert "sagemaker.amazonaws.com" in services("cloudformation")
 
 
-@pytest.mark.parametrize("role", ["look", "cloudformation"])
+@pytest.mark.parametrize("role", ["read-only", "cloudformation"])
 def test_custom_image_parameter_is_readable(role: str) -> None:
     allowed = {
         resource
@@ -266,6 +266,6 @@ def test_operator_may_only_read_a_read_only_cache() -> None:
 
 
 def test_existing_cache_bucket_may_be_listed() -> None:
-    statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
+    statements = documents("read-only", cache_bucket="team-cache")[0]["Statement"]
     listing = [statement for statement in statements if "s3:ListBucket" in statement["Action"]]
     assert "arn:aws:s3:::team-cache" in listing[0]["Resource"]

@@ -75,7 +75,7 @@ def account(start_account: Callable[..., Account]) -> Account:
 
 @pytest.fixture(scope="module")
 def reader(account: Account) -> Account:
-    return as_user(account, "look")
+    return as_user(account, "read-only")
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ NOT_RUN = {"estimate", "tco", "baseline"}
 
 
 def test_reader_commands_cover_every_entry_without_price_list() -> None:
-    assert commands("look").keys() - READER_COMMANDS.keys() == NOT_RUN
+    assert commands("read-only").keys() - READER_COMMANDS.keys() == NOT_RUN
 
 
 @pytest.mark.parametrize("entry", READER_COMMANDS)
@@ -117,7 +117,7 @@ def test_reader_policy_allows_the_calls_of_its_commands(reader: Account, entry: 
     assert "denied" not in ended.printed.lower(), ended.printed
     assert "not allowed" not in ended.printed, ended.printed
     assert ended.called
-    assert ended.called <= documented("look", entry)
+    assert ended.called <= documented("read-only", entry)
 
 
 def test_reader_policy_does_not_allow_destroy(reader: Account) -> None:
@@ -137,13 +137,13 @@ def test_deployer_policy_allows_extend_and_quota_requests(account: Account) -> N
     assert "This deployment does not terminate running nodes. Running: 1." in extended.printed
     assert extended.called <= {
         *documented("deploy", "deploy, extend"),
-        *documented("look", "preflight"),
-        *documented("look", "estimate"),
+        *documented("read-only", "preflight"),
+        *documented("read-only", "estimate"),
     }
     asked = run_as(deploying, "quota", "request", "--yes", "-c", "trn:nodes=100")
     assert asked.code == 0, asked.printed
     assert "servicequotas:RequestServiceQuotaIncrease" in asked.called
-    assert asked.called <= {*documented("deploy", "quota request"), *documented("look", "preflight")}
+    assert asked.called <= {*documented("deploy", "quota request"), *documented("read-only", "preflight")}
 
 
 def test_operator_policy_allows_run_sleep_wake_and_destroy(operating: Account) -> None:
@@ -152,7 +152,7 @@ def test_operator_policy_allows_run_sleep_wake_and_destroy(operating: Account) -
     copied = operating.folder / "copied.py"
     steps = [
         ("operate", "run, stop, cp", ("run", *OPTIONS, "--detach", "hello.py")),
-        ("look", "jobs, logs", ("logs", *OPTIONS)),
+        ("read-only", "jobs, logs", ("logs", *OPTIONS)),
         ("operate", "run, stop, cp", ("stop", *OPTIONS)),
         ("operate", "run, stop, cp", ("cp", *OPTIONS, "hello.py", f"all:{copied}")),
         ("operate", "cache clean", ("cache", "clean", "--keep-releases", "0", "--yes", *OPTIONS)),

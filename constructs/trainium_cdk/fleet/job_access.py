@@ -14,8 +14,8 @@ from trainium_core.permissions.roles import action as action_of
 from trainium_core.permissions.roles import commands
 from trainium_core.plan.settings.jobs import JobAccess
 
-RUNNING = (("operate", "run, stop, cp"), ("look", "jobs, logs"))
-OPERATING = (*RUNNING, ("operate", "sleep, wake"), ("look", "nodes"), ("look", "list, status"))
+RUNNING = (("operate", "run, stop, cp"), ("read-only", "jobs, logs"))
+OPERATING = (*RUNNING, ("operate", "sleep, wake"), ("read-only", "nodes"), ("read-only", "list, status"))
 """What `grant_run_jobs` and `grant_operate` allow: roles and their entries in permissions.toml."""
 
 _FINDING = ("autoscaling", "cloudformation", "ec2", "pricing", "tag")

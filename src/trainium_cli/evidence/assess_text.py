@@ -15,7 +15,7 @@ _STYLES = {
     Severity.stops: "bold red",
     Severity.change: "yellow",
     Severity.slow: "magenta",
-    Severity.look: "cyan",
+    Severity.review: "cyan",
     Severity.none: "green",
 }
 

@@ -10,7 +10,7 @@ from trainium_cli.terminal import console, echo, print_json
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, roles, scope_of
 
 _MEANINGS = {
-    "look": "Reads only",
+    "read-only": "Reads only",
     "operate": "Reads, works with jobs, nodes and the cache, puts the cluster to sleep, wakes and destroys it",
     "deploy": "Reads, deploys and extends with the roles of `cdk bootstrap`, requests quotas",
     "buy": "Reads, and buys Capacity Blocks",

@@ -153,14 +153,14 @@ _VERDICT = {
     Severity.stops: "does not run unchanged",
     Severity.change: "needs edits",
     Severity.slow: "nothing found that stops it",
-    Severity.look: "nothing found that stops it",
+    Severity.review: "nothing found that stops it",
 }
 
 _COUNTED = {
     Severity.stops: ("kind stops it", "kinds stop it"),
     Severity.change: ("kind needs an edit", "kinds need an edit"),
     Severity.slow: ("kind costs time", "kinds cost time"),
-    Severity.look: ("kind to look at", "kinds to look at"),
+    Severity.review: ("kind to review", "kinds to review"),
 }
 
 

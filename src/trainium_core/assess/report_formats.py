@@ -17,7 +17,7 @@ LEVELS = {
     Severity.stops: "error",
     Severity.change: "warning",
     Severity.slow: "warning",
-    Severity.look: "note",
+    Severity.review: "note",
     Severity.none: "none",
 }
 """SARIF's level of each severity."""

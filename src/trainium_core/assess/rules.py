@@ -23,7 +23,7 @@ class Severity(IntEnum):
     """How serious a finding is for one stack."""
 
     none = 0
-    look = 1
+    review = 1
     slow = 2
     change = 3
     stops = 4
@@ -37,7 +37,7 @@ _MEANING = {
     Severity.stops: "it does not run, and has no direct replacement",
     Severity.change: "it needs a known edit",
     Severity.slow: "it runs, and costs time in each step",
-    Severity.look: "it depends on something that is not in the code",
+    Severity.review: "it depends on something that is not in the code",
     Severity.none: "nothing to do",
 }
 
@@ -239,7 +239,7 @@ def _optional(rule: Rule) -> Rule:
         rule,
         id=rule.id + OPTIONAL_SUFFIX,
         title=f"{rule.title}, imported under a condition or where a failed import is handled",
-        severity={stack: min(severity, Severity.look) for stack, severity in rule.severity.items()},
+        severity={stack: min(severity, Severity.review) for stack, severity in rule.severity.items()},
         doubt="static analysis does not show whether the code works without the library",
     )
 

@@ -146,7 +146,7 @@ class Pilot:
         """Run the steps that are not done, then always the report. A failure or Ctrl-C also deletes billed clusters."""
         stop: _StopError | None = None
         try:
-            self._look()
+            self._run_reads()
             for sides in self._pilot.groups:
                 self._run_group(sides)
         except _StopError as error:
@@ -165,9 +165,9 @@ class Pilot:
         wanted = None if sides is None else (*sides, "")
         return [step for step in self._steps if step.kind in kinds and (wanted is None or step.side in wanted)]
 
-    def _look(self) -> None:
+    def _run_reads(self) -> None:
         """Run the free steps. Raises _StopError if one fails, or if the budget does not cover all sides."""
-        for step in self._of("look"):
+        for step in self._of("read"):
             if not self._state.is_done(step):
                 self._require(step, None)
         needed = sum(self._state.hourly[side] * self._pilot.hours for side in self._pilot.sides)
@@ -278,7 +278,7 @@ class Pilot:
         if not step.starts or before.get("state") != BEGUN:
             return False
         listing = Step(
-            name="jobs", kind="look", side=step.side, arguments=("jobs", "--json", "{plan}"), writes="", passes=(0,)
+            name="jobs", kind="read", side=step.side, arguments=("jobs", "--json", "{plan}"), writes="", passes=(0,)
         )
         end = self._outside.run(listing, "", None)
         if end.exit_code != 0:

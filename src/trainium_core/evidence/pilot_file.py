@@ -11,7 +11,7 @@ from trainium_core.assess.rules import FAIL_ON
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.facts import DATA
 
-Kind = Literal["look", "billed", "evidence", "end", "report"]
+Kind = Literal["read", "billed", "evidence", "end", "report"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TRAINIUM, GPU = "trainium", "gpu"
 _PATHS = ("plan", "job", "bench", "observe", "code", "baseline")
@@ -141,7 +141,7 @@ def _rows() -> Sequence[Mapping[str, Any]]:
 def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
     """The steps of a pilot in order: free checks of all sides, then each group of sides to its end, then reports."""
     rows = [row for row in _rows() if "needs" not in row or getattr(pilot, row["needs"]) is not None]
-    looks = [step for row in rows if row["kind"] == "look" for step in _of_sides(row, pilot.sides)]
+    reads = [step for row in rows if row["kind"] == "read" for step in _of_sides(row, pilot.sides)]
     sides = [
         step
         for sides in pilot.groups
@@ -152,7 +152,7 @@ def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
         for step in _of_sides(row, part)
     ]
     reports = [step for row in rows if row["kind"] == "report" for step in _of_sides(row, pilot.sides)]
-    return (*looks, *sides, *reports)
+    return (*reads, *sides, *reports)
 
 
 def _of_sides(row: Mapping[str, Any], sides: Sequence[str] | Mapping[str, str]) -> Iterator[Step]:

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (CHANGE, (), ExitCode.OK),
         (CHANGE, ("--fail-on", "change"), ExitCode.NOT_READY),
         (CHANGE, ("--fail-on", "slow"), ExitCode.NOT_READY),
-        (CLEAN, ("--fail-on", "look"), ExitCode.OK),
+        (CLEAN, ("--fail-on", "review"), ExitCode.OK),
         (STOPS, ("--fail-on", "never"), ExitCode.OK),
         ("def f(:", (), ExitCode.BAD_INPUT),
         ("import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n", ("--stack", "native"), ExitCode.OK),

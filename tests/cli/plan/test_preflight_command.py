@@ -51,17 +51,17 @@ EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123
 
 
 def test_must_without_role_is_refused() -> None:
-    ended = run("preflight", *GOOD, "--must", "look")
+    ended = run("preflight", *GOOD, "--must", "read-only")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "--must requires --role" in ended.stderr
 
 
 def test_role_adds_check_of_its_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeAccount()
-    ended = invoke(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")
+    ended = invoke(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "read-only", "--json")
     findings = {one["check"]: one for one in json.loads(ended.stdout)["findings"]}
     assert findings["permissions"]["outcome"] == "pass"
-    assert "trn permissions look" in findings["permissions"]["needed"]
+    assert "trn permissions read-only" in findings["permissions"]["needed"]
     assert account.simulated
 
 

@@ -14,8 +14,8 @@ def shown(*arguments: str) -> dict[str, Any]:
 
 
 def test_one_role_is_shown_for_an_account() -> None:
-    (document,) = shown("look", "--account", "123456789012")["look"]
-    assert {one for statement in document["Statement"] for one in statement["Action"]} == set(actions_of("look"))
+    (document,) = shown("read-only", "--account", "123456789012")["read-only"]
+    assert {one for statement in document["Statement"] for one in statement["Action"]} == set(actions_of("read-only"))
     resources = [one for statement in document["Statement"] for one in statement["Resource"]]
     assert "arn:aws:sagemaker:us-west-2:123456789012:training-job/trn-pilot--*" in resources
 
