@@ -20,7 +20,6 @@ from tests.core.evidence_records import (
 )
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.record import (
-    COMPARABLE,
     Comparability,
     Gate,
     Metric,
@@ -134,7 +133,7 @@ def test_gate_state_must_match_its_value() -> None:
 
 def test_equal_conditions_are_comparable() -> None:
     comparison = comparable(TRAINIUM_SIDE, GPU_SIDE)
-    assert (comparison.verdict, comparison.different, comparison.against) == (COMPARABLE, (), "lm-p5")
+    assert (comparison.verdict, comparison.different, comparison.against) == ("comparable", (), "lm-p5")
     assert {"model", "seq", "steps", "precision", "price basis"} <= {*comparison.equal}
 
 
@@ -158,7 +157,7 @@ def test_field_unstated_on_both_sides_prevents_comparison(name: str) -> None:
 
 
 def test_precisions_of_one_class_are_comparable() -> None:
-    assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="float16")).verdict == COMPARABLE
+    assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="float16")).comparable
     assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="fp8")).different == (
         "precision (16 bits against fp8)",
     )
@@ -172,7 +171,7 @@ def test_unstated_accelerator_use_prevents_comparison() -> None:
 def test_price_basis_matters_only_for_cost() -> None:
     other = with_hardware(GPU_SIDE, purchase="capacity-block")
     assert comparable(TRAINIUM_SIDE, other).different == ("price basis (on-demand against capacity-block)",)
-    assert comparable(TRAINIUM_SIDE, other, of_cost=False).verdict == COMPARABLE
+    assert comparable(TRAINIUM_SIDE, other, of_cost=False).comparable
 
 
 @pytest.mark.parametrize("other", [replace(LAB_SIDE, id="other"), GPU_SIDE])
@@ -181,24 +180,23 @@ def test_lab_is_comparable_with_no_side(other: Record) -> None:
 
 
 def test_lab_record_that_claims_comparability_is_refused() -> None:
-    compared = Comparability(against="lm-p5", equal=(), different=(), verdict=COMPARABLE)
-    with pytest.raises(RecordError, match="side is lab: the verdict on lm-p5"):
+    compared = Comparability(against="lm-p5", equal=(), different=(), comparable=True)
+    with pytest.raises(RecordError, match="side is lab: it cannot be comparable with lm-p5"):
         replace(LAB_SIDE, comparable=(compared,))
 
 
 @pytest.mark.parametrize(
-    ("verdict", "different", "message"),
+    ("claim", "different", "message"),
     [
-        ("not comparable: seq (1 against 2)", ("seq (1 against 2)",), "the ratio tokens_per_second has a value"),
-        ("comparable", ("seq (1 against 2)",), "contradicts the differences"),
-        ("not comparable: seq", (), "contradicts the differences"),
-        ("better", (), "the verdict is 'better'"),
+        (False, ("seq (1 against 2)",), "the ratio tokens_per_second has a value"),
+        (True, ("seq (1 against 2)",), "comparable is true, which contradicts the differences"),
+        (False, (), "comparable is false, which contradicts the differences"),
     ],
 )
-def test_contradictory_comparison_is_refused(verdict: str, different: tuple[str, ...], message: str) -> None:
+def test_contradictory_comparison_is_refused(claim: bool, different: tuple[str, ...], message: str) -> None:
     ratio = Metric(value=2.0, unit="ratio", origin="derived", method="a / b")
     compared = Comparability(
-        against="lm-p5", equal=(), different=different, verdict=verdict, ratios={"tokens_per_second": ratio}
+        against="lm-p5", equal=(), different=different, comparable=claim, ratios={"tokens_per_second": ratio}
     )
     with pytest.raises(RecordError, match=message):
         replace(TRAINIUM_SIDE, comparable=(compared,))

@@ -311,7 +311,7 @@ def test_ratio_of_a_record_is_shown_with_its_interval_or_its_reason() -> None:
     ratio = Metric(value=0.85, unit="ratio", low=0.8, high=0.9, level=0.95, method="bootstrap", origin="derived")
     none = unknown("ratio", "not comparable: price basis (on-demand against spot)")
     ratios = {"tokens_per_second": ratio, "usd_per_million_tokens_paid": none}
-    compared = Comparability(against="lm-p5", equal=(), different=(), verdict="comparable", ratios=ratios)
+    compared = Comparability(against="lm-p5", equal=(), different=(), comparable=True, ratios=ratios)
     rows = [" ".join(row.split()) for _, row in Parsed(page(evidence(replace(GOOD, comparable=(compared,))))).figures]
     assert any("tokens per second Trainium lm-trn2 lm-p5 0.85 0.8 to 0.9 (95%)" in row for row in rows)
     assert any("none not comparable: price basis" in row for row in rows)

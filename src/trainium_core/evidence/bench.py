@@ -9,7 +9,6 @@ from trainium_core.evidence.bench_file import BenchFile, BenchSide, gate_of
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import (
-    COMPARABLE,
     DERIVED,
     IMPORTED,
     MEASURED,
@@ -347,18 +346,20 @@ def _compared(
     record: Record, other: Record, runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]
 ) -> Comparability:
     comparison = comparable(record, other, of_cost=False)
-    of_cost = comparable(record, other).verdict
+    comparison_of_cost = comparable(record, other)
     rates = {name for name in record.metrics if name.endswith(_RATE)}
     costs = {name: rate for rate in rates if rate.endswith("tokens_per_second") for name in _cost_names(rate)}
     ratios: dict[str, Metric] = {}
     for name, rate in sorted(({rate: rate for rate in rates} | costs).items()):
         metrics = [side.metrics[name] for side in (record, other) if name in side.metrics]
         null = next((metric.why_null for metric in metrics if metric.value is None), None)
-        verdict = of_cost if name.endswith("_paid") else comparison.verdict
+        applicable = comparison_of_cost if name.endswith("_paid") else comparison
         if len(metrics) < 2:
             continue
-        if verdict != COMPARABLE or null is not None:
-            ratios[name] = unknown("ratio", verdict if verdict != COMPARABLE else null or "a side has no value")
+        if not applicable.comparable or null is not None:
+            ratios[name] = unknown(
+                "ratio", (null or "a side has no value") if applicable.comparable else applicable.verdict
+            )
             continue
         ours, theirs = (_values(side, name, rate, its) for side, its in ((record, runs), (other, others)))
         ratios[name] = ratio_of_runs(ours, theirs, f"{name} of {record.id} / {name} of {other.id}")

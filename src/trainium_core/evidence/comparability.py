@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.evidence.record import COMPARABLE, LAB, NOT_COMPARABLE, Comparability, Record
+from trainium_core.evidence.record import LAB, Comparability, Record
 
 _STATED = ("model", "dataset_sha256", "seq", "global_batch", "steps", "warmup")
 """Fields of a workload that both sides must state and that must be equal."""
@@ -33,8 +33,7 @@ def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
             different.append(f"{name} ({problem})")
         else:
             equal.append(name)
-    verdict = f"{NOT_COMPARABLE}{', '.join(different)}" if different else COMPARABLE
-    return Comparability(against=b.id, equal=tuple(equal), different=tuple(different), verdict=verdict)
+    return Comparability(against=b.id, equal=tuple(equal), different=tuple(different), comparable=not different)
 
 
 def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, str]]:

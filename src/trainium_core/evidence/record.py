@@ -21,8 +21,6 @@ MEASURED, IMPORTED, QUOTED, DERIVED = "measured", "imported", "quoted", "derived
 ORIGINS = (MEASURED, IMPORTED, QUOTED, DERIVED)
 MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
 STATES = (MET, NOT_MET, NOT_MEASURED)
-COMPARABLE = "comparable"
-NOT_COMPARABLE = "not comparable: "
 
 LAB_PREFIX = "lab:"
 """Prefix of the hardware type in a record of the lab, whose nodes have the name of an AWS type but no accelerator."""
@@ -215,17 +213,22 @@ class Comparability:
     Attributes:
         against: ID of the other record.
         equal: Conditions that are met: equal, or stated by both records.
-        different: Each condition that is not met, with both values or another reason.
-        verdict: "comparable", or "not comparable: " with the differences. The price basis matters for cost only, so a
-            record states it in the reason of a ratio without a value, not in the verdict.
+        different: Each condition that is not met, with both values or another reason. The price basis matters for cost
+            only, so a record states it only in the reason of a ratio without a value.
+        comparable: Whether all conditions are met.
         ratios: The metrics of this record divided by those of the other, by name.
     """
 
     against: str
     equal: tuple[str, ...]
     different: tuple[str, ...]
-    verdict: str
+    comparable: bool
     ratios: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
+
+    @property
+    def verdict(self) -> str:
+        """`comparable`, or `not comparable` with the differences, for people."""
+        return f"not comparable: {', '.join(self.different)}" if self.different else "comparable"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,20 +336,17 @@ def _side_problems(record: Record) -> Iterator[str]:
     if families is not None and not kind.startswith(families):
         yield f"side is {record.side}, and hardware.type is {shown(kind)}, which is not of this side"
     for compared in record.comparable:
-        if record.side == LAB and compared.verdict == COMPARABLE:
-            yield f"side is {LAB}: the verdict on {compared.against} must not be {shown(COMPARABLE)}"
+        if record.side == LAB and compared.comparable:
+            yield f"side is {LAB}: it cannot be comparable with {compared.against}"
 
 
 def _comparability_problems(compared: Comparability) -> Iterator[str]:
     place = f"comparable with {compared.against}"
-    is_comparable = compared.verdict == COMPARABLE
-    if not is_comparable and not compared.verdict.startswith(NOT_COMPARABLE):
-        yield f"{place}: the verdict is {shown(compared.verdict)}"
-    if is_comparable == bool(compared.different):
-        yield f"{place}: the verdict {shown(compared.verdict)} contradicts the differences"
+    if compared.comparable == bool(compared.different):
+        yield f"{place}: comparable is {str(compared.comparable).lower()}, which contradicts the differences"
     for name, ratio in compared.ratios.items():
-        if ratio.value is not None and not is_comparable:
-            yield f"{place}: the ratio {name} has a value, and the verdict is {shown(compared.verdict)}"
+        if ratio.value is not None and not compared.comparable:
+            yield f"{place}: the ratio {name} has a value, but the records are {compared.verdict}"
         for problem in _metric_problems(ratio):
             yield f"{place}: ratio {name}: {problem}"
 

@@ -13,7 +13,6 @@ from trainium_core.evidence.folder import Answer, Evidence, questions
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import (
     BENCH,
-    COMPARABLE,
     GPU,
     LAB,
     NOT_MEASURED,
@@ -271,9 +270,9 @@ def _newest(evidence: Evidence) -> Mapping[tuple[str, str], Record]:
 
 
 def _compared_figure(first: Figure, second: Figure) -> ComparedFigure:
-    verdict = comparable(first.record, second.record, of_cost=first.section == COST).verdict
+    comparison = comparable(first.record, second.record, of_cost=first.section == COST)
     a, b = first.metric.value, second.metric.value
-    why = "" if verdict == COMPARABLE else verdict
+    why = "" if comparison.comparable else comparison.verdict
     if first.metric.unit != second.metric.unit:
         why = "not comparable: the units differ"
     elif not why and (a is None or not b):

@@ -11,7 +11,7 @@ from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision
 from trainium_core.evidence.figures import COST, SERIES, SIDES, Figure, by_side, side_of
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import COMPARABLE, LAB, Record
+from trainium_core.evidence.record import LAB, Record
 from trainium_core.evidence.tco import LINE, SAVING, SWING, TOTAL
 
 Item = TypeVar("Item")
@@ -34,13 +34,12 @@ def _groups(items: Iterable[Item], can_share: Callable[[Item, Item], bool]) -> S
 
 
 def _can_share_axis(a: Figure, b: Figure) -> bool:
-    verdict = comparable(a.record, b.record, of_cost=a.section == COST).verdict
-    return a.metric.unit == b.metric.unit and verdict == COMPARABLE
+    return a.metric.unit == b.metric.unit and comparable(a.record, b.record, of_cost=a.section == COST).comparable
 
 
 def _record_groups(records: Iterable[Record]) -> Sequence[Sequence[Record]]:
     """Groups of comparable records, Trainium first and the lab last."""
-    return _groups(by_side(records), lambda a, b: comparable(a, b, of_cost=False).verdict == COMPARABLE)
+    return _groups(by_side(records), lambda a, b: comparable(a, b, of_cost=False).comparable)
 
 
 def dot_charts(figures: Sequence[Figure], decision: Decision) -> Iterator[Chart]:

@@ -12,7 +12,6 @@ from trainium_core.costs.estimate import Estimate
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import (
-    COMPARABLE,
     DERIVED,
     LAB,
     QUOTED,
@@ -75,7 +74,7 @@ class Tco:
 
     @property
     def can_compare(self) -> bool:
-        return self.comparison is not None and self.comparison.verdict == COMPARABLE
+        return self.comparison is not None and self.comparison.comparable
 
     @property
     def result_name(self) -> str:

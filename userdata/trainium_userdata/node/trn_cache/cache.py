@@ -15,7 +15,7 @@ from trainium_wire.cache_place import SUFFIX, Place, is_name
 from trn_node.objects import sha256_of
 
 from .entries import Entries, Stored, UnstorableError
-from .layouts import Entry, Layout
+from .layouts import Entry, Layout, Unfinished
 from .packing import Unpacking, pack
 from .report import Report
 
@@ -97,13 +97,14 @@ class Cache:
         found = self.layout.finished(self.root)
         if self.layout.settle_seconds:
             self._complete = {*_text(self.root / COMPLETE).splitlines()}
-            dead.update((entry.path, "maybe incomplete") for name, entry in found.items() if name not in self._complete)
-        for path, why in dead.items():
+            unsettled = [entry.path for name, entry in found.items() if name not in self._complete]
+            dead.update(dict.fromkeys(unsettled, Unfinished("maybe incomplete")))
+        for path, unfinished in dead.items():
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-            self.report.remove(str(path.relative_to(self.root)), why)
+            self.report.remove(str(path.relative_to(self.root)), unfinished.why)
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Download missing entries from S3. Errors of a download are reported, not raised.
@@ -159,7 +160,7 @@ class Cache:
     def failures(self) -> dict[str, str]:
         """Entries that failed to compile, with the last line of the compiler's log."""
         found = self.layout.unfinished(self.root)
-        return {str(path.relative_to(self.root)): why for path, why in found.items() if why.startswith("failed")}
+        return {str(path.relative_to(self.root)): each.why for path, each in found.items() if each.failed}
 
     def compile_seconds(self, names: Iterable[str]) -> float:
         """The total compile time of the named entries, from the times of their files."""

@@ -55,6 +55,20 @@ class Entry(NamedTuple):
         return max(times) - min(times) if len(times) > 1 else None
 
 
+class Unfinished(NamedTuple):
+    """Why a path is not a finished entry.
+
+    Attributes:
+        failed: Whether the compilation failed.
+    """
+
+    why: str
+    failed: bool = False
+
+
+LOCKED, INCOMPLETE = Unfinished("locked"), Unfinished("incomplete")
+
+
 class Layout:
     """The folder of one stack's cache. Names that begin with a dot are not entries."""
 
@@ -94,11 +108,8 @@ class Layout:
             # The entry was deleted in the meantime.
             return None
 
-    def unfinished(self, root: Path) -> dict[Path, str]:
-        """The paths outside of finished entries, and all locks, each with a reason.
-
-        The reason is `locked`, `incomplete`, or `failed` with the last line of the compiler's log, if it has any.
-        """
+    def unfinished(self, root: Path) -> dict[Path, Unfinished]:
+        """The paths outside of finished entries, and all locks."""
         finished = {path for path in self.candidates(root) if self.entry(root, path)}
         found = {path: _why(path) for path in self.candidates(root) if path not in finished}
         for file in (each for each in root.rglob("*") if not each.is_dir()):
@@ -106,9 +117,9 @@ class Layout:
             if not above.isdisjoint(found) or file.relative_to(root).parts[0].startswith("."):
                 continue
             if file.suffix == LOCK:
-                found[file] = "locked"
+                found[file] = LOCKED
             elif above.isdisjoint(finished):
-                found[file] = "incomplete"
+                found[file] = INCOMPLETE
         return found
 
 
@@ -176,12 +187,12 @@ class Vllm(Layout):
 LAYOUTS: Mapping[str, Layout] = {"native": Native(), "xla": Xla(), "jax": Jax(), "vllm": Vllm()}
 
 
-def _why(path: Path) -> str:
+def _why(path: Path) -> Unfinished:
     if path.is_dir():
         for log in sorted(path.glob("*.log")):
             lines = log.read_text(errors="replace").split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-            return f"failed: {last[:LONGEST_LINE]}" if last else "failed"
+            return Unfinished(f"failed: {last[:LONGEST_LINE]}" if last else "failed", failed=True)
         if any(path.glob(f"*{LOCK}")):
-            return "locked"
-    return "incomplete"
+            return LOCKED
+    return INCOMPLETE

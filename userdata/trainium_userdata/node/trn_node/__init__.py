@@ -1,3 +1,3 @@
 """The node program, `trn-node`: Python 3.9 or later, standard library and trainium_wire only."""
 
-__version__ = "1.27.53"
+__version__ = "1.27.55"
