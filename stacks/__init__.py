@@ -1,6 +1,5 @@
 """The stacks of this repository's app, by their names in trn:stacks."""
 
-from stacks.hyperpod_stack import HyperPodStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.trn_cluster_stack import TrnClusterStack
@@ -8,6 +7,5 @@ from stacks.trn_cluster_stack import TrnClusterStack
 STACKS = {
     "cluster": TrnClusterStack,
     "sagemaker": SageMakerTrainingStack,
-    "hyperpod": HyperPodStack,
     "pcs": PcsStack,
 }

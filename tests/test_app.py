@@ -91,8 +91,8 @@ def test_setting_stacks_selects_the_stacks(monkeypatch: pytest.MonkeyPatch) -> N
     """Runs in the process of the test, where the CDK has already started. The demo runs the app with the CDK CLI."""
     cdk_app = new_app()
     monkeypatch.setattr(aws_cdk, "App", lambda: cdk_app)
-    app.synthesize(a_plan(stacks=("sagemaker", "hyperpod")))
+    app.synthesize(a_plan(stacks=("sagemaker", "pcs")))
     assert [child.node.id for child in cdk_app.node.children if isinstance(child, aws_cdk.Stack)] == [
         "SageMakerTrainingStack",
-        "HyperPodStack",
+        "PcsStack",
     ]

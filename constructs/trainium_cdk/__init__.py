@@ -8,7 +8,6 @@ from trainium_cdk.fleet.launch_template import NeuronLaunchTemplate
 from trainium_cdk.fleet.neuron_fleet import NeuronFleet
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.fleet.setup_script import SetupScript
-from trainium_cdk.hyperpod.hyperpod import HyperPod
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import EfaSecurityGroup
@@ -26,7 +25,6 @@ __all__ = [
     "CompileCache",
     "EfaSecurityGroup",
     "ElasticFileSystem",
-    "HyperPod",
     "ICompileCache",
     "INeuronFleet",
     "LustreFileSystem",

@@ -8,7 +8,6 @@ STACK_NAME = "TrnClusterStack"
 CONSTRUCT_IDS: Mapping[str, str] = {
     "cluster": STACK_NAME,
     "sagemaker": "SageMakerTrainingStack",
-    "hyperpod": "HyperPodStack",
     "pcs": "PcsStack",
 }
 """The stack IDs in the app, by their key in trn:stacks, in the order of creation and display."""

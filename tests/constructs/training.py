@@ -1,31 +1,21 @@
-"""SageMakerTrainingStack, HyperPodStack and PcsStack as templates."""
+"""SageMakerTrainingStack and PcsStack as templates."""
 
 from functools import cache
 from typing import Any
 
-from stacks.hyperpod_stack import HyperPodStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from tests.constructs.synth import Template, template_of
-from trainium_core.engines.hyperpod.engine import HYPERPOD
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 
 KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
-EKS_CLUSTER = "arn:aws:eks:us-west-2:123456789012:cluster/pods"
-TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 
 
 @cache
 def training_template(**settings: Any) -> Template:
     """The template of SageMakerTrainingStack for `a_plan`, synthesised once for each set of settings."""
     return template_of(SageMakerTrainingStack, SAGEMAKER.construct_id, settings)
-
-
-@cache
-def hyperpod_template(**settings: Any) -> Template:
-    """The template of HyperPodStack for `a_plan`, synthesised once for each set of settings."""
-    return template_of(HyperPodStack, HYPERPOD.construct_id, settings)
 
 
 @cache

@@ -84,5 +84,4 @@ def test_hourly_price_is_that_of_billed_nodes() -> None:
 
 def test_missing_price_is_unknown_and_not_zero() -> None:
     unsold = ClusterNode(instance_id="i-9", cluster="trn", instance_type="trn9", state="running", product=ON_DEMAND)
-    hyperpod = stack(name="HyperPodStack", engine="hyperpod")
-    assert str(clusters(stack(), unsold, hyperpod)["trn"].per_hour) == "unknown, 2 amounts unknown"
+    assert str(clusters(stack(), unsold)["trn"].per_hour) == "unknown, 1 amount unknown"

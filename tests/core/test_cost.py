@@ -17,7 +17,6 @@ from trainium_core.costs.estimate import (
     dollars,
     estimate,
     stack_cost_items,
-    stack_cost_notes,
 )
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan import Plan
@@ -130,34 +129,13 @@ def test_node_costs_are_linear_and_network_costs_constant(nodes: int, usd: Decim
         assert abs(total - factor * single) < Decimal("1e-15")
 
 
-TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
-
-
 def products(**settings: Any) -> list[str]:
     return [item.item.product for item in stack_cost_items(from_settings(**settings))]
 
 
-def test_hyperpod_instances_are_billed_while_asleep() -> None:
-    estimated = estimate(from_settings(nodes=2, stacks=("hyperpod",)), aws=FakePrices(), items=stack_cost_items)
-    workers, controller, *_ = estimated.lines
-    assert (workers.item.instance_type, workers.quantity) == ("trn1.32xlarge", 2)
-    assert (controller.item.instance_type, controller.quantity) == ("m5.xlarge", 1)
-    assert workers.asleep_month == Decimal(2 * 730)
-
-
-def test_hyperpod_prices_without_source_are_unknown() -> None:
-    assert estimate(from_settings(stacks=("hyperpod",)), aws=None, items=stack_cost_items).running_hour.unknown == 3
-
-
-def test_training_plan_is_shown_as_paid() -> None:
-    plan = from_settings(stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN)
-    assert "trn1.32xlarge" not in [item.item.instance_type for item in stack_cost_items(plan)]
-    assert any("training plan is prepaid" in note for note in stack_cost_notes(plan))
-
-
 @pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])
 def test_costs_of_two_stacks_are_listed_twice_unless_by_use(product: str) -> None:
-    listed = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
+    listed = products(stacks=("cluster", "pcs"), egress="nat-gateway")
     assert listed.count(product) == (1 if product == "s3-storage" else 2)
 
 

@@ -18,9 +18,9 @@ PASSED = {"ends": "2020-01-01T00:00Z"}
     [
         (PASSED, "no nodes would be launched"),
         ({**PASSED, "ends_action": "destroy"}, "the stack would be deleted"),
-        ({**PASSED, "stacks": "hyperpod"}, "the stack would be deleted"),
+        ({**PASSED, "stacks": "pcs"}, "the stack would be deleted"),
     ],
-    ids=["sleep", "destroy", "hyperpod"],
+    ids=["sleep", "destroy", "pcs"],
 )
 def test_past_end_fails_with_its_consequence(settings: dict[str, Any], what: str) -> None:
     answer = check_end(from_settings(**settings), FakeAccount())

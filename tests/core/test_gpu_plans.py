@@ -44,7 +44,6 @@ def test_gpu_type_has_its_own_default_image_and_framework() -> None:
         ({"logical_neuroncore_config": 1}, "logical_neuroncore_config", "nothing on p5.48xlarge, which has GPUs"),
         ({"precompile_instance_type": "r7i.24xlarge"}, "precompile_instance_type", "nothing on p5.48xlarge"),
         ({"stacks": "pcs"}, "instance_type", "with pcs in trn:stacks: trn1.2xlarge"),
-        ({"stacks": "hyperpod"}, "instance_type", "with hyperpod in trn:stacks: "),
         ({"stacks": "sagemaker"}, "instance_type", "with sagemaker in trn:stacks: "),
     ],
 )

@@ -64,10 +64,9 @@ def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
     needed = "1 Elastic IP; 1 NAT gateway in the zone"
     assert needed in finding_of("limits", FakeAccount(), **WITH_NAT).needed
     assert "NAT" not in finding_of("limits", FakeAccount()).needed
-    assert needed in finding_of("limits", FakeAccount(), stacks="hyperpod").needed
+    assert needed in finding_of("limits", FakeAccount(), stacks="pcs").needed
     assert (
-        "2 Elastic IPs; 2 NAT gateways"
-        in finding_of("limits", FakeAccount(), stacks="cluster,hyperpod", **WITH_NAT).needed
+        "2 Elastic IPs; 2 NAT gateways" in finding_of("limits", FakeAccount(), stacks="cluster,pcs", **WITH_NAT).needed
     )
 
 

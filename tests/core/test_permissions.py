@@ -122,20 +122,6 @@ def test_roles_of_people_read_no_content_of_other_stacks(role: str) -> None:
     assert everywhere - {"ssm:GetCommandInvocation"} == {"kms:DescribeKey"}
 
 
-def test_clusters_with_names_of_common_prefix_are_distinguished() -> None:
-    """The bucket of HyperPod's scripts is named after the cluster, with 12 digits of the stack's UUID."""
-    allowed = {
-        resource
-        for document in documents("operate", cluster_name="xyz")
-        for statement in document["Statement"]
-        for resource in statement["Resource"]
-        if resource.startswith("arn:aws:s3:::sagemaker-")
-    }
-    own, other = "arn:aws:s3:::sagemaker-xyz-0123456789ab", "arn:aws:s3:::sagemaker-xyz-prod-0123456789ab"
-    assert any(fnmatchcase(own, pattern) for pattern in allowed)
-    assert not any(fnmatchcase(other, pattern) for pattern in allowed)
-
-
 @pytest.mark.parametrize("role", PEOPLE)
 def test_roles_of_people_exclude_logs_of_other_sagemaker_jobs(role: str) -> None:
     jobs = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/TrainingJobs"

@@ -19,9 +19,6 @@ from trainium_core.plan import Plan
 from trainium_core.problems import PlanError
 
 BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
-EKS_CLUSTER = "arn:aws:eks:us-west-2:123456789012:cluster/pods"
-EKS = {"stacks": "hyperpod", "hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER}
-TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 IMAGE = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
 HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
@@ -60,7 +57,6 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ("sagemaker_data", "corpus/wiki", "an S3 URL"),
     ("sagemaker_max_runtime_hours", 0, "1 or more"),
     ("sagemaker_capacity_retries", 21, "from 0 to 20"),
-    ("hyperpod_controller_type", "ml.p5.48xlarge", "ml.m5.xlarge"),
     ("stacks", "", "cluster, sagemaker"),
     *[("setup_script", got, "") for got in ("none.sh", "", "x" * 5000, "a\0b", 7)],
     ("nodes", "1" * 19, "at most 18 digits"),
@@ -159,29 +155,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "instance_type",
         "with sagemaker",
     ),
-    ({"stacks": "hyperpod", **HYDERABAD, "instance_type": "trn2u.48xlarge"}, "instance_type", "with hyperpod"),
-    ({"stacks": "hyperpod", "instance_type": "trn1.2xlarge"}, "instance_type", "with hyperpod in trn:stacks: trn1."),
-    ({"stacks": "hyperpod", "ends": "5d", "ends_action": "sleep"}, "ends_action", "or set it to destroy"),
-    ({"stacks": "hyperpod", "budget_usd": "500", "budget_action": "stop"}, "budget_action", "cannot sleep"),
-    ({"stacks": "hyperpod", "idle_minutes": "60"}, "idle_minutes", "cannot sleep"),
+    ({"stacks": "pcs", "ends": "5d", "ends_action": "sleep"}, "ends_action", "or set it to destroy"),
+    ({"stacks": "pcs", "budget_usd": "500", "budget_action": "stop"}, "budget_action", "Slurm terminates idle nodes"),
+    ({"stacks": "pcs", "idle_minutes": "60"}, "idle_minutes", "Slurm terminates idle nodes"),
     ({"stacks": "sagemaker", "sagemaker_max_runtime_hours": 673}, "sagemaker_max_runtime_hours", "up to 672"),
-    (
-        {"hyperpod_eks_security_group": "sg-0123456789abcdef0"},
-        "hyperpod_eks_security_group",
-        "no value with trn:hyperpod_orchestrator=slurm",
-    ),
-    ({"hyperpod_eks_cluster": EKS_CLUSTER}, "hyperpod_eks_cluster", "no value with trn:hyperpod_orchestrator=slurm"),
-    ({"hyperpod_orchestrator": "eks"}, "hyperpod_eks_cluster", "give the ARN of the EKS cluster"),
-    (EKS, "vpc_id", "cannot move to another VPC later"),
-    (
-        {"hyperpod_training_plan": TRAINING_PLAN, "instance_type": "trn1n.32xlarge"},
-        "hyperpod_training_plan",
-        "training plans are sold for trn1.32xlarge, trn2.48xlarge",
-    ),
     *[
         ({key: value.replace("us-west-2", "us-east-1")}, key, "a resource in us-west-2, the plan's region")
         for key, value in (
-            ("hyperpod_training_plan", TRAINING_PLAN),
             ("sagemaker_kms_key", KMS_KEY),
             ("sagemaker_image", IMAGE),
         )
@@ -207,11 +187,10 @@ def test_settings_that_do_not_fit_together_are_refused(settings: dict[str, Any],
     "settings",
     [
         {"nodes": 64, **BLOCK},
-        {"stacks": "hyperpod", "ends": "5d", "ends_action": "destroy"},
-        {"stacks": "hyperpod", "ends": "5d"},
-        {"stacks": "hyperpod", "budget_usd": "500"},
+        {"stacks": "pcs", "ends": "5d", "ends_action": "destroy"},
+        {"stacks": "pcs", "ends": "5d"},
+        {"stacks": "pcs", "budget_usd": "500"},
         {"stacks": "sagemaker", "sagemaker_max_runtime_hours": 672},
-        {**EKS, **EXISTING_VPC},
     ],
 )
 def test_settings_within_the_limits_are_accepted(settings: dict[str, Any]) -> None:

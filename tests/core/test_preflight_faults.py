@@ -27,7 +27,6 @@ from trainium_runtime.aws_service import Clients
 REGION = "us-west-2"
 NEW_VPC, EXISTING_VPC, RESERVED = "a new VPC", "an existing VPC", "a reservation"
 FILE_SYSTEMS, ENDING = "existing file systems", "an end"
-HYPERPOD = "a HyperPod cluster"
 SLURM = "Slurm on AWS PCS"
 TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"
@@ -71,11 +70,10 @@ CALLS = [
         "efs",
     ),
     ("ec2.DescribeSecurityGroups", FILE_SYSTEMS, "ec2:DescribeSecurityGroups", "efs"),
-    ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
     ("service-quotas.GetServiceQuota", TRAINING, "servicequotas:GetServiceQuota", "training"),
     ("pcs.ListClusters", SLURM, "pcs:ListClusters", "pcs"),
-    ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "limits"),
-    ("ec2.DescribeNatGateways", HYPERPOD, "ec2:DescribeNatGateways", "limits"),
+    ("ec2.DescribeAddresses", SLURM, "ec2:DescribeAddresses", "limits"),
+    ("ec2.DescribeNatGateways", SLURM, "ec2:DescribeNatGateways", "limits"),
     (
         "ec2.DescribeInstanceTypeOfferings",
         PRECOMPILE,
@@ -99,8 +97,6 @@ RESERVATION_WITH_ROOM = {
     "State": "active",
 }
 
-TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
-ROOM_FOR_A_CONTROLLER = {"QuotaCode": "L-1", "QuotaName": "ml.m5.xlarge for cluster usage", "Value": 1.0}
 
 Fault = Callable[[str], tuple[int, Mapping[str, Any]] | None]
 """For an operation: the status and the parsed response that replace AWS's, or None to call the embedded AWS."""
@@ -160,8 +156,6 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
         TRAINING: from_settings(nodes=2, stacks=("sagemaker",)),
         SLURM: from_settings(nodes=2, stacks=("pcs",)),
-        # With a training plan, because the embedded AWS has a quota of 0 for other nodes of HyperPod.
-        HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
 
 
@@ -194,8 +188,6 @@ def account(kind: str, fault: Fault) -> AwsAccount:
         replaced = fault(operation)
         if replaced is None and (kind, operation) == (RESERVED, "ec2.DescribeCapacityReservations"):
             replaced = (200, {"CapacityReservations": [RESERVATION_WITH_ROOM]})
-        if replaced is None and (kind, operation) == (HYPERPOD, "service-quotas.ListServiceQuotas"):
-            replaced = (200, {"Quotas": [ROOM_FOR_A_CONTROLLER]})
         return replaced and (AWSResponse("", replaced[0], {}, None), replaced[1])
 
     session.events.register("before-call", answer)
@@ -230,7 +222,7 @@ def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ..
     return findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, EXISTING_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD, PRECOMPILE])
+@pytest.mark.parametrize("kind", [NEW_VPC, EXISTING_VPC, RESERVED, FILE_SYSTEMS, SLURM, PRECOMPILE])
 def test_plan_without_a_fault_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
     assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 

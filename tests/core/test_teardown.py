@@ -28,7 +28,7 @@ from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.plan import Plan
 from trainium_core.stacks.description import StackResource
-from trainium_core.teardown.account import Leftover, Workload
+from trainium_core.teardown.account import Workload
 from trainium_core.teardown.inventory import inventory
 from trainium_core.teardown.run import Outcome, others_sentence, take_down, verdict
 from trainium_core.teardown.scope import find_scope
@@ -287,18 +287,6 @@ def test_nodes_that_a_group_keeps_are_left_to_cloudformation() -> None:
     outcomes = run(Protected())
     assert "protected from scale-in" in of(outcomes, "nodes").message
     assert verdict(outcomes) == "gone"
-
-
-def test_only_own_hyperpod_log_group_is_deleted() -> None:
-    arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"
-    pod = StackResource(kind="AWS::SageMaker::Cluster", resource_id=arn, gone=True)
-    deleted = [cluster_stack(name="HyperPodStack", status="DELETE_COMPLETE", resources=(pod,))]
-    own, other = (
-        Leftover(kind="log group", resource_id=f"/aws/sagemaker/Clusters/pod/{end}", tags={}) for end in ("abc123", "x")
-    )
-    account = FakeTeardown(stacks=[], deleted=deleted, work=[], leftovers=[own, other])
-    assert verdict(run(account)) == "gone"
-    assert account.leftovers == [other]
 
 
 WITH_A_WEBSITE = cluster_stack(

@@ -2,14 +2,10 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
 
-from trainium_core.engines.registry import SERVICE_NODES
-from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.nodes.terminated_nodes import terminated_nodes
 from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, choose
@@ -25,7 +21,7 @@ OFFER = {
     "Uses": {},
 }
 GROUP = ResourceChange(kind="AWS::AutoScaling::AutoScalingGroup", action="Modify")
-HYPERPOD = ResourceChange(kind="AWS::SageMaker::Cluster", action="Modify")
+NODE_GROUP = ResourceChange(kind="AWS::PCS::ComputeNodeGroup", action="Modify")
 GATE = ResourceChange(kind="Custom::TrnFleetGate", action="Modify")
 UNKNOWN = ChangedProperty()
 
@@ -48,10 +44,10 @@ def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
         [version(LatestVersion=None, Image="ami-0bbbbbbbbbbbbbbbb")],
         [version(ImageSetting=IMAGE)],
         [version(Uses=None), ResourceChange(kind="AWS::EC2::SecurityGroup", action="Modify")],
-        [of(HYPERPOD, InstanceGroups=UNKNOWN)],
+        [of(NODE_GROUP, ScalingConfiguration=UNKNOWN)],
         [of(GATE, Nodes=ChangedProperty(after="4")), of(GROUP, MaxSize=ChangedProperty(after="4"))],
     ],
-    ids=["tag", "newer image", "pinned", "tag of a security group", "more nodes of HyperPod", "more nodes"],
+    ids=["tag", "newer image", "pinned", "tag of a security group", "more nodes of PCS", "more nodes"],
 )
 def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
     assert terminated_nodes(changes, running=2).count == 0
@@ -69,8 +65,8 @@ def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
         ([of(GROUP, VPCZoneIdentifier=UNKNOWN)], "they move to another subnet"),
         ([replace(GROUP, action="Remove")], "their Auto Scaling group is removed"),
         (
-            [of(replace(HYPERPOD, replacement="True"), VpcConfig=UNKNOWN)],
-            "their HyperPod cluster is replaced, since VpcConfig cannot change",
+            [of(replace(NODE_GROUP, replacement="True"), ClusterId=UNKNOWN)],
+            "their compute node group is replaced, since ClusterId cannot change",
         ),
     ],
 )
@@ -143,26 +139,3 @@ def test_changed_dependency_terminates_nodes(before: dict[str, str], after: dict
 def test_reduced_node_count_terminates_the_surplus() -> None:
     changes = [of(GATE, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
     assert (terminated_nodes(changes, running=3).count, terminated_nodes(changes, running=1).count) == (2, 0)
-
-
-@pytest.mark.usefixtures("made_up_credentials")
-def test_instances_of_hyperpod_cluster_are_nodes() -> None:
-    arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdef123456"
-    account = AwsNodeChanges("us-west-2")
-    resource = {
-        "LogicalResourceId": "Pod",
-        "PhysicalResourceId": arn,
-        "ResourceType": "AWS::SageMaker::Cluster",
-        "LastUpdatedTimestamp": datetime(2026, 11, 22, tzinfo=UTC),
-        "ResourceStatus": "CREATE_COMPLETE",
-    }
-    described = {
-        "ClusterArn": arn,
-        "ClusterStatus": "InService",
-        "InstanceGroups": [{"CurrentCount": 1}, {"CurrentCount": 2}],
-    }
-    with Stubber(account.client("cloudformation")) as stacks, Stubber(account.client("sagemaker")) as sagemaker:
-        for _ in ("its groups", *SERVICE_NODES):
-            stacks.add_response("list_stack_resources", {"StackResourceSummaries": [resource]})
-        sagemaker.add_response("describe_cluster", described, {"ClusterName": arn})
-        assert account.running_nodes("HyperPodStack") == 3

@@ -16,7 +16,6 @@ from trainium_cdk import (
     CompileCache,
     EfaSecurityGroup,
     ElasticFileSystem,
-    HyperPod,
     LustreFileSystem,
     NeuronFleet,
     NeuronLaunchTemplate,
@@ -60,7 +59,6 @@ def everything(prefix: str) -> Template:
     SageMakerTraining(stack, f"{prefix}Training", cluster_name="training", cache=cache)
     plan = a_plan(instance_type="trn1.2xlarge", nodes=1, cluster_name="planned", ends="40h", budget_usd=100)
     TrainiumCluster(stack, f"{prefix}Cluster", plan=plan, sleep=sleep)
-    HyperPod(stack, f"{prefix}Pod", plan=a_plan(cluster_name="pod", ends="40h"))
     slurm = a_plan(cluster_name=f"slurm-{prefix.lower()}", stacks=("pcs",), ends="40h", pcs_ami="ami-0123456789abcdef0")
     PcsCluster(stack, f"{prefix}Slurm", plan=slurm).add_outputs()
     group = EfaSecurityGroup(stack, f"{prefix}Group", vpc=vpc)

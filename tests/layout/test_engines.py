@@ -42,9 +42,9 @@ def test_shared_code_imports_no_engine(folder: str) -> None:
         assert {engine_of(module) for module in modules} <= {None}, file
 
 
-@pytest.mark.parametrize("folder", sorted(set(SHARED) - {"plan", "naming.py"}))
-def test_shared_code_except_plan_and_naming_does_not_name_hyperpod(folder: str) -> None:
-    """HyperPod represents all engines: shared code uses an `Engine` and does not depend on which one."""
+@pytest.mark.parametrize("folder", sorted(set(SHARED) - {"plan", "naming.py", "clusters", "quotas"}))
+def test_shared_code_except_plan_and_naming_does_not_name_pcs(folder: str) -> None:
+    """PCS represents all engines: shared code uses an `Engine` and does not depend on which one."""
     for file in imports_of(CORE / folder):
         tree = ast.parse((ROOT / file).read_text())
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -54,8 +54,8 @@ def test_shared_code_except_plan_and_naming_does_not_name_hyperpod(folder: str) 
             node for node in ast.walk(tree) if isinstance(node, ast.Compare | ast.Assign | ast.AnnAssign | ast.Call)
         ]
         texts = {part.value for node in compared for part in ast.walk(node) if isinstance(part, ast.Constant)}
-        assert not [name for name in names if "hyperpod" in name.lower()], file
-        assert texts.isdisjoint({"hyperpod", "AWS::SageMaker::Cluster"}), file
+        assert not [name for name in names if "pcs" in name.lower().split("_")], file
+        assert texts.isdisjoint({"pcs", "AWS::PCS::Cluster"}), file
 
 
 def test_declaration_of_settings_does_not_import_the_plan() -> None:
@@ -64,7 +64,7 @@ def test_declaration_of_settings_does_not_import_the_plan() -> None:
 
 
 def test_import_of_another_engine_is_found() -> None:
-    relative = imported_names("trainium_core.engines.ec2.costs", "from ..hyperpod import costs", ())
-    assert {engine_of(module) for module in relative} == {"hyperpod"}
-    assert engine_of("trainium_core.engines.hyperpod.costs") == "hyperpod"
+    relative = imported_names("trainium_core.engines.ec2.costs", "from ..pcs import costs", ())
+    assert {engine_of(module) for module in relative} == {"pcs"}
+    assert engine_of("trainium_core.engines.pcs.costs") == "pcs"
     assert engine_of("trainium_core.engines.registry") is None

@@ -311,19 +311,3 @@ def test_budget_limit_changes_in_place_and_new_subscriber_or_name_replaces_the_b
     assert stacks.physical_id(name, "X") == "mine"
     assert stacks.delete(name) == "DELETE_COMPLETE"
     assert not stacks.aws.client("budgets").describe_budgets(AccountId="123456789012").get("Budgets")
-
-
-def test_hyperpod_cluster_is_listed_by_sagemaker(stacks: Stacks) -> None:
-    group = {
-        "InstanceGroupName": "workers",
-        "InstanceType": "ml.trn1.32xlarge",
-        "InstanceCount": 1,
-        "ExecutionRole": {"Fn::GetAtt": ["Role", "Arn"]},
-        "LifeCycleConfig": {"OnCreate": "on_create.sh", "SourceS3Uri": "s3://sagemaker-x/lc/"},
-    }
-    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust_of("sagemaker.amazonaws.com")}}
-    cluster = {"Type": "AWS::SageMaker::Cluster", "Properties": {"InstanceGroups": [group]}}
-    name = stacks.deploy(template({"Role": role, "X": cluster}))
-    clusters = stacks.aws.client("sagemaker").list_clusters()["ClusterSummaries"]
-    assert [one["ClusterArn"] for one in clusters] == [stacks.physical_id(name, "X")]
-    assert stacks.delete(name) == "DELETE_COMPLETE"

@@ -1,17 +1,13 @@
-"""SageMakerTrainingStack, HyperPodStack and PcsStack with representative plans."""
+"""SageMakerTrainingStack and PcsStack with representative plans."""
 
 from typing import Any
 
-from stacks.hyperpod_stack import HyperPodStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from tests.constructs.plans import reserved
 from tests.constructs.synth import EXISTING_NETWORK, Template
 from tests.constructs.training import (
-    EKS_CLUSTER,
     KMS_KEY,
-    TRAINING_PLAN,
-    hyperpod_template,
     pcs_template,
     training_template,
 )
@@ -38,21 +34,6 @@ TRAINING: dict[str, dict[str, Any]] = {
         "sagemaker_kms_key": KMS_KEY.replace("us-west-2", "us-east-2"),
         "sagemaker_output_at_destroy": "retain",
         "cache_at_destroy": "retain",
-    },
-}
-HYPERPOD: dict[str, dict[str, Any]] = {
-    "hyperpod": {},
-    "hyperpod-eks": {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **EXISTING_NETWORK},
-    "hyperpod-plan": {"hyperpod_training_plan": TRAINING_PLAN, "egress": "vpc-endpoints", "node_recovery": False},
-    "hyperpod-trn2": {
-        "instance_type": "trn2.48xlarge",
-        "region": "us-east-2",
-        "secondary_interface_type": "efa-only",
-        "hyperpod_deep_health_checks": False,
-        "ends": "5d",
-        "ends_action": "destroy",
-        "budget_usd": 500,
-        "notify_email": "someone@example.com",
     },
 }
 _IMAGE = {"pcs_ami": "ami-0123456789abcdef0", "stacks": ("pcs",)}
@@ -92,8 +73,8 @@ PCS: dict[str, dict[str, Any]] = {
         "cache_bucket": "my-cache",
     },
 }
-EVERY = [*TRAINING, *HYPERPOD, *PCS]
-_SETTINGS = {**TRAINING, **HYPERPOD, **PCS}
+EVERY = [*TRAINING, *PCS]
+_SETTINGS = {**TRAINING, **PCS}
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -101,13 +82,13 @@ def settings_of(name: str) -> dict[str, Any]:
 
 
 def engine_of(name: str) -> str:
-    return "sagemaker" if name in TRAINING else "hyperpod" if name in HYPERPOD else "pcs"
+    return "sagemaker" if name in TRAINING else "pcs"
 
 
-def stack_of(name: str) -> type[SageMakerTrainingStack] | type[HyperPodStack] | type[PcsStack]:
-    return {"sagemaker": SageMakerTrainingStack, "hyperpod": HyperPodStack, "pcs": PcsStack}[engine_of(name)]
+def stack_of(name: str) -> type[SageMakerTrainingStack] | type[PcsStack]:
+    return {"sagemaker": SageMakerTrainingStack, "pcs": PcsStack}[engine_of(name)]
 
 
 def other_template(name: str) -> Template:
-    template_of = {"sagemaker": training_template, "hyperpod": hyperpod_template, "pcs": pcs_template}[engine_of(name)]
+    template_of = {"sagemaker": training_template, "pcs": pcs_template}[engine_of(name)]
     return template_of(**_SETTINGS[name])

@@ -2,13 +2,11 @@
 
 from collections import Counter
 
-import boto3
 import pytest
 
 from tests.constructs.synth import REGION, Json, a_plan, new_app, references, synthesize
 from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
-from tests.stacks.other_stacks import EVERY, HYPERPOD, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
-from tests.stacks.test_api_models import model_errors
+from tests.stacks.other_stacks import EVERY, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.costs.estimate import stack_cost_items
 from trainium_core.stacks.cluster_resources import resources_of
@@ -23,7 +21,6 @@ BILLED = {
     "AWS::S3::Bucket",
     "AWS::PCS::Cluster",
     "AWS::PCS::ComputeNodeGroup",
-    "AWS::SageMaker::Cluster",
 }
 
 every_stack = pytest.mark.parametrize("name", EVERY)
@@ -62,50 +59,12 @@ def test_functions_use_python_and_log_groups_of_the_stack_are_deleted(name: str)
     assert owned <= {"Delete"}
 
 
-@pytest.mark.parametrize("names", [TRAINING, HYPERPOD, PCS], ids=["training", "hyperpod", "pcs"])
+@pytest.mark.parametrize("names", [TRAINING, PCS], ids=["training", "pcs"])
 def test_thousand_nodes_have_the_resources_of_two(names: dict[str, Json]) -> None:
     name = next(iter(names))
     app = new_app()
     many = synthesize(stack_of(name)(app, stack_of(name).__name__, plan=a_plan(**{**settings_of(name), "nodes": 1000})))
     assert kinds(many) == kinds(other_template(name))
-
-
-@pytest.mark.parametrize("name", HYPERPOD)
-def test_create_cluster_accepts_the_cluster(name: str) -> None:
-    operation = boto3.client("sagemaker", "us-west-2").meta.service_model.operation_model("CreateCluster")
-    cluster = other_template(name).properties("AWS::SageMaker::Cluster")
-    values = {
-        "ExecutionRole": "arn:aws:iam::123456789012:role/execution",
-        "SourceS3Uri": "s3://sagemaker-trn-pilot-0123456789ab/lifecycle",
-        "SecurityGroupIds": "sg-0123456789abcdef0",
-        "Subnets": "subnet-0123456789abcdef0",
-    }
-    assert model_errors(operation, {"ClusterName": "c", **with_values(cluster, values)}) == []
-
-
-def with_values(value: object, values: dict[str, str], name: str = "") -> object:
-    """The properties, with plausible values where CloudFormation would fill them in."""
-    match value:
-        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Join": _}:
-            return values[name]
-        case dict():
-            return {key: with_values(part, values, key) for key, part in value.items()}
-        case list():
-            return [with_values(part, values, name) for part in value]
-        case _:
-            return value
-
-
-def test_model_refuses_an_invalid_cluster() -> None:
-    operation = boto3.client("sagemaker", "us-west-2").meta.service_model.operation_model("CreateCluster")
-    group = {
-        "InstanceGroupName": "w",
-        "InstanceCount": 1,
-        "ExecutionRole": "r" * 20,
-        "InstanceType": "ml.trn2u.48xlarge",
-    }
-    (error,) = model_errors(operation, {"ClusterName": "c", "InstanceGroups": [group]})
-    assert "'ml.trn2u.48xlarge' is not one of" in error
 
 
 @every_stack

@@ -6,12 +6,10 @@ import pytest
 from aws_cdk import Stack
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from stacks.hyperpod_stack import HyperPodStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.trn_cluster_stack import TrnClusterStack
 from tests.constructs.synth import REGION, template_of
-from trainium_core.engines.hyperpod.engine import HYPERPOD
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
@@ -22,7 +20,6 @@ NODE_TYPES = (
     "AWS::AutoScaling::AutoScalingGroup",
     "AWS::PCS::Cluster",
     "AWS::PCS::ComputeNodeGroup",
-    "AWS::SageMaker::Cluster",
 )
 
 HARMLESS: dict[str, Any] = {
@@ -43,11 +40,6 @@ OF_THE_CLUSTER: dict[str, Any] = {
     "quota_check": False,
     "suppress_checks": ("nvme",),
     "verification": "observe",
-}
-OF_HYPERPOD: dict[str, Any] = {
-    "hyperpod_controller_type": "ml.m5.2xlarge",
-    "hyperpod_deep_health_checks": False,
-    "nodes": 3,
 }
 OF_PCS_ALWAYS: dict[str, Any] = {"stacks": ("pcs",), "pcs_ami": "ami-0123456789abcdef0"}
 OF_PCS: dict[str, Any] = {
@@ -77,7 +69,6 @@ def create_only(resource: dict[str, Any]) -> dict[str, Any]:
 
 STACKS: dict[str, tuple[type[Stack], str]] = {
     "cluster": (TrnClusterStack, STACK_NAME),
-    "hyperpod": (HyperPodStack, HYPERPOD.construct_id),
     "pcs": (PcsStack, PCS.construct_id),
     "training": (SageMakerTrainingStack, SAGEMAKER.construct_id),
 }
@@ -92,7 +83,6 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
     ("stack", "settings", "replaceable"),
     [
         ("cluster", {"fsx_lustre": 1200, "efs": "new"}, {"AWS::EFS::FileSystem", "AWS::FSx::FileSystem"}),
-        ("hyperpod", {}, set[str]()),
         ("pcs", OF_PCS_ALWAYS, set[str]()),
         ("training", {}, set[str]()),
     ],
@@ -101,15 +91,14 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
 def test_replaced_resources_with_data_are_retained(stack: str, settings: dict[str, Any], replaceable: set[str]) -> None:
     with_data = [resource for resource in resources(stack, **settings).values() if resource["Type"] in DATA_TYPES]
     assert with_data
-    # A bucket with a fixed name holds the scripts of HyperPod, which every deployment writes.
-    can_be_replaced = [resource for resource in with_data if create_only(resource).keys() - {"BucketName"}]
+    can_be_replaced = [resource for resource in with_data if create_only(resource)]
     assert {resource["Type"] for resource in can_be_replaced} == replaceable
     assert {resource["UpdateReplacePolicy"] for resource in can_be_replaced} <= {"Retain"}
 
 
 @pytest.mark.parametrize(
     ("stack", "settings"),
-    [("cluster", OF_THE_CLUSTER), ("hyperpod", OF_HYPERPOD), ("pcs", OF_PCS), ("training", OF_TRAINING)],
+    [("cluster", OF_THE_CLUSTER), ("pcs", OF_PCS), ("training", OF_TRAINING)],
     ids=STACKS,
 )
 def test_setting_that_keeps_nodes_replaces_nothing(stack: str, settings: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ CLUSTERS: dict[str, Json] = {
     },
     "cluster-in-a-capacity-block": {"capacity": "capacity-block", **reserved("capacity-block")},
 }
-NAMES = [*CLUSTERS, "hyperpod-eks", "hyperpod-trn2", "training-own-vpc", "training-key", "pcs-spot", "pcs-image"]
+NAMES = [*CLUSTERS, "training-own-vpc", "training-key", "pcs-spot", "pcs-image"]
 """Templates that together have every role."""
 
 

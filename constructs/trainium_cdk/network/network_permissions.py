@@ -28,16 +28,12 @@ def allow_interfaces(
     *,
     subnet: ec2.ISubnet,
     security_groups: Sequence[ec2.ISecurityGroup],
-    also_on_an_interface: Sequence[str] = (),
 ) -> None:
     """Allow a role to create network interfaces only in one subnet and with the given security groups.
 
     A network interface permission lets another account attach the interface. Therefore the role can create and
     delete such permissions, and delete interfaces, only in this subnet. Source: SageMaker developer guide, roles of
-    training jobs in a VPC and of HyperPod; Service Authorization Reference for the condition.
-
-    Args:
-        also_on_an_interface: Further actions, which are allowed on every network interface. Default: none.
+    training jobs in a VPC; Service Authorization Reference for the condition.
     """
     stack = Stack.of(role)
 
@@ -50,11 +46,9 @@ def allow_interfaces(
     for actions, resources, conditions in (
         (["ec2:CreateNetworkInterface"], [interfaces, *own], None),
         ([*_ON_AN_INTERFACE_OF_THE_SUBNET], [interfaces], in_the_subnet),
-        ([*also_on_an_interface], [interfaces], None),
         ([*_READ_ACTIONS], ["*"], None),
     ):
-        if actions:
-            allow(role, actions, resources, conditions)
+        allow(role, actions, resources, conditions)
     justify_wildcard(role, interfaces, "the ids of the interfaces are not known at synthesis")
     justify_wildcard(
         role, "*", "read-only actions without resource-level permissions (Service Authorization Reference)"

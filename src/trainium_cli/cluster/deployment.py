@@ -14,7 +14,6 @@ from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.ec2.engine import EC2
-from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.nodes.aws_nodes import AwsNodes
@@ -145,7 +144,6 @@ def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequenc
     """
     with waiting("Asking AWS for prices ..."):
         hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour
-    apart = [ENGINES[key].construct_id for key in engines if not ENGINES[key].nodes_are_ec2_instances]
     rows = [
         *(
             ("Stack", f"{name}: {'updated' if name in existing else 'new'}")
@@ -153,7 +151,6 @@ def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequenc
         ),
         ("Nodes", f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}"),
         ("Price", f"{hour} per hour while the nodes run{_paid_before(plan)}"),
-        *([("", f"without the costs of {', '.join(apart)}")] if apart else []),
         ("End", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
     ]

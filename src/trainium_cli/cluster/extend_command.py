@@ -163,7 +163,4 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )
-    billed_apart = [engine for engine in ENGINES.values() if not engine.nodes_are_ec2_instances]
-    for engine in [engine for engine in billed_apart if plan.stack_names[engine.key] in stacks]:
-        lines.append(f"The cost of {engine.construct_id}, at the prices of its service, is not included.")
     return "\n".join([*lines, ""])

@@ -26,8 +26,8 @@ from trainium_runtime.quota_check import SERVICE, evaluate_quota, plain, quota_s
 def quota() -> None:
     """Compare the plan with its quota, and request an increase.
 
-    The EC2 quota is that of the plan's instance family, region and purchase option. SageMaker and HyperPod in
-    trn:stacks have separate quotas. `request` requests an increase of the EC2 quota; no other command changes a quota.
+    The EC2 quota is that of the plan's instance family, region and purchase option. SageMaker has
+    separate quotas. `request` requests an increase of the EC2 quota; no other command changes a quota.
     """
 
 

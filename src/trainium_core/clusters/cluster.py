@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Protocol
 
 from trainium_core.costs.estimate import Total
-from trainium_core.engines.registry import ENGINES
 from trainium_core.facts import facts
 from trainium_core.identity.caller import Identities
 from trainium_core.nodes.fleet import DeployedFleet
@@ -241,17 +240,16 @@ def _cluster(
         region=region,
         stacks=tuple(stacks),
         nodes=tuple(nodes),
-        per_hour=_per_hour(nodes, stacks, usd),
+        per_hour=_per_hour(nodes, usd),
         ends=min((stack.ends for stack in stacks if stack.ends), default=None),
     )
 
 
-def _per_hour(nodes: Iterable[ClusterNode], stacks: Iterable[ClusterStack], usd: Mapping[str, Decimal | None]) -> Total:
+def _per_hour(nodes: Iterable[ClusterNode], usd: Mapping[str, Decimal | None]) -> Total:
     billed = [node for node in nodes if node.state in _RUNNING and node.product != CAPACITY_BLOCK]
     amounts = [usd.get(node.instance_id) for node in billed]
-    hidden = sum(not ENGINES[stack.engine].nodes_are_ec2_instances for stack in stacks if stack.engine)
     known = [amount for amount in amounts if amount is not None]
-    return Total(usd=sum(known, Decimal(0)), unknown=len(amounts) - len(known) + hidden)
+    return Total(usd=sum(known, Decimal(0)), unknown=len(amounts) - len(known))
 
 
 def _priced(node: ClusterNode, region: str) -> PricedItem:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.engines.pcs.aws_jobs import SlurmJobs
-from trainium_core.engines.registry import CLUSTER, ENGINES
+from trainium_core.engines.registry import CLUSTER
 from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.problems import JobError, JobProblem
@@ -41,6 +41,4 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
         return on or running[0]
     allowed = ", ".join(running) or "none: no engine of the plan runs jobs"
     fix = f"add {on or CLUSTER.key} to trn:stacks, and run `trn deploy`"
-    if on is not None and on not in JOB_ENGINES:
-        fix = f"submit the job to the scheduler of {ENGINES[on].construct_id}: `trn run` does not support {on}"
     raise JobError([JobProblem(key="--on", got=got, allowed=allowed, fix=fix)])

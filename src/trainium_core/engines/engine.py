@@ -23,19 +23,6 @@ A check may raise UnavailableError. The result is then `unknown`.
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceLogs:
-    """Log groups that a service creates.
-
-    Attributes:
-        prefix: Start of their names, which end in the ID of a resource.
-        resource_type: CloudFormation type of that resource.
-    """
-
-    prefix: str
-    resource_type: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServiceNodes:
     """Nodes that a service runs for a resource of the stack, without an Auto Scaling group.
 
@@ -44,14 +31,14 @@ class ServiceNodes:
         called: Name of the resource in messages.
         running: Returns the number of nodes, given the physical ID of the resource.
         fleets: Returns the nodes that a template defines, given its resources and their physical IDs by logical ID.
-        group: Reads the group of a fleet, given its physical ID; None if its nodes are not EC2 instances.
+        group: Reads the group of a fleet, given its physical ID.
     """
 
     resource_type: str
     called: str
     running: Callable[[AwsService, str], int]
-    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]] = lambda _resources, _ids: ()
-    group: Callable[[AwsService, str], ServiceGroup] | None = None
+    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]]
+    group: Callable[[AwsService, str], ServiceGroup]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +75,7 @@ class Engine:
         shared_checks: Names of other engines' checks that apply to its stack too.
         listings: Resource kinds that only this engine creates, for `trn audit`.
         workloads: Workloads to stop before its stack is deleted; None if there are none.
-        service_logs: Log groups that its service creates; None if it creates none.
         service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them, or if it has none.
-        nodes_are_ec2_instances: Whether the nodes of its stack, if any, are EC2 instances of the account.
         ends_with_pilot: Whether trn:ends ends its stack.
         can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot, if
             trn:ends ends it.
@@ -105,9 +90,7 @@ class Engine:
     shared_checks: Sequence[str] = ()
     listings: Sequence[Listing] = ()
     workloads: Workloads | None = None
-    service_logs: ServiceLogs | None = None
     service_nodes: ServiceNodes | None = None
-    nodes_are_ec2_instances: bool = True
     ends_with_pilot: bool = True
     can_sleep: bool = True
 

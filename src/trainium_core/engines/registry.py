@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.engines.engine import Engine
-from trainium_core.engines.hyperpod.engine import HYPERPOD
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.plan import Plan
@@ -13,14 +12,13 @@ from trainium_core.plan.warnings import merged
 CLUSTER = EC2
 """The engine of the cluster stack. Its settings have no separate section in the plan."""
 
-ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, HYPERPOD, PCS)}
+ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, PCS)}
 """The engines by their key in trn:stacks."""
 
-SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engine.service_logs is not None)
 SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)
 ENGINES_WITH_NODES = (
     CLUSTER.key,
-    *(key for key, engine in ENGINES.items() if engine.service_nodes and engine.service_nodes.group),
+    *(key for key, engine in ENGINES.items() if engine.service_nodes),
 )
 """Engines whose stacks have nodes that are EC2 instances."""
 

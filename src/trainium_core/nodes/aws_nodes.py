@@ -63,7 +63,6 @@ class AwsNodes(AwsFleets):
     def _of_service(self, fleet: DeployedFleet, records: Mapping[str, StoredRecord]) -> DeployedNodes:
         service = ENGINES[fleet.engine].service_nodes
         assert service is not None
-        assert service.group is not None
         assert fleet.service_group is not None
         group = service.group(self, fleet.service_group)
         return DeployedNodes(

@@ -12,7 +12,6 @@ from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names
 from trainium_core.plan.settings.cache import Cache
 from trainium_core.plan.settings.file_systems import FileSystems
-from trainium_core.plan.settings.hyperpod import HyperPodSettings
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import Network
 from trainium_core.plan.settings.node import Node
@@ -188,7 +187,6 @@ class PlanValues:
         meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
     )
     sagemaker: SageMakerSettings = field(default_factory=SageMakerSettings)
-    hyperpod: HyperPodSettings = field(default_factory=HyperPodSettings)
     pcs: PcsSettings = field(default_factory=PcsSettings)
 
     @property

@@ -1,7 +1,7 @@
 """Whether the quotas of addresses, gateways, volumes and network interfaces allow the plan: used + needed <= limit.
 
 Of the network interfaces that the plan needs, only those of nodes are counted. Endpoints, NAT gateways and file systems
-need a few more, and HyperPod an unknown number.
+need a few more.
 """
 
 import math

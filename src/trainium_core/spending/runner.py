@@ -47,7 +47,7 @@ class SpendingAccount(AuditedAccount, Protocol):
 
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
-_OF_SERVICES = frozenset(nodes.resource_type for nodes in SERVICE_NODES if nodes.group)
+_OF_SERVICES = frozenset(nodes.resource_type for nodes in SERVICE_NODES)
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
 """The resource types of a plan's instances and root volumes in its cost items."""
 

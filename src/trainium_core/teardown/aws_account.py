@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_core.audit.listings.models import IMPORTED_MODEL
 from trainium_core.audit.resource import arn_type
-from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
+from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.stacks.aws_control import AwsStackControl
@@ -57,8 +57,7 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
 
     def _log_groups(self, stack_names: Sequence[str]) -> Iterator[_Tagged]:
         client = self.client("logs")
-        of_stacks = [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]
-        for prefix in (*of_stacks, *(logs.prefix for logs in SERVICE_LOGS)):
+        for prefix in [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]:
             with read_errors("logs:DescribeLogGroups"):
                 pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
                 found = [entry for page in pages for entry in page["logGroups"]]

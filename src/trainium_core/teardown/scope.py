@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from trainium_core.engines.engine import Engine, ServiceLogs, Workloads
-from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
+from trainium_core.engines.engine import Engine, Workloads
+from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import stack_names
 from trainium_core.stacks.description import StackDescription, StackResource, Stacks
 from trainium_core.teardown.account import Leftover
@@ -144,15 +144,8 @@ class Scope:
         A log group without tags belongs to the cluster by its name.
         """
         if leftover.kind == "log group" and not leftover.tags:
-            name = leftover.resource_id
-            return name in self._log_group_names() or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
+            return leftover.resource_id in self._log_group_names()
         return self._belongs_to_cluster(leftover.tags)
-
-    def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
-        """Whether a stack has, or had, the resource whose ID is at the end of the log group's name."""
-        resources = (resource for stack in (*self.existing, *self.deleted) for resource in stack.resources)
-        ids = (each.resource_id.rpartition("/")[2] for each in resources if each.kind == logs.resource_type)
-        return log_group.startswith(logs.prefix) and log_group.rpartition("/")[2] in ids
 
     def _log_group_names(self) -> Iterator[str]:
         for stack in (*self.existing, *self.deleted):

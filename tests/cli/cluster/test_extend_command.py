@@ -80,7 +80,7 @@ def test_extend_writes_and_deploys_the_new_end(monkeypatch: pytest.MonkeyPatch, 
 
 def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     later = datetime(2098, 1, 1, tzinfo=UTC)
-    stacks = {"TrnClusterStack": deployed_stack(), "HyperPodStack": deployed_stack(created=later)}
+    stacks = {"TrnClusterStack": deployed_stack(), "PcsStack": deployed_stack(created=later)}
     extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
     assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
 

@@ -86,7 +86,6 @@ def test_dry_run_prints_request_and_uploads_only_with_upload() -> None:
         (ON, ["--nodes", "2"], "leave it out: a training job has all instances"),
         (GOOD, ["--warm-pool-minutes", "5"], "--warm-pool-minutes: got '5'"),
         (GOOD, ["--on", "sagemaker"], "add sagemaker to trn:stacks"),
-        (GOOD, ["--on", "hyperpod"], "`trn run` does not support hyperpod"),
     ],
 )
 def test_option_of_another_engine_is_refused_by_name(on: tuple[str, ...], options: list[str], message: str) -> None:

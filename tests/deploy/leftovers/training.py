@@ -5,18 +5,6 @@ from collections.abc import Mapping
 from tests.deploy.leftovers.maker import Creator, Maker
 
 
-def _cluster(maker: Maker) -> str:
-    group = {
-        "InstanceGroupName": "nodes",
-        "InstanceType": "ml.trn1.32xlarge",
-        "InstanceCount": 1,
-        "LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-x", "OnCreate": "on_create.sh"},
-        "ExecutionRole": "arn:aws:iam::123456789012:role/x",
-    }
-    maker.client("sagemaker").create_cluster(ClusterName=maker.name("pod"), InstanceGroups=[group], Tags=maker.tags)
-    return maker.name("pod")
-
-
 def _sagemaker_endpoint(maker: Maker) -> str:
     sagemaker, name = maker.client("sagemaker"), maker.name("endpoint")
     model = {"ModelName": f"of-{name}", "ExecutionRoleArn": "arn:aws:iam::123456789012:role/x"}
@@ -57,7 +45,6 @@ def _repository(maker: Maker) -> str:
 
 TRAINING: Mapping[str, Creator] = {
     "AWS PCS cluster": _slurm_cluster,
-    "HyperPod cluster": _cluster,
     "SageMaker endpoint": _sagemaker_endpoint,
     "SageMaker model": _model,
     "ECR repository": _repository,

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location, gib, tags_of
 from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
-from trainium_core.engines.registry import SERVICE_LOGS
 from trainium_core.plurals import count
 
 
@@ -52,12 +51,10 @@ def _log_groups(entry: Entry, location: Location) -> Resource:
     name = entry["logGroupName"]
     days = entry.get("retentionInDays")
     retention = f"kept {count(days, 'day')}" if days else "never expires"
-    of_a_service = name.startswith(tuple(logs.prefix for logs in SERVICE_LOGS))
     return Resource(
         name=name,
         arn=entry.get("arn") or location.arn("logs", f"log-group:{name}"),
         ids=frozenset([name]),
-        parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
         detail=f"{gib(entry.get('storedBytes', 0))}, {retention}",
         created=datetime.fromtimestamp(entry["creationTime"] / 1000, UTC) if "creationTime" in entry else None,
         charge=Charge(unpriced="log storage; CloudWatch reports its size with a delay"),

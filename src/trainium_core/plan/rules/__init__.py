@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable
 from trainium_core.plan.rules.cluster import RULES as CLUSTER_RULES
 from trainium_core.plan.rules.compile_cache import CACHE_RULES
 from trainium_core.plan.rules.file_systems import FILE_SYSTEM_RULES
-from trainium_core.plan.rules.hyperpod import RULES as HYPERPOD_RULES
 from trainium_core.plan.rules.instance_type import INSTANCE_TYPE_RULES
 from trainium_core.plan.rules.jobs import JOB_RULES
 from trainium_core.plan.rules.network import NETWORK_RULES
@@ -25,7 +24,7 @@ _OF_EVERY_PLAN = (
     *JOB_RULES,
 )
 
-_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES, PCS_RULES)
+_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, PCS_RULES)
 
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:

@@ -51,7 +51,7 @@ class Network:
         Choice(EGRESS),
         default=None,
         default_text=f"{DEFAULT_EGRESS} (S3, and Systems Manager for `trn shell`; no internet); "
-        "SageMakerTrainingStack: none; HyperPodStack, and PcsStack without trn:pcs_ami: nat-gateway",
+        "SageMakerTrainingStack: none; PcsStack without trn:pcs_ami: nat-gateway",
         meaning="what nodes in the new VPC can reach; with none, only S3, so `trn shell` does not work",
     )
     dns_servers: tuple[str, ...] = setting(

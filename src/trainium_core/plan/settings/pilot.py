@@ -29,10 +29,9 @@ class Pilot:
         "ends_action",
         Choice(ENDS_ACTIONS),
         default=None,
-        default_text="sleep (no nodes; cache and file systems stay); destroy for HyperPodStack and PcsStack, which "
-        "cannot sleep",
-        meaning="what happens at the end: sleep terminates the nodes, destroy deletes the stack; HyperPodStack and "
-        "PcsStack accept only destroy",
+        default_text="sleep (no nodes; cache and file systems stay); destroy for PcsStack, which cannot sleep",
+        meaning="what happens at the end: sleep terminates the nodes, destroy deletes the stack; PcsStack "
+        "accepts only destroy",
     )
     warning_hours: int = setting(
         "warning_hours",

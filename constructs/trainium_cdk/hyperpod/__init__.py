@@ -1,1 +1,0 @@
-"""A HyperPod cluster."""
