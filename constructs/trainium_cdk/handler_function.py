@@ -33,6 +33,7 @@ minute is a margin.
 _LONGEST_SERVICE_TIMEOUT = 60
 """Minutes: 3,600 seconds (CloudFormation template reference, ServiceTimeout)."""
 
+_VERSION_CHARACTERS = 12
 _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 _RUNTIME = "python3.14"
 
@@ -75,7 +76,7 @@ class HandlerFunction(Construct):
             "Function",
             runtime=_RUNTIME,
             handler=f"{trainium_runtime.__name__}.handlers.{handler}.handle",
-            description=f"trainium-cdk: {handler}, version {trainium_runtime.__version__}",
+            description=f"trainium-cdk: {handler}, version {code.asset_hash[:_VERSION_CHARACTERS]}",
             code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.bucket_name, s3_key=code.key),
             role=self.role.role_arn,
             logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=self.log_group.log_group_name),

@@ -3,8 +3,6 @@
 It deploys clusters without an AWS account.
 """
 
-__version__ = "0.1.0"
-
 DEFAULT_PORT = 4599
 DEFAULT_REGION = "us-west-2"
 

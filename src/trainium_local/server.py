@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from trainium_local import CLOCK_PATH, CONSOLE_PATH, DEFAULT_REGION, __version__, access
+from trainium_local import CLOCK_PATH, CONSOLE_PATH, DEFAULT_REGION, access
 from trainium_local.environment import ACCOUNT_ID, HOST, Connection
 from trainium_local.own_paths import WsgiApp, with_own_paths
 
@@ -55,7 +55,6 @@ class Health(Settings):
         adapters: The resource types with an adapter, see resources/types.toml.
     """
 
-    version: str
     pid: int
     account: str
     endpoint: str
@@ -166,7 +165,6 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     effective = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=quotas)
     health = Health(
         **asdict(effective),
-        version=__version__,
         pid=os.getpid(),
         account=ACCOUNT_ID,
         endpoint=connection.endpoint,

@@ -3,6 +3,3 @@
 Besides trainium_wire, it imports only the standard library and boto3. The functions' code consists of both packages, so
 only changes in these two update the deployed functions.
 """
-
-__version__ = "1.22.26"
-"""Version of the functions."""

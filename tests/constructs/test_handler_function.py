@@ -70,6 +70,13 @@ def test_code_is_only_runtime_and_wire() -> None:
     assert {Path("src") / path for path in shipped} == expected
 
 
+def test_description_names_the_digest_of_the_code() -> None:
+    template = function("fleet_readiness")
+    digest = asset(template).name.removeprefix("asset.")
+    description = template.properties("AWS::Lambda::Function")["Description"]
+    assert description == f"trainium-cdk: fleet_readiness, version {digest[:12]}"
+
+
 def test_code_of_checkout_with_umask_077_is_readable_for_lambda(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,8 @@
 """How a record leaves the node, the messages when it cannot, and the output of `trn-node status`."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,6 +11,7 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import VerifiedNode
+from trainium_userdata.node.trn_node import status
 from trainium_wire.keys import instance_of_key
 
 
@@ -114,7 +117,20 @@ def test_status_without_a_readable_plan_names_no_type(node: VerifiedNode):
 
 def test_status_is_available_as_json(node: VerifiedNode):
     node.run("verify")
-    assert json.loads(node.run("status", "--json").output)["record"]["state"] == "proven"
+    found = json.loads(node.run("status", "--json").output)
+    assert (found["record"]["state"], found["program_version"]) == ("proven", status.program_version())
+
+
+def test_program_version_changes_with_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "node"
+    shutil.copytree(Path(status.__file__).parents[1], folder)
+    monkeypatch.setattr(status, "__file__", str(folder / "trn_node/status.py"))
+    versions = {status.program_version()}
+    for file in sorted(folder.glob("trn_*/*.py")):
+        file.write_text(f"{file.read_text()}#\n")
+        versions.add(status.program_version())
+    assert len(versions) == 1 + len(list(folder.glob("trn_*/*.py")))
+    assert all(re.fullmatch("[0-9a-f]{12}", version) for version in versions)
 
 
 def test_status_before_any_record_names_the_log(node: VerifiedNode):

@@ -262,7 +262,7 @@ def _health_table(health: "Health") -> Pairs:
     add("endpoint", health.endpoint)
     add("account", f"{health.account} (not a real one)")
     add("region", health.region)
-    add("started", f"{health.started}, process {health.pid}, version {health.version}")
+    add("started", f"{health.started}, process {health.pid}")
     add("quotas", "\n".join(f"{code}  {value:4.0f} vCPU  {names[code]}" for code, value in health.quotas.items()))
     if health.fail_nodes:
         add("fail nodes", f"the first {health.fail_nodes} report a missing device")

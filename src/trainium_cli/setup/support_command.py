@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-import trainium_runtime
 from trainium_cli.cluster.audit_report import audit_as_json
 from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
@@ -31,7 +30,6 @@ from trainium_core.problems import PlanError
 from trainium_core.support.archive import Part, SupportFiles, gather, write_archive
 from trainium_core.support.aws_support import AwsSupport
 from trainium_core.support.parts import account_parts, as_json, log_parts, problems_part, settings_part
-from trainium_userdata.node import trn_node
 
 _PACKAGES = ("trainium-cdk", "aws-cdk-lib", "constructs", "boto3", "botocore", "moto")
 _PROGRAMS = (("cdk", "--version"), ("node", "--version"))
@@ -127,8 +125,6 @@ def _audit(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> str:
 
 def _versions() -> str:
     lines = [
-        f"functions {trainium_runtime.__version__}",
-        f"node program {trn_node.__version__}",
         *(f"{name} {_version(name)}" for name in _PACKAGES),
         f"Python {sys.version.split()[0]}",
         f"system {platform.platform()}",

@@ -103,7 +103,7 @@ def test_archive_contains_structured_records_and_no_logs() -> None:
     assert settings["instance_type"] == "trn1.32xlarge"
     assert settings["setup_script"].startswith(f"{len(SCRIPT)} bytes, SHA-256 ")
     assert "15 of 16 Neuron devices (missing: device 7)" in found["nodes.json"]
-    assert "node program " in found["versions.txt"]
+    assert "trainium-cdk " in found["versions.txt"]
 
 
 @pytest.mark.usefixtures("account")

@@ -1,3 +1,1 @@
 """The node program, `trn-node`: Python 3.9 or later, standard library and trainium_wire only."""
-
-__version__ = "1.27.55"

@@ -10,12 +10,11 @@ import sys
 
 from trainium_wire.formats import now_text
 
-from . import __version__, files
+from . import files
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="trn-node", description="Check this node of a Trainium cluster.")
-    top.add_argument("--version", action="version", version=f"trn-node {__version__}")
     commands = top.add_subparsers(dest="command", required=True)
     status = commands.add_parser("status", help="show identity and state")
     status.add_argument("--json", action="store_true")
