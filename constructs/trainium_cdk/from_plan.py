@@ -190,7 +190,6 @@ def plan_fleet(
         placement_group_name=plan.network.placement_group,
         tags=plan.tags,
         jobs=plan.jobs,
-        precompile_instance_type=plan.cache.precompile_instance_type,
         catalog=plan.catalog,
     )
 

@@ -33,7 +33,6 @@ _SUMMARIES = {
     "nodes": ("cluster", "Show every node of the deployed cluster and its problems."),
     "status": ("cluster", "Show the cluster on one screen."),
     "run": ("jobs", "Run a training script on every node, and follow it to its result."),
-    "precompile": ("jobs", "Compile a job's graphs on a host without devices."),
     "jobs": ("jobs", "List the jobs of the cluster, or show one with the time of each phase."),
     "logs": ("jobs", "Show what a job has printed."),
     "stop": ("jobs", "End a job on all its nodes."),

@@ -57,22 +57,6 @@ def stack_names(cluster_name: str) -> Mapping[str, str]:
     return {key: stack_name(construct_id, cluster_name) for key, construct_id in CONSTRUCT_IDS.items()}
 
 
-_PRECOMPILE_GROUP = "-precompile"
-
-
-def precompile_group_name(stack: str, cluster_name: str) -> str:
-    """The name of the precompile host's Auto Scaling group. Like a generated name, it begins with the stack's name."""
-    return f"{stack}-{cluster_name}{_PRECOMPILE_GROUP}"
-
-
-def is_of_nodes(group_name: str) -> bool:
-    """Whether an Auto Scaling group contains the nodes, not the precompile host.
-
-    CloudFormation generates the names of the nodes' groups. They end in capital letters and digits.
-    """
-    return not group_name.endswith(_PRECOMPILE_GROUP)
-
-
 def training_job_prefix(cluster_name: str) -> str:
     """The unique prefix of a cluster's SageMaker training jobs: no cluster name contains two hyphens in a row."""
     return f"{cluster_name}--"

@@ -112,12 +112,6 @@ class ClockDecision:
     spent: SpentBudget | None = None
     idle: "StopNotice | None" = None
 
-    @property
-    def ends_all(self) -> bool:
-        """Whether the whole pilot stops, including the host of `trn precompile`, and not only unused nodes or those of
-        an inactive Capacity Block."""
-        return self.ended is not None or (self.spent is not None and self.stopped == _stopped_by(self.spent))
-
 
 @dataclass(frozen=True, kw_only=True)
 class StopNotice:

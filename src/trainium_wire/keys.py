@@ -10,9 +10,6 @@ MEMBERSHIP_KEY = "cluster.json"
 CURRENT_JOB_KEY = "job.json"
 """The job that the nodes run."""
 
-PRECOMPILE_JOB_KEY = "precompile.json"
-"""The job that the host of `trn precompile` runs."""
-
 RECORDS_PREFIX = "nodes"
 """Folder of the node records."""
 
@@ -24,9 +21,6 @@ SSH_KEYS_PREFIX = "ssh"
 
 USAGE_PREFIX = "usage"
 """Folder of the nodes' usage reports."""
-
-PRECOMPILE_PREFIX = "precompile"
-"""Folder of the reports of hosts of `trn precompile`."""
 
 INTERNODE_PREFIX = "internode"
 """Folder in which nodes coordinate the test over all nodes."""

@@ -26,7 +26,6 @@ HANDLERS = (
     "node_reconciler",
     "node_subnet",
     "pilot_clock",
-    "precompile_end",
     "quota_check",
     "script_copy",
     "set_asleep",

@@ -42,7 +42,6 @@ def test_gpu_type_has_its_own_default_image_and_framework() -> None:
         ({"ami": NEURON_PARAMETER}, "ami", "an image for GPUs, which p5.48xlarge has"),
         ({"neuron_software": "install", "egress": "nat-gateway"}, "neuron_software", "image on p5.48xlarge"),
         ({"logical_neuroncore_config": 1}, "logical_neuroncore_config", "nothing on p5.48xlarge, which has GPUs"),
-        ({"precompile_instance_type": "r7i.24xlarge"}, "precompile_instance_type", "nothing on p5.48xlarge"),
         ({"stacks": "pcs"}, "instance_type", "with pcs in trn:stacks: trn1.2xlarge"),
         ({"stacks": "sagemaker"}, "instance_type", "with sagemaker in trn:stacks: "),
     ],

@@ -23,10 +23,10 @@ def of_pcs(account: FakeAccount, **settings: Any) -> Finding:
     return findings(account, **settings)["pcs"]
 
 
-def test_pcs_has_the_checks_of_the_cluster_except_image_volumes_and_precompilation() -> None:
+def test_pcs_has_the_checks_of_the_cluster_except_image_and_volumes() -> None:
     found = findings(FakeAccount())
     assert {"quota", "offering", "pcs", "network", "limits"} <= found.keys()
-    assert not {"image", "volumes", "precompile"} & found.keys()
+    assert not {"image", "volumes"} & found.keys()
     assert found["pcs"].outcome == "pass"
 
 

@@ -100,11 +100,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "cache_access",
         "read-write with sagemaker in trn:stacks",
     ),
-    (
-        {"cache_access": "read", "cache_bucket": "shared", "precompile_instance_type": "r7i.12xlarge"},
-        "cache_access",
-        "read-write with trn:precompile_instance_type",
-    ),
     ({"cache_bucket": "my-cache", "cache_at_destroy": "destroy"}, "cache_at_destroy", "retain with trn:cache_bucket"),
     (
         {"cache_bucket": "my-cache", "cache_expiration_days": "30"},

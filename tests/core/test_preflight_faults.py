@@ -29,7 +29,6 @@ NEW_VPC, EXISTING_VPC, RESERVED = "a new VPC", "an existing VPC", "a reservation
 FILE_SYSTEMS, ENDING = "existing file systems", "an end"
 SLURM = "Slurm on AWS PCS"
 TRAINING = "training jobs of SageMaker"
-PRECOMPILE = "a host that compiles ahead"
 
 # Operation, a plan whose preflight calls it, the permission, and the checks that are unknown without it.
 CALLS = [
@@ -74,13 +73,6 @@ CALLS = [
     ("pcs.ListClusters", SLURM, "pcs:ListClusters", "pcs"),
     ("ec2.DescribeAddresses", SLURM, "ec2:DescribeAddresses", "limits"),
     ("ec2.DescribeNatGateways", SLURM, "ec2:DescribeNatGateways", "limits"),
-    (
-        "ec2.DescribeInstanceTypeOfferings",
-        PRECOMPILE,
-        "ec2:DescribeInstanceTypeOfferings",
-        "offering precompile",
-    ),
-    ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network limits precompile"),
 ]
 COST = "cost"
 """The only check that has a result in spite of a fault: it then uses the snapshot of prices, and reports that."""
@@ -153,7 +145,6 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
-        PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
         TRAINING: from_settings(nodes=2, stacks=("sagemaker",)),
         SLURM: from_settings(nodes=2, stacks=("pcs",)),
     }
@@ -222,7 +213,7 @@ def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ..
     return findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, EXISTING_VPC, RESERVED, FILE_SYSTEMS, SLURM, PRECOMPILE])
+@pytest.mark.parametrize("kind", [NEW_VPC, EXISTING_VPC, RESERVED, FILE_SYSTEMS, SLURM])
 def test_plan_without_a_fault_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
     assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 

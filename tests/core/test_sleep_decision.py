@@ -12,19 +12,18 @@ from trainium_core.sleep.decision import Observed, Switch, Want, decide
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
-AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="pilot", groups=("nodes",), hosts=("host",))
+AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="pilot", groups=("nodes",))
 ASLEEP = replace(AWAKE, asleep=True)
 WITHOUT_SWITCH = replace(AWAKE, asleep=None)
 STUCK = "UPDATE_ROLLBACK_FAILED"
 
 
-def decided(want: Want, state: SleepState, *, nodes: bool = True, host: bool = False, **more: object) -> Switch:
+def decided(want: Want, state: SleepState, *, nodes: bool = True, **more: object) -> Switch:
     observed = Observed(
         stack="Stack",
         state=state,
         has_nodes=nodes,
         wants_nodes=nodes,
-        has_host=host,
         cluster="pilot",
         has_clock=False,
         ends=None,
@@ -76,18 +75,15 @@ def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_
         groups=st.sampled_from([(), ("nodes",)]),
     ),
     nodes=st.booleans(),
-    host=st.booleans(),
     has_clock=st.booleans(),
     want=st.sampled_from(["asleep", "awake"]),
 )
-def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_clock: bool, want: Want) -> None:
+def test_every_decision_is_safe(state: SleepState, nodes: bool, has_clock: bool, want: Want) -> None:
     nodes = nodes and bool(state.groups)
-    switch = decided(want, state, nodes=nodes, host=host, has_clock=has_clock)
+    switch = decided(want, state, nodes=nodes, has_clock=has_clock)
     assert bool(switch.message) == (switch.action in ("refuse", "nothing"))
     if switch.action == "update stack":
         assert (state.status in STABLE_STATUSES, state.asleep) == (True, want != "asleep")
-    if switch.terminates_host:
-        assert (host, want) == (True, "asleep")
     if switch.action in ("launch nodes", "terminate nodes"):
         assert state.groups
         assert (switch.action == "terminate nodes") == (want == "asleep") == nodes

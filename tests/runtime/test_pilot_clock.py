@@ -230,8 +230,3 @@ def test_idle_nodes_return_only_by_wake_or_deployment() -> None:
     assert (later.nodes, later.stopped) == (0, stopped.stopped)
     assert idle(20, None, memory=stopped, nodes_wanted=True).nodes == 2
     assert idle(20, 8, memory=stopped, nodes_wanted=False, by_gate=True).nodes == 2
-
-
-@pytest.mark.parametrize("stopped", ["capacity block", "idle since 2026-11-25T16:00Z", None])
-def test_stop_of_only_the_nodes_keeps_the_precompile_host(stopped: str | None) -> None:
-    assert not ClockDecision(nodes=0, why="", stopped=stopped, spent=SpentBudget(usd=500, since=DEPLOYED)).ends_all

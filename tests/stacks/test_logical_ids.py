@@ -29,7 +29,6 @@ CLUSTERS: list[dict[str, Any]] = [
     {"fsx_lustre": 1200, "efs": "new"},
     {**EXISTING_NETWORK, **EXISTING_LUSTRE, **EXISTING_EFS},
     {"ends": "5d", "notify_email": "a@b.example", "budget_usd": 500, "budget_action": "stop"},
-    {"precompile_instance_type": "r7i.24xlarge", "budget_usd": 500, "budget_action": "stop"},
 ]
 """Settings that together create every resource of TrnClusterStack."""
 

@@ -58,7 +58,6 @@ CLUSTERS: dict[str, Json] = {
         "job_inputs": ("s3://their-data/tokens",),
         "job_checkpoints": "s3://our-models/checkpoints",
         "job_secrets": ("arn:aws:ssm:us-west-2:123456789012:parameter/token",),
-        "precompile_instance_type": "r7i.24xlarge",
     },
     "cluster-in-a-capacity-block": {"capacity": "capacity-block", **reserved("capacity-block")},
 }

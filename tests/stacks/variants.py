@@ -30,7 +30,6 @@ _OWN_FILE_SYSTEMS: list[dict[str, Any]] = [
     {"efs": EXISTING_EFS["efs"]},
 ]
 _IMAGE: list[dict[str, Any]] = [{}, {"ami": "ami-0123456789abcdef0", "root_device_name": "/dev/xvda"}]
-_HOST: list[dict[str, Any]] = [{}, {}, {"precompile_instance_type": "r7i.24xlarge"}]
 
 _PILOT: list[dict[str, Any]] = [
     {},
@@ -41,8 +40,7 @@ _PILOT: list[dict[str, Any]] = [
 
 
 def _variants() -> Iterator[dict[str, Any]]:
-    where, cache, image = cycle(_WHERE), cycle(_CACHE), cycle(_IMAGE)
-    pilots, hosts = cycle(_PILOT), cycle(_HOST)
+    where, cache, image, pilots = cycle(_WHERE), cycle(_CACHE), cycle(_IMAGE), cycle(_PILOT)
     new_file_systems, own_file_systems = cycle(_NEW_FILE_SYSTEMS), cycle(_OWN_FILE_SYSTEMS)
     interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
     for entry in builtin_catalog().values():
@@ -64,7 +62,6 @@ def _variants() -> Iterator[dict[str, Any]]:
                 **next(cache),
                 **({} if entry.is_gpu else next(image)),
                 **pilot,
-                **({} if entry.is_gpu else next(hosts)),
             }
 
 

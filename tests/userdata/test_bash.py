@@ -30,8 +30,6 @@ def scripts() -> Iterator[str]:
         plan = plan_for("trn2.48xlarge", **options)
         yield boot_script(node_settings(plan))
         yield node_script(node_settings(plan))
-        yield boot_script(node_settings(plan), "host")
-        yield node_script(node_settings(plan), precompiles=True)
         if "neuron_software" not in options:
             yield from of_slurm(plan)
         yield script_of(node_user_data(node_settings(plan), LOCATIONS))

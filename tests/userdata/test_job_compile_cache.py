@@ -1,6 +1,7 @@
 """Jobs and their compile caches: the real wrapper, fake compilers, and a stand-in for S3 that checks signatures."""
 
 import base64
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +13,8 @@ from tests.userdata import fake_compiler
 from tests.userdata.cache_node import place
 from tests.userdata.frameworks import TORCH_NEURONX
 from tests.userdata.job_nodes import JobNodes
-from trainium_core.jobs.precompile import precompile_job
-from trainium_core.jobs.request import JobRequest
+from trainium_core.jobs.job import new_job
+from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.plan import Plan
 from trainium_wire.cache_place import NATIVE_LOCAL_FOLDER
 from trn_cache.cache import BOOT, BOOT_ID
@@ -206,18 +207,92 @@ def test_node_finds_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monkey
     assert job_cache.direct_url() == "s3://compiled/cache/direct/neuronx-cc-2.21.1/trn1-lnc1/xla/world-any"
 
 
-def test_job_of_several_nodes_uses_precompiled_graphs(nodes: JobNodes) -> None:
-    plan = Plan.of(instance_type="trn2.48xlarge", region="us-east-2", nodes=2, precompile_instance_type="r7i.24xlarge")
-    request = JobRequest(command=f"exec {sys.executable} train.py", name="train")
-    ahead = precompile_job(plan, request, script=None, now=datetime(2026, 11, 23, tzinfo=UTC))
-    settings: dict[str, Any] = {"processes_per_node": ahead.processes_per_node, "environment": {**ahead.environment}}
-    nodes.start(COMPILES, command=ahead.command, compile_cache=cache_of(nodes.folder / "host"), **settings)
-    assert nodes.wait() == [0]
-    (compiled,) = nodes.record()["compile_caches"]
-    assert (compiled["misses"], compiled["stored"]) == (2, 2)
+GUIDE = Path(__file__).parents[2] / "docs/guides/compile-cache.md"
+TRAINS = f"""
+import os, sys
+sys.path.insert(0, {str(Path(fake_compiler.__file__).parent)!r})
+import fake_compiler
+stack, name = ("native", "TORCH_NEURONX_NEFF_CACHE_DIR")
+if name not in os.environ:
+    stack, name = ("xla", "NEURON_COMPILE_CACHE_URL")
+folder = fake_compiler.Path(os.environ[name])
+for step in range(1, int(sys.argv[sys.argv.index("--steps") + 1]) + 1):
+    module = "ab"[min(step, 2) - 1]
+    if os.environ.get("NEURON_EXTRACT_GRAPHS_ONLY") == "1":
+        for part in [*fake_compiler.steps(stack, folder, module)][:2]:
+            part()
+    else:
+        fake_compiler.work(stack, folder, module)
+        print(f"TRN step={{step}}", flush=True)
+"""
+"""A script with one graph for its first step and one for the others. Collecting writes only their HLO."""
+
+PROGRAMS = {
+    "torchrun": f"""while [[ $1 == --* ]]; do [[ $1 == *=?* ]] || exit 2; shift; done
+exec {sys.executable} "$@" """,
+    "neuron_parallel_compile": f"""NEURON_EXTRACT_GRAPHS_ONLY=1 "$@" || exit
+failures=0
+for graph in "$NEURON_COMPILE_CACHE_URL"/*/*/model.hlo_module.pb; do
+  {sys.executable} {fake_compiler.__file__} xla "$NEURON_COMPILE_CACHE_URL" "$(<"$graph")" || ((++failures))
+done
+exit "$failures" """,
+}
+"""Stand-ins that do what the documentation of torchrun and neuron_parallel_compile says, with one process per node."""
+
+
+def run_on_new_nodes(
+    nodes: JobNodes, request: JobRequest, *, count: int, exit_code: int = 0, **environment: str
+) -> list[tuple[int, int]]:
+    """Run a job on all nodes of a cluster, each with an empty disk, and return the hits and misses of each node."""
+    instance_type = {"xla": "trn1.32xlarge", "native": "trn2.48xlarge"}[str(request.stack)]
+    plan = Plan.of(instance_type=instance_type, region="us-east-2", nodes=count, ami="ami-0123456789abcdef0")
+    programs = nodes.folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for program, body in PROGRAMS.items():
+        (programs / program).write_text(f"#!/bin/bash\n{body}\n")
+        (programs / program).chmod(0o755)
+    profile = {"TRN_NEURON_CORES": plan.processes_per_node, "TRN_RENDEZVOUS_PORT": 41000, "PATH": f"{programs}:$PATH"}
+    (nodes.folder / ".bash_profile").write_text("".join(f"export {key}={value}\n" for key, value in profile.items()))
+    script = request.script and request.script.name
+    job = new_job(plan, request, script=script, now=datetime(2026, 11, 23, tzinfo=UTC))
+    for rank in range(count):
+        nodes.start(
+            TRAINS,
+            nodes=count,
+            ranks=(rank,),
+            command=job.command,
+            processes_per_node=job.processes_per_node,
+            environment={**job.environment, **environment},
+            compile_cache={**cache_of(nodes.folder / f"disk-{nodes.attempt}-{rank}"), "stack": request.stack},
+        )
+    assert nodes.wait() == [exit_code] * count, nodes.log()
+    found = [use for rank in range(count) for use in nodes.record(rank)["compile_caches"]]
     nodes.next_attempt()
-    each = plan.neuron_cores_per_node
-    nodes.start(COMPILES, nodes=2, processes_per_node=each, compile_cache=cache_of(nodes.folder / "node"))
-    assert nodes.wait() == [0, 0]
-    (found,) = nodes.record()["compile_caches"]
-    assert (found["hits"], found["misses"]) == (2, 0)
+    return [(use["hits"], use["misses"]) for use in found]
+
+
+def documented_job(tmp_path: Path, stack: str) -> JobRequest:
+    """The job file of the guide that compiles graphs of a stack."""
+    files = re.findall(r"^```toml\n(.*?)^```", GUIDE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    (text,) = [file for file in files if f'stack = "{stack}"' in file]
+    (tmp_path / "train.py").touch()
+    path = tmp_path / "compile.toml"
+    path.write_text(text)
+    return job_request(read_job_file(path))
+
+
+def next_job(stack: str) -> JobRequest:
+    return JobRequest(script=Path("train.py"), arguments=("--steps", "9"), stack=stack)
+
+
+@pytest.mark.parametrize("stack", ["xla", "native"])
+def test_documented_job_compiles_every_graph_of_the_next_job(nodes: JobNodes, tmp_path: Path, stack: str) -> None:
+    run_on_new_nodes(nodes, documented_job(tmp_path, stack), count=2)
+    assert len(stored(nodes)) == 2
+    assert run_on_new_nodes(nodes, next_job(stack), count=2) == [(2, 0), (2, 0)]
+
+
+def test_next_job_finds_the_graphs_of_a_job_that_failed_to_compile_one(nodes: JobNodes, tmp_path: Path) -> None:
+    run_on_new_nodes(nodes, documented_job(tmp_path, "xla"), count=1, exit_code=1, FAIL="b")
+    assert len(stored(nodes)) == 1
+    assert run_on_new_nodes(nodes, next_job("xla"), count=1) == [(1, 1)]

@@ -45,15 +45,6 @@ _NODE_STEPS = {
 }
 """The boot steps of a node of a plain cluster, in order: the name of each function, and its template."""
 
-_HOST_STEPS = {
-    "limit_lifetime": "precompile.sh.j2",
-    "write_environment": "environment.sh.j2",
-    "choose_framework": "framework.sh.j2",
-    "run_setup_script": "setup.sh.j2",
-    "start_precompiling": "precompile.sh.j2",
-}
-"""The boot steps of the host of `trn precompile`, which has no Neuron devices to verify."""
-
 _SLURM_STEPS = {
     **{step: template for step, template in _NODE_STEPS.items() if template != "install_software.sh.j2"},
     "remember_counters": "slurm_counters.sh.j2",
@@ -61,12 +52,11 @@ _SLURM_STEPS = {
 """The boot steps of a Slurm node, whose image has all software."""
 _LOGIN_STEPS = {step: _NODE_STEPS[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
 
-Role = Literal["node", "host", "login", "slurm"]
-"""A node of a plain cluster, the host of `trn precompile`, the Slurm login node, or a Slurm node."""
+Role = Literal["node", "login", "slurm"]
+"""A node of a plain cluster, the Slurm login node, or a Slurm node."""
 
 _STEPS_BY_ROLE: Mapping[Role, Mapping[str, str]] = {
     "node": _NODE_STEPS,
-    "host": _HOST_STEPS,
     "slurm": _SLURM_STEPS,
     "login": _LOGIN_STEPS,
 }
@@ -104,17 +94,12 @@ def slurm_user_data(locations: NodeLocations) -> str:
     return user_data(cloud_config(locations.lines))
 
 
-def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
+def node_script(node: NodeSettings) -> str:
     """The script that installs the node program, the boot script and the setup script on a node.
 
     It is too large for user data. It is reproducible and does not depend on the deployment, so it can be an asset.
-
-    Args:
-        node: The settings of the node.
-        precompiles: Whether the script is for the host of `trn precompile` instead of a node.
     """
-    script = boot_script(node, "host" if precompiles else "node")
-    files = all_files(node, boot_script=script, constant_text=_render)
+    files = all_files(node, boot_script=boot_script(node), constant_text=_render)
     return _render("node_script.sh", files=files, mark=mark(files), limits=facts()["process_limits"])
 
 
@@ -153,7 +138,6 @@ def boot_script(node: NodeSettings, role: Role = "node") -> str:
         parts=[*dict.fromkeys(known[step] for step in steps), "motd.sh.j2"],
         node=node,
         role="node" if role == "slurm" else role,
-        host=facts()["precompile"],
         expected=node_expectations(node),
         packages=neuron_packages(),
         # A proven node reports only after its setup script has run.

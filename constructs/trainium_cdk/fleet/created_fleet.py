@@ -57,7 +57,7 @@ class CreatedFleet(FleetBase):
         self.role.add_to_principal_policy(statement)
 
     def grant_run_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permissions of `trn run`, `stop`, `cp`, `jobs` and `logs`, without `--wake` and `--precompile`.
+        """Grant the permissions of `trn run`, `stop`, `cp`, `jobs` and `logs`, without `--wake`.
 
         Anyone who can run jobs controls the nodes (docs/concepts/trust.md).
 

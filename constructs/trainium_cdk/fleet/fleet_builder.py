@@ -1,7 +1,7 @@
 """A fleet, created from validated values and CDK objects."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from aws_cdk import Annotations, Stack
@@ -24,7 +24,6 @@ from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
 from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
-from trainium_cdk.fleet.precompile_host import PrecompileHost
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
@@ -79,7 +78,6 @@ class Fleet(CreatedFleet):
             replacements=props.replacements,
             capacity_block_id=props.pilot.capacity_block_id,
         )
-        host = self._precompile_host(props, locations, environment)
         self.pilot = None
         if props.pilot.is_needed:
             self.pilot = Pilot(
@@ -92,7 +90,6 @@ class Fleet(CreatedFleet):
                 sleep=props.sleep,
                 reconciler=self.reconciler,
                 records=self.records,
-                precompile_group_name=host.group.ref if host else None,
                 encryption_key=props.encryption_key,
             )
         self.readiness = FleetReadiness(
@@ -129,7 +126,6 @@ class Fleet(CreatedFleet):
             role,
             internode_ssh=props.node.internode_ssh,
             internode_tests=props.node.uses_efa,
-            precompiles=props.precompile_instance_type is not None,
         )
         return role
 
@@ -193,7 +189,6 @@ class Fleet(CreatedFleet):
                 **({"block_devices": made.block_devices_text} if props.block_devices else {}),
                 **{f"environment_{name}": value for name, value in props.environment.items()},
             },
-            gives_image=props.precompile_instance_type is not None,
         )
         allow(self.role, ["s3:GetObject"], [self.version.node_script])
 
@@ -237,28 +232,3 @@ class Fleet(CreatedFleet):
                 catalog=props.catalog,
             )
             group_node.add_dependency(quota)
-
-    def _precompile_host(
-        self, props: FleetProps, locations: NodeLocations, environment: Mapping[str, str]
-    ) -> PrecompileHost | None:
-        if props.precompile_instance_type is None:
-            return None
-        host = PrecompileHost(
-            self,
-            "PrecompileHost",
-            node=props.node,
-            instance_type=props.precompile_instance_type,
-            root_volume=props.root_volume,
-            subnet=props.subnet,
-            security_groups=self._groups,
-            role=self.role,
-            instance_profile=self._profile,
-            image_id=self.version.image,
-            locations=replace(locations, lustre_dns=None, lustre_mount_name=None, efs_dns=None),
-            environment=environment,
-            records=self.records,
-            volume_key=props.volume_key,
-            tags=props.tags,
-        )
-        host.group.node.add_dependency(*self.group.node.dependencies)
-        return host

@@ -32,7 +32,6 @@ class FleetProps:
         encryption_key: KMS key of the cluster's bucket and of the pilot's topics. None: keys that S3 manages, and none
             for the topics.
         placement_group_name: Name of an existing placement group. None: a new one, if the nodes can use one.
-        precompile_instance_type: Instance type of the host of `trn precompile`. None: no host.
     """
 
     node: NodeSettings
@@ -62,5 +61,4 @@ class FleetProps:
     placement_group_name: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     jobs: JobAccess = field(default_factory=JobAccess)
-    precompile_instance_type: str | None = None
     catalog: Catalog | None = None

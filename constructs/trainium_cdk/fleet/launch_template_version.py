@@ -15,8 +15,7 @@ class LaunchTemplateVersion(Construct):
 
     Any other change of the launch template, such as a tag, the node program, or a new image behind an SSM parameter,
     creates a version that is not used. `version` is the number, `node_script` the ARN of the script that the version's
-    user data downloads, `image` the version's image (without `gives_image` that of the newest version), and `summary` a
-    sentence.
+    user data downloads, and `summary` a sentence.
     """
 
     def __init__(
@@ -30,7 +29,6 @@ class LaunchTemplateVersion(Construct):
         node_script_arn: str,
         settings: Mapping[str, str],
         uses: Mapping[str, str],
-        gives_image: bool = False,
     ) -> None:
         """
         Args:
@@ -39,7 +37,6 @@ class LaunchTemplateVersion(Construct):
             node_script_arn: ARN of the script that the newest version's user data downloads.
             settings: Values, by name, whose change replaces the nodes.
             uses: Resources, by name, whose replacement replaces the nodes.
-            gives_image: Whether `image` is the image of the version, not of the newest one. Default: False.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
@@ -56,14 +53,11 @@ class LaunchTemplateVersion(Construct):
                 "NodeScript": node_script_arn,
                 "Settings": dict(settings),
                 "Uses": dict(uses),
-                # A new property makes CloudFormation update the resource of older stacks, so that it gets the image.
-                **({"GivesImage": "true"} if gives_image else {}),
             },
         )
         self._resource = chosen
         self.version = chosen.get_att_string("Version")
         self.node_script = chosen.get_att_string("NodeScript")
-        self.image = chosen.get_att_string("Image") if gives_image else image_id
         self.summary = chosen.get_att_string("Summary")
 
     def add_use(self, name: str, value: str) -> None:

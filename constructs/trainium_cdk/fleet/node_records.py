@@ -22,8 +22,6 @@ from trainium_wire.keys import (
     JOBS_PREFIX,
     LOGS_PREFIX,
     MEMBERSHIP_KEY,
-    PRECOMPILE_JOB_KEY,
-    PRECOMPILE_PREFIX,
     RECORDS_PREFIX,
     SSH_KEYS_PREFIX,
     USAGE_PREFIX,
@@ -66,14 +64,7 @@ class NodeRecords(Construct):
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
-    def grant_node(
-        self,
-        role: iam.IRole,
-        *,
-        internode_ssh: bool = False,
-        internode_tests: bool = False,
-        precompiles: bool = False,
-    ) -> None:
+    def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False, internode_tests: bool = False) -> None:
         """Allow the nodes' role to write records, logs and usage, to read the membership, and to run jobs.
 
         The role cannot read records.
@@ -86,11 +77,9 @@ class NodeRecords(Construct):
             role: The nodes' role.
             internode_ssh: Whether nodes exchange public keys. Default: False.
             internode_tests: Whether nodes coordinate a test over all nodes. Default: False.
-            precompiles: Whether the host of `trn precompile` has the same role. Default: False.
         """
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
         own = {RECORDS_PREFIX: "json", LOGS_PREFIX: "log", USAGE_PREFIX: "json"}
-        own |= {PRECOMPILE_PREFIX: "json"} if precompiles else {}
         own |= {SSH_KEYS_PREFIX: "json"} if internode_ssh else {}
         if role_id_of(role):
             names = [arn_of(self.bucket, f"{prefix}/${{aws:userid}}.{suffix}") for prefix, suffix in own.items()]
@@ -110,9 +99,7 @@ class NodeRecords(Construct):
         )
         if internode_ssh:
             allow_objects(self.bucket, role, {SSH_KEYS_PREFIX: ["s3:GetObject"]})
-        keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
-        read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
-        allow(role, ["s3:GetObject"], read)
+        allow(role, ["s3:GetObject"], [self.membership_arn, arn_of(self.bucket, CURRENT_JOB_KEY)])
         ends = arn_of(self.bucket, job_keys("*").end)
         justify_wildcards(role, {ends: "one object for each job; job IDs are not known at synthesis"}, of=self.bucket)
         allow(role, write, [ends])

@@ -17,15 +17,14 @@ from trainium_userdata.script import node_script, node_user_data
 class NodeScript(Asset):
     """The script of a node as an asset of the stack."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings, precompiles: bool = False) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings) -> None:
         """
         Args:
             node: The settings of the node.
-            precompiles: Whether the script is for the host of `trn precompile` instead of a node. Default: False.
         """
-        self._settings, self._text = node, node_script(node, precompiles=precompiles)
+        self._settings, self._text = node, node_script(node)
         with TemporaryDirectory() as folder:
-            file = Path(folder) / ("host-script.sh" if precompiles else "node-script.sh")
+            file = Path(folder) / "node-script.sh"
             file.write_bytes(self._text.encode())
             super().__init__(scope, construct_id, path=str(file))
 

@@ -46,7 +46,6 @@ class Pilot(Construct):
         sleep: SleepSwitch | None = None,
         reconciler: NodeReconciler | None = None,
         records: NodeRecords | None = None,
-        precompile_group_name: str | None = None,
         encryption_key: Key | None = None,
     ) -> None:
         """
@@ -57,7 +56,6 @@ class Pilot(Construct):
             sleep: The switch of the cluster. Default: the cluster never sleeps.
             reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
-            precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
             encryption_key: KMS key of the topics. Default: none.
         """
         super().__init__(scope, construct_id)
@@ -82,7 +80,6 @@ class Pilot(Construct):
                 reconciler=reconciler,
                 records=records,
                 budget=name if pilot.stops_at_budget else None,
-                precompile_group_name=precompile_group_name,
             )
             if encryption_key is not None:
                 self.clock.allow_publishing_with(encryption_key.key_arn)

@@ -21,9 +21,8 @@ from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, ST
 class PilotClock(Construct):
     """A function that runs every few minutes. It warns before the end, and stops and launches nodes.
 
-    It can set the sizes of the groups of the nodes and of the precompile host, from 0 to their maximum. With the action
-    destroy it can also delete its stack, which CloudFormation does with the role that deployed the stack. It keeps its
-    state in tags of its topic.
+    It can set the size of the nodes' group, from 0 to its maximum. With the action destroy it can also delete its
+    stack, which CloudFormation does with the role that deployed the stack. It keeps its state in tags of its topic.
     """
 
     def __init__(
@@ -40,7 +39,6 @@ class PilotClock(Construct):
         reconciler: NodeReconciler | None = None,
         records: NodeRecords | None = None,
         budget: str | None = None,
-        precompile_group_name: str | None = None,
     ) -> None:
         """
         Args:
@@ -52,8 +50,6 @@ class PilotClock(Construct):
             reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
             budget: Name of the budget that stops the nodes. Default: none.
-            precompile_group_name: Auto Scaling group of the host of `trn precompile`, which is terminated at the end of
-                the pilot. Default: none.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -72,7 +68,6 @@ class PilotClock(Construct):
                 **self.settings,
                 **({"GROUP": group_name} if group_name else {}),
                 **({"RECONCILER": reconciler.arn} if reconciler else {}),
-                **({"PRECOMPILE_GROUP": precompile_group_name} if precompile_group_name else {}),
                 **({"RECORDS_BUCKET": records.bucket.bucket_name} if records and stops_idle else {}),
                 "STACK_ID": stack.stack_id,
                 "TOPIC": topic.topic_arn,
@@ -98,8 +93,6 @@ class PilotClock(Construct):
             in_block = ["ec2:DescribeCapacityReservations"] if block else []
             function.allow_reading(["autoscaling:DescribeAutoScalingGroups", *in_block])
             allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
-        if precompile_group_name:
-            allow_resizing(function, group_name=precompile_group_name, cluster_name=cluster_name)
         if records and stops_idle:
             allow_reading_usage(function, records)
         if reconciler:

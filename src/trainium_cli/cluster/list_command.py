@@ -141,7 +141,7 @@ def lists_as_json(lists: Sequence[ClusterList]) -> dict[str, Any]:
 
 
 def _instances(cluster: Cluster) -> str:
-    counts = [*cluster.node_counts.items(), *cluster.host_counts.items(), *cluster.login_counts.items()]
+    counts = [*cluster.node_counts.items(), *cluster.login_counts.items()]
     return ", ".join(f"{count} x {kind}" for kind, count in counts)
 
 

@@ -19,10 +19,9 @@ from trainium_cli.terminal import say
 def sleep(invocation: Invocation, stack: str | None, grace: timedelta, yes: bool) -> None:
     """Put the cluster to sleep: terminate its nodes until `trn wake`.
 
-    Notifies and terminates the nodes, terminates the host of `trn precompile`, and deletes the interface endpoints or
-    the NAT gateway of the cluster. The compile cache and file systems stay. A later deployment leaves the cluster
-    asleep; `trn wake` wakes it. If the cluster's app has no SleepSwitch, `trn sleep` only terminates the nodes and the
-    host.
+    Notifies and terminates the nodes, and deletes the interface endpoints or the NAT gateway of the cluster. The
+    compile cache and file systems stay. A later deployment leaves the cluster asleep; `trn wake` wakes it. If the
+    cluster's app has no SleepSwitch, `trn sleep` only terminates the nodes.
 
     Exit code 0: asleep, or without nodes if its app has no SleepSwitch. 1: not asleep, or not confirmed. 3: unknown.
     """

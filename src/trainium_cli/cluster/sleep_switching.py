@@ -19,7 +19,6 @@ from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.groups import NodeGroup
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text, read_pilot_end
@@ -43,10 +42,6 @@ _IMAGE_IS_GONE = (
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
-_HOST_ENDS = (
-    "The host of `trn precompile` is running, and will be terminated. "
-    "A new one can be started while the cluster is asleep.\n"
-)
 _NOTIFIED = "Interrupted: the nodes keep running, and are billed. The notice to them might not have been withdrawn."
 _WITHDRAWN = "Interrupted: the nodes keep running, and are billed. The notice to them was withdrawn."
 _ENDING = (
@@ -90,7 +85,6 @@ def switch(
     Raises:
         CliError: The wanted state was not reached.
         PlanError: The plan has mistakes.
-        RequestRefusedError: AWS refused to terminate the precompile host.
         UnavailableError: AWS could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
@@ -104,30 +98,22 @@ def switch(
         decision = decide(_observe(target), want)
     if decision.action == "refuse":
         raise CliError(decision.message, ExitCode.NOT_READY)
-    if decision.action == "nothing" and not decision.terminates_host:
+    if decision.action == "nothing":
         return decision.message
-    _confirm(invocation, target, decision, want, yes=yes)
+    _confirm(invocation, target, want, yes=yes)
     with interrupt_message(_INCOMPLETE):
-        if decision.terminates_host:  # without waiting for its termination
-            for group in state.hosts:
-                account.empty_group(group, for_good=False)
-        if decision.action != "nothing" and want == "asleep":
+        if want == "asleep":
             _give_notice(target, grace)
         return _carry_out(target, decision, want)
 
 
 def _observe(target: _Target) -> Observed:
-    nodes, hosts = (target.account.node_groups(groups) for groups in (target.state.groups, target.state.hosts))
-
-    def has_any(groups: Sequence[NodeGroup]) -> bool:
-        return any(group.wanted or sum(group.instances.values()) for group in groups)
-
+    groups = target.account.node_groups(target.state.groups)
     return Observed(
         stack=target.stack,
         state=target.state,
-        has_nodes=has_any(nodes),
-        wants_nodes=any(group.wanted for group in nodes),
-        has_host=has_any(hosts),
+        has_nodes=any(group.wanted or sum(group.instances.values()) for group in groups),
+        wants_nodes=any(group.wanted for group in groups),
         cluster=target.plan.cluster_name,
         has_clock=target.plan.capacity == CAPACITY_BLOCK,
         ends=target.ends,
@@ -147,15 +133,10 @@ def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
             return decision.message
 
 
-def _confirm(invocation: Invocation, target: _Target, decision: Switch, want: Want, *, yes: bool) -> None:
+def _confirm(invocation: Invocation, target: _Target, want: Want, *, yes: bool) -> None:
     """Show the changes and costs, and ask for confirmation. Raises CliError if declined."""
-    if decision.action == "nothing":
-        question = "Terminate it?"
-    else:
-        _announce(invocation, target, want)
-        question = "Put it to sleep?" if want == "asleep" else "Wake it?"
-    if decision.terminates_host:
-        say(_HOST_ENDS)
+    _announce(invocation, target, want)
+    question = "Put it to sleep?" if want == "asleep" else "Wake it?"
     if not yes and not click.confirm(question):
         raise CliError("Nothing was changed.", ExitCode.NOT_READY)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import click
@@ -27,7 +27,6 @@ from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
-from trainium_wire.keys import CURRENT_JOB_KEY, PRECOMPILE_JOB_KEY
 
 
 @click.command()
@@ -37,8 +36,8 @@ from trainium_wire.keys import CURRENT_JOB_KEY, PRECOMPILE_JOB_KEY
 def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.
 
-    Shows its state, stacks, nodes, replacements, precompile host, login node, current cost per hour, end, use, job,
-    and the last stack events. Names everything that could not be read.
+    Shows its state, stacks, nodes, replacements, login node, current cost per hour, end, use, job, and the last stack
+    events. Names everything that could not be read.
 
     Exit code 0: every node is proven, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0, but
     something could not be read.
@@ -76,12 +75,12 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         bucket = records_bucket()
         return AwsUsage(plan.region).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
 
-    def job(key: str = CURRENT_JOB_KEY) -> JobStatus | None:
+    def job() -> JobStatus | None:
         bucket = records_bucket()
-        jobs = AwsJobs(plan.region, bucket, current_key=key) if bucket else None
+        jobs = AwsJobs(plan.region, bucket) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
-        if state is None and jobs and key == CURRENT_JOB_KEY:  # jobs of a scheduler are never the current job
+        if state is None and jobs:  # jobs of a scheduler are never the current job
             state = next(iter(jobs.newest(1)), None)
         return JobStatus(job_id=state.job.id, status=state.status) if state else None
 
@@ -91,7 +90,6 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         nodes=AwsNodes(plan.region),
         events=AwsStackEvents(plan.region),
         job=job,
-        precompilation=partial(job, PRECOMPILE_JOB_KEY),
         usage=usage,
         absence=lambda: absence(cluster, AwsAbsences(plan.region), datetime.now(UTC)),
         replacements=plan.node.replacements if plan.node.recovery else 0,
@@ -130,13 +128,9 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
         for gone in found.nodes.gone[:_GONE_SHOWN]:
             yield "", f"{gone.instance_id}, {gone.since:%m-%d %H:%M}Z: {gone.reason}"
-    if cluster.host_counts:
-        job = f", {found.precompilation.job_id}: {found.precompilation.status}" if found.precompilation else ""
-        yield "Precompile", f"{', '.join(cluster.host_counts)}{job}"
     if cluster.login_counts:
         yield "Login node", ", ".join(cluster.login_counts)
-    others = [name for name, counts in (("host", cluster.host_counts), ("login node", cluster.login_counts)) if counts]
-    for_what = f"for the nodes{''.join(f' and the {name}' for name in others) or ' only'}"
+    for_what = "for the nodes and the login node" if cluster.login_counts else "for the nodes only"
     prepaid = "; the Capacity Block is prepaid" if any(node.product == CAPACITY_BLOCK for node in cluster.nodes) else ""
     yield "Price now", f"{cluster.per_hour} per hour, {for_what}{prepaid}"
     yield "End", _end(cluster.ends, now)
@@ -165,11 +159,7 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "unknown_prices": cluster.per_hour.unknown,
         "ends": utc_text(cluster.ends) if cluster.ends else None,
         "usage": {"state": found.usage.state, "why": found.usage.why} if found.usage else None,
-        "precompile_hosts": dict(cluster.host_counts),
         "login_nodes": dict(cluster.login_counts),
-        "precompilation": {"id": found.precompilation.job_id, "status": found.precompilation.status}
-        if found.precompilation
-        else None,
         "job": {"id": found.job.job_id, "status": found.job.status} if found.job else None,
         "events": [{"time": event.time, "status": event.status, "reason": event.reason} for event in found.events],
         "not_read": list(found.not_read),

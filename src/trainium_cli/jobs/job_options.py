@@ -35,43 +35,41 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 
 def work_options(command: Command) -> Command:
     """The options of `trn run` for the source, name, nodes, environment and data of a job."""
-    return _work_options(
-        command,
-        source="Directory that is packed, and that every node unpacks. Default: only the script.",
-        name="Prefix of the job ID. Default: the script's name.",
-        nodes="Number of nodes. Default: all of the cluster.",
-        setup="Bash command that each node runs in the unpacked source before the script or command.",
-        secret="Environment variable whose value the nodes read from a secret of trn:job_secrets. Can be repeated.",
-        data="Data that each node downloads first: an S3 URL in trn:job_inputs, or a local path. Can be repeated.",
-    )
-
-
-def precompile_options(command: Command) -> Command:
-    """The same options for `trn precompile`, whose jobs have a command and run on one host."""
-    return _work_options(
-        command,
-        source="Directory that is packed, and that the host unpacks. Default: none.",
-        name="Name in the job ID, which begins with precompile-. Default: job.",
-        nodes="Number of nodes of the job to compile for. Default: all of the cluster.",
-        setup="Bash command that the host runs in the unpacked source before the command.",
-        secret="Environment variable whose value the host reads from a secret of trn:job_secrets. Can be repeated.",
-        data="Data that the host downloads first: an S3 URL in trn:job_inputs, or a local path. Can be repeated.",
-    )
-
-
-def _work_options(
-    command: Command, *, source: str, name: str, nodes: str, setup: str, secret: str, data: str
-) -> Command:
     pairs: dict[str, Any] = {"multiple": True, "callback": _pairs}
-    environment = "Environment variable of the job. Stored in S3: no secrets. Can be repeated."
     options = (
-        click.option("--source", metavar="DIRECTORY", help=source),
-        click.option("--name", metavar="NAME", help=name),
-        click.option("--nodes", metavar="NUMBER", help=nodes),
-        click.option("--setup", metavar="COMMAND", help=setup),
-        click.option("--env", "environment", metavar="NAME=VALUE", help=environment, **pairs),
-        click.option("--secret", "secrets", metavar="NAME=ARN", help=secret, **pairs),
-        click.option("--input", "inputs", metavar="NAME=PLACE", help=data, **pairs),
+        click.option(
+            "--source",
+            metavar="DIRECTORY",
+            help="Directory that is packed, and that every node unpacks. Default: only the script.",
+        ),
+        click.option("--name", metavar="NAME", help="Prefix of the job ID. Default: the script's name."),
+        click.option("--nodes", metavar="NUMBER", help="Number of nodes. Default: all of the cluster."),
+        click.option(
+            "--setup",
+            metavar="COMMAND",
+            help="Bash command that each node runs in the unpacked source before the script or command.",
+        ),
+        click.option(
+            "--env",
+            "environment",
+            metavar="NAME=VALUE",
+            help="Environment variable of the job. Stored in S3: no secrets. Can be repeated.",
+            **pairs,
+        ),
+        click.option(
+            "--secret",
+            "secrets",
+            metavar="NAME=ARN",
+            help="Environment variable whose value the nodes read from a secret of trn:job_secrets. Can be repeated.",
+            **pairs,
+        ),
+        click.option(
+            "--input",
+            "inputs",
+            metavar="NAME=PLACE",
+            help="Data that each node downloads first: an S3 URL in trn:job_inputs, or a local path. Can be repeated.",
+            **pairs,
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -10,7 +10,6 @@ from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
-from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import attempt_seconds, record_of
 from trainium_core.jobs.source_package import SourcePackage
@@ -269,5 +268,4 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
             f"{least}{dollars(usd)} for {duration(seconds)} of its attempts; nodes also cost while they start and idle"
         )
     usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
-    whose = "host" if is_precompilation(state.job) else "cluster"
-    return f"{least}{dollars(usd)} of the {whose}'s time"
+    return f"{least}{dollars(usd)} of the cluster's time"

@@ -81,11 +81,6 @@ from trainium_wire.job import RESULTS_LOST
 )
 @click.option("--profile-device", is_flag=True, default=None, help="With --profile: traces of the devices too.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB when it ends.")
-@click.option(
-    "--precompile",
-    is_flag=True,
-    help="Compile on a host without devices first, unless an earlier job seems to have compiled the same graphs.",
-)
 @click.option("--wake", is_flag=True, help="Wake the cluster first, and put it to sleep when the job ends.")
 @click.option(
     "--dry-run",
@@ -95,9 +90,7 @@ from trainium_wire.job import RESULTS_LOST
 @click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, which the request uses.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
 @click.option(
-    "--yes",
-    is_flag=True,
-    help="Do not ask for confirmation before waking the cluster or starting billed hosts or jobs.",
+    "--yes", is_flag=True, help="Do not ask for confirmation before waking the cluster or starting billed jobs."
 )
 @plan_options
 @new_job_options
@@ -109,7 +102,6 @@ def run(
     on: str | None,
     stack: str | None,
     outputs: Path | None,
-    precompile: bool,
     wake: bool,
     dry_run: bool,
     upload: bool,
@@ -145,9 +137,9 @@ def run(
     request, values, shown = read_request(script, arguments, {"on": on, **options})
     outputs = outputs or (Path(request.outputs) if request.outputs else None)
     plan, engine = read_engine(invocation, request.on, stack)
-    flags = {"wake": wake, "precompile": precompile, "upload": upload}
+    flags = {"wake": wake, "upload": upload}
     check_keys(engine, {**values, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
-    if (engine.bills_jobs or wake or precompile) and invocation.as_json and not (yes or dry_run):
+    if (engine.bills_jobs or wake) and invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
@@ -158,21 +150,11 @@ def run(
             job.upload()
         print_json(job.as_json) if invocation.as_json else echo(job.as_text)
         return ExitCode.OK
-    if wake or precompile:
-        assert isinstance(job, PreparedClusterJob), "other engines refuse --wake and --precompile"
-        _find_checkpoint(invocation, plan, job)
-    if precompile:
-        # Imported here because it is rarely needed.
-        from trainium_cli.jobs.precompiling import precompile_first
-
-        assert isinstance(engine, Ec2Jobs), "other engines refuse --precompile"
-        assert isinstance(job, PreparedClusterJob)
-        with _beside_json(invocation):
-            precompile_first(replace(invocation, as_json=False), engine, job, request, yes=yes)
     if not wake:
         return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)
     assert isinstance(engine, Ec2Jobs), "other engines refuse --wake"
     assert isinstance(job, PreparedClusterJob)
+    _find_checkpoint(invocation, plan, job)
     return _run_awake(invocation, plan, engine, job, yes=yes, outputs=outputs)
 
 
@@ -198,7 +180,7 @@ def _beside_json(invocation: Invocation) -> AbstractContextManager[object]:
 
 
 def _find_checkpoint(invocation: Invocation, plan: Plan, job: PreparedClusterJob) -> None:
-    """Find the checkpoint of a resumed job before hosts or nodes are started, which are billed."""
+    """Find the checkpoint of a resumed job before nodes are started, which are billed."""
     if job.job.resume_from:
         with nothing_started(), asking(invocation, plan, "Looking for the checkpoint ..."):
             for text in job.find_checkpoint():

@@ -61,11 +61,6 @@ class ClusterNode:
     stack: str | None = None
 
     @property
-    def is_precompile_host(self) -> bool:
-        """Whether it is the host of `trn precompile`, by its type, which nodes cannot have."""
-        return self.instance_type in facts()["precompile"]["hosts"]
-
-    @property
     def is_login_node(self) -> bool:
         """Whether it is a login node of Slurm, by its type, which other nodes cannot have."""
         return self.instance_type in facts()["pcs"]["login_types"]
@@ -100,7 +95,7 @@ class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
     """Methods raise UnavailableError if a request fails or is denied."""
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
-        """The nodes, precompile hosts and login nodes of all clusters."""
+        """The nodes and login nodes of all clusters."""
         ...
 
     def enabled_regions(self) -> Sequence[str]:
@@ -116,7 +111,7 @@ class Cluster:
     """One cluster in one region.
 
     Attributes:
-        nodes: Its nodes, its precompile host and its login node.
+        nodes: Its nodes and its login node.
         per_hour: Price of the running `nodes` per hour in US dollars, without prepaid Capacity Blocks. Each stack whose
             nodes are not EC2 instances is an unknown amount.
         ends: The earliest end of its stacks; None if none has an end.
@@ -143,14 +138,8 @@ class Cluster:
 
     @property
     def node_counts(self) -> Mapping[str, int]:
-        """Number of nodes by type, without the precompile host and the login node."""
-        others = (node.is_precompile_host or node.is_login_node for node in self.nodes)
-        return Counter(node.instance_type for node, other in zip(self.nodes, others, strict=True) if not other)
-
-    @property
-    def host_counts(self) -> Mapping[str, int]:
-        """Number of precompile hosts by type."""
-        return Counter(node.instance_type for node in self.nodes if node.is_precompile_host)
+        """Number of nodes by type, without the login node."""
+        return Counter(node.instance_type for node in self.nodes if not node.is_login_node)
 
     @property
     def login_counts(self) -> Mapping[str, int]:

@@ -18,7 +18,7 @@ _EVENTS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """The current or last job of the nodes, or of the precompile host.
+    """The current or last job.
 
     Attributes:
         job_id: ID of the job.
@@ -38,7 +38,6 @@ class ClusterStatus:
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         usage: Use of the nodes; None if there is no report of it, or if the nodes start with jobs.
         job: The current or last job; None without one.
-        precompilation: Job of the precompile host; None without a host or a job.
         events: The last three events of the stack itself, newest first.
         absence: Why there are no nodes; None if there are nodes, or no reason is known.
         not_read: What could not be read, and why.
@@ -49,7 +48,6 @@ class ClusterStatus:
     replacements: int = 0
     usage: ClusterUsage | None = None
     job: JobStatus | None = None
-    precompilation: JobStatus | None = None
     events: Sequence[StackEvent] = ()
     absence: Absence | None = None
     not_read: Sequence[str] = ()
@@ -69,7 +67,6 @@ def cluster_status(
     nodes: Nodes,
     events: StackEvents,
     job: Callable[[], JobStatus | None],
-    precompilation: Callable[[], JobStatus | None],
     usage: Callable[[Collection[str]], ClusterUsage | None],
     absence: Callable[[], Absence | None],
     replacements: int,
@@ -82,7 +79,6 @@ def cluster_status(
         nodes: Reads the nodes.
         events: Reads the events of the stack.
         job: Reads the current or last job.
-        precompilation: Reads the job of the precompile host.
         usage: Reads the use of instances by their IDs.
         absence: Reads why there are no nodes.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
@@ -107,7 +103,6 @@ def cluster_status(
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,
         job=read_or_note("job", job),
-        precompilation=read_or_note("job of the host", precompilation) if cluster.host_counts else None,
         absence=None if cluster.node_counts else read_or_note("why there are no nodes", absence),
         events=[event for event in reversed(all_events) if event.of_stack][:_EVENTS],
         not_read=tuple(not_read),

@@ -143,18 +143,6 @@ def cost_lines(items: Iterable[CostItem], quoted: Quotes) -> tuple[CostLine, ...
     return tuple(CostLine(**vars(item), price=quoted.prices.get(item.item)) for item in items)
 
 
-def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:
-    """The line of the instance that compiles for `trn precompile`; None if the estimate has none."""
-    host = (ON_DEMAND, plan.cache.precompile_instance_type)
-    return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == host), None)
-
-
-def precompile_host_hour(plan: Plan, estimated: Estimate) -> Total:
-    """The hourly cost of the instance that compiles for `trn precompile`."""
-    line = precompile_host_line(plan, estimated)
-    return _total([None if line is None else line.unit_usd])
-
-
 def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
     """A warning if AWS lists no on-demand price, because it may not sell the type on demand."""
     if plan.capacity != ON_DEMAND:

@@ -69,16 +69,13 @@ class AwsJobs(AwsService):
         region: The region of the bucket.
         bucket: The name of the bucket.
         clients: The clients of boto3. Default: new ones.
-        current_key: Key of the object with the current job. Default: the key for the job of the cluster's nodes.
     """
 
     shortest_poll, log_delay = 0.0, 0.0
 
-    def __init__(
-        self, region: str, bucket: str, *, clients: Clients | None = None, current_key: str = CURRENT_JOB_KEY
-    ) -> None:
+    def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
-        self.bucket, self._current_key = bucket, current_key
+        self.bucket = bucket
         # Caches of objects that no longer change, and the buckets and keys of checkpoint files, by path.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
@@ -91,13 +88,13 @@ class AwsJobs(AwsService):
         Raises:
             UnavailableError: A request failed or was denied, or the object is not a valid job.
         """
-        stored = self._get(self._current_key)
+        stored = self._get(CURRENT_JOB_KEY)
         if stored is None:
             return None
         try:
             return CurrentJob(job=Job.from_json(stored[0]), etag=stored[1])
         except ValueError as error:
-            raise UnavailableError(f"s3://{self.bucket}/{self._current_key} is {error}") from error
+            raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
 
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None
@@ -120,7 +117,7 @@ class AwsJobs(AwsService):
         body = job.to_json().encode()
         self._store(job, archive, uploads or {})
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
-        if not self._put(self._current_key, body, **unchanged):
+        if not self._put(CURRENT_JOB_KEY, body, **unchanged):
             return False
         # Written last, so that a job that was not submitted has no state. Until then, `job` reads the current job.
         with suppress(RequestRefusedError):

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trainium_core.engines.registry import SERVICE_NODES
-from trainium_core.naming import is_of_nodes
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.nodes.terminated_nodes import GROUP
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
@@ -70,7 +69,7 @@ class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
     """Implements trainium_core.nodes.terminated_nodes.NodeChanges."""
 
     def running_nodes(self, stack: str) -> int:
-        groups = self.node_groups([name for name in self.physical_ids(stack, GROUP) if is_of_nodes(name)])
+        groups = self.node_groups(self.physical_ids(stack, GROUP))
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
         of_services = (
             nodes.running(self, physical_id)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trainium_core.naming import is_of_nodes
 from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -61,8 +60,6 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
         if not clusters:
             continue
         group = _object(resource.get("Properties"))
-        if not is_of_nodes(_text(group.get("AutoScalingGroupName")) or ""):
-            continue
         gate = _gate_of(resources, name)
         launched = launch_data(resources, _object(group.get("LaunchTemplate")).get("LaunchTemplateId"))
         pilot = _json_object(gate.get("Pilot"))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from trainium_core.engines.registry import SERVICE_NODES
-from trainium_core.naming import is_of_nodes
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangedProperty, ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
@@ -75,7 +74,6 @@ def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> Term
         changes: The changes of the change set.
         running: Number of running nodes of the stack.
     """
-    changes = [change for change in changes if change.kind != GROUP or is_of_nodes(change.physical_id)]
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
         return TerminatedNodes(count=running, reasons=tuple(reasons))

@@ -150,8 +150,7 @@ class PlanValues:
         "setup_script",
         FilePath("a bash script, by its path from the folder of cdk.json"),
         default=None,
-        meaning="bash script that every node runs after its devices are verified, and the host of `trn precompile` "
-        "before it compiles; a failure fails the node",
+        meaning="bash script that every node runs after its devices are verified; a failure fails the node",
         replaces_nodes=True,
     )
     catalog: Catalog = setting(

@@ -18,7 +18,6 @@ class SleepState:
         cluster: The cluster in the tags of the stack or its resources, if any.
         created: Creation time of the stack.
         groups: Names of the Auto Scaling groups of the nodes.
-        hosts: Name of the Auto Scaling group of the precompile host, if there is one.
     """
 
     status: str
@@ -26,7 +25,6 @@ class SleepState:
     cluster: str | None
     created: datetime | None = None
     groups: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
 
 
 class SleepAccount(StackEvents, NoticeAccount, Protocol):

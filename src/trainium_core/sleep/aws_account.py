@@ -2,7 +2,7 @@
 
 import json
 
-from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION, is_of_nodes
+from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.sleep.account import SleepState
@@ -22,14 +22,12 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
         if deployed is None or not described:
             return None
         asleep = deployed.parameters.get(ASLEEP_PARAMETER)
-        groups = described[0].ids(GROUP)
         return SleepState(
             status=deployed.status,
             asleep=None if asleep is None else asleep == "true",
             cluster=described[0].cluster,
             created=deployed.created,
-            groups=tuple(name for name in groups if is_of_nodes(name)),
-            hosts=tuple(name for name in groups if not is_of_nodes(name)),
+            groups=tuple(described[0].ids(GROUP)),
         )
 
     def fleet(self, stack: str) -> str | None:

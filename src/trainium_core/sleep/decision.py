@@ -29,7 +29,6 @@ class Observed:
         state: Sleep state of the stack.
         has_nodes: Whether a group of the nodes has instances, or a desired size above 0.
         wants_nodes: Whether a group of the nodes has a desired size above 0.
-        has_host: Whether the group of the precompile host has instances, or a desired size above 0.
         cluster: The cluster in the plan.
         has_clock: Whether a clock launches the nodes at the start of their Capacity Block.
         ends: End of the pilot, if known.
@@ -40,7 +39,6 @@ class Observed:
     state: SleepState
     has_nodes: bool
     wants_nodes: bool
-    has_host: bool
     cluster: str
     has_clock: bool
     ends: datetime | None
@@ -54,12 +52,10 @@ class Switch:
     Attributes:
         action: What to do.
         message: Why nothing is switched; otherwise empty.
-        terminates_host: Whether to terminate the precompile host in addition.
     """
 
     action: Action
     message: str = ""
-    terminates_host: bool = False
 
 
 def decide(observed: Observed, want: Want) -> Switch:
@@ -80,16 +76,16 @@ def _sleep(observed: Observed) -> Switch:
         )
     if not observed.has_nodes:
         if state.asleep is None and state.groups:
-            return _nothing(f"{cluster} already has no nodes.", terminates_host=observed.has_host)
+            return _nothing(f"{cluster} already has no nodes.")
         obstacle = _obstacle(observed)
         if obstacle:
             return obstacle
         if state.asleep:
-            return _nothing(f"{cluster} is already asleep.", terminates_host=observed.has_host)
-        return Switch(action="update stack", terminates_host=observed.has_host)
+            return _nothing(f"{cluster} is already asleep.")
+        return Switch(action="update stack")
     if state.asleep is False and state.status in STABLE_STATUSES:
-        return Switch(action="update stack", terminates_host=observed.has_host)
-    return Switch(action="terminate nodes", terminates_host=observed.has_host)
+        return Switch(action="update stack")
+    return Switch(action="terminate nodes")
 
 
 def _wake(observed: Observed) -> Switch:
@@ -143,5 +139,5 @@ def _refuse(message: str) -> Switch:
     return Switch(action="refuse", message=message)
 
 
-def _nothing(message: str, *, terminates_host: bool = False) -> Switch:
-    return Switch(action="nothing", message=message, terminates_host=terminates_host)
+def _nothing(message: str) -> Switch:
+    return Switch(action="nothing", message=message)

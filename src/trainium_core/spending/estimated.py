@@ -24,9 +24,7 @@ def hours(duration: timedelta) -> Decimal:
     return Decimal(str(duration / _HOUR))
 
 
-def node_lines(
-    runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime, *, noun: str = "node"
-) -> Iterator[Line]:
+def node_lines(runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime) -> Iterator[Line]:
     """Estimate what nodes have cost.
 
     Args:
@@ -34,20 +32,17 @@ def node_lines(
         per_node: Hourly items of the plan's nodes, for all `nodes` together.
         nodes: The number of nodes of the plan.
         now: The current time.
-        noun: What the lines call a node.
     """
     durations = [run.duration(now) for run in runs]
     total = sum((duration for duration in durations if duration is not None), timedelta())
     unknown = durations.count(None)
-    how = f"estimated: {hours(total):.2f} {noun}-hours in the history of Auto Scaling and EC2, at today's price"
+    how = f"estimated: {hours(total):.2f} node-hours in the history of Auto Scaling and EC2, at today's price"
     for line in per_node if runs else ():
         hourly = None if line.running_hour is None else line.running_hour / nodes
-        what = f"{products()[line.item.product].name}, of all {noun}s"
+        what = f"{products()[line.item.product].name}, of all nodes"
         yield Line(what=what, usd=None if hourly is None else hourly * hours(total), how=how)
-    if runs and not per_node:
-        yield Line(what=f"{noun}s", usd=None, how=f"unknown: the plan has no {noun}")
     if unknown:
-        what = f"{count(unknown, noun)} with an unknown end"
+        what = f"{count(unknown, 'node')} with an unknown end"
         yield Line(what=what, usd=None, how="unknown: no longer in Auto Scaling's history")
 
 
@@ -69,7 +64,7 @@ def _weeks() -> int:
     return weeks
 
 
-def resource_lines(audit: Audit, nodes: Collection[str], hosts: Collection[str]) -> Iterator[Line]:
+def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
     """Estimate what existing resources have cost since their creation.
 
     A resource without a known creation time counts from the creation of the oldest existing stack.
@@ -77,11 +72,10 @@ def resource_lines(audit: Audit, nodes: Collection[str], hosts: Collection[str])
     Args:
         audit: The audit of the cluster.
         nodes: IDs of instances that node_lines() estimates together with their volumes.
-        hosts: IDs of instances that node_lines() estimates without their volumes.
     """
     since = min((stack.created for stack in audit.stacks if stack.exists), default=None)
     for audited in _billed_resources(audit):
-        if audited.kind == INSTANCE and audited.resource.name in {*nodes, *hosts}:
+        if audited.kind == INSTANCE and audited.resource.name in nodes:
             continue
         if audited.kind == _VOLUME and audited.resource.parents & {*nodes}:
             continue

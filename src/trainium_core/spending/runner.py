@@ -8,9 +8,8 @@ from typing import Protocol
 
 from trainium_core.audit.outcome import Audit, NotRead
 from trainium_core.audit.runner import AuditedAccount, Progress, audit
-from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate, precompile_host_line
+from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate
 from trainium_core.engines.registry import SERVICE_NODES
-from trainium_core.naming import is_of_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.spending.estimated import (
@@ -77,18 +76,15 @@ def spending(
     audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress, only_estimated=True)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
-    found_runs = list(_runs(account, audited, not_read, now, plan.instance_type))
-    runs = [run for group, run in found_runs if is_of_nodes(group)]
-    host_runs = [run for group, run in found_runs if not is_of_nodes(group)]
+    runs = list(_runs(account, audited, not_read, now, plan.instance_type))
     audited = replace(audited, not_read=tuple(not_read))
     estimated_cost = estimate(plan, aws=account)
     estimated = (
         *node_lines(runs, _per_node(estimated_cost), plan.nodes, now),
-        *node_lines(host_runs, _per_host(plan, estimated_cost), 1, now, noun="precompile host"),
         *lines_before_history(since, now),
         *(_ended_line(stack.name) for stack in audited.stacks if any(kind in _OF_SERVICES for kind, _ in stack.made)),
         *prepaid_lines(plan),
-        *resource_lines(audited, [run.instance_id for run in runs], [run.instance_id for run in host_runs]),
+        *resource_lines(audited, [run.instance_id for run in runs]),
     )
     billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not requested")
     without_forecast = Spending(
@@ -105,11 +101,8 @@ def spending(
 
 def _runs(
     account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime, node_type: str
-) -> Iterator[tuple[str, NodeRun]]:
-    """Each run with the name of its group, which is empty if the group is unknown.
-
-    Instances of other types than nodes, such as login nodes, have no run unless they are in a group.
-    """
+) -> Iterator[NodeRun]:
+    """Each run. Instances of other types than nodes, such as login nodes, have no run unless they are in a group."""
     instances = [resource.resource for resource in audited.resources if resource.kind == INSTANCE]
     running = {instance.name: instance.created for instance in instances}
     others = {i.name for i in instances if {item.instance_type for item in i.charge.items} - {node_type}}
@@ -126,10 +119,10 @@ def _runs(
             runs = node_runs(activities, running=running, deleted=stack.deleted, history_start=history_start(now))
             for run in runs:
                 counted.add(run.instance_id)
-                yield name, run
+                yield run
     for name, launched in running.items():  # Launched before the history of the groups, or not in a group.
         if name not in counted | others and launched is not None:
-            yield "", NodeRun(instance_id=name, began=launched, ended=None)
+            yield NodeRun(instance_id=name, began=launched, ended=None)
 
 
 def _ended_line(stack: str) -> Line:
@@ -141,11 +134,6 @@ def _per_node(estimated: Estimate) -> list[CostLine]:
     """The hourly items of the nodes. Instances in a reservation are billed always, and here for their run times."""
     billed = ("running", "always")
     return [line for line in estimated.lines if line.resource_type in _OF_NODES and line.billed in billed]
-
-
-def _per_host(plan: Plan, estimated: Estimate) -> list[CostLine]:
-    line = precompile_host_line(plan, estimated)
-    return [] if line is None else [replace(line, billed="running")]
 
 
 def _billed(

@@ -19,7 +19,6 @@ from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 
 from trainium_local import clock
-from trainium_local.services import event_bridge
 from trainium_local.services.errors import refusal
 from trainium_local.services.launch_checks import launch_refusals
 from trainium_local.services.launch_request import ON_DEMAND, launch_request
@@ -173,14 +172,6 @@ def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
         description = f"Launching a new EC2 instance.  Status Reason: {reason}"
         cause = "an instance was to be started in response to a difference between desired and actual capacity"
         _record(group, description, cause, StatusCode="Failed", StatusMessage=reason)
-        event_bridge.emit(
-            group.autoscaling_backend.account_id,
-            group.autoscaling_backend.region_name,
-            source="aws.autoscaling",
-            detail_type="EC2 Instance Launch Unsuccessful",
-            detail={"AutoScalingGroupName": group.name, "StatusMessage": reason},
-            resources=[group.arn],
-        )
     return None
 
 

@@ -16,6 +16,4 @@ def install(*, fail_nodes: int) -> None:
     clock_control.when_put_forward(nodes.write_usage)
     nodes.keep_writing_usage()
     event_bridge.when_emitted(nodes.handle_event)
-    jobs = StandInJobs(nodes.is_proven)
-    auto_scaling.when_launched(jobs.handle_launch)
-    event_bridge.when_emitted(jobs.handle_event)
+    event_bridge.when_emitted(StandInJobs(nodes.is_proven).handle_event)

@@ -13,9 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -25,10 +23,9 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.nodes.aws_precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
-from trainium_local.stand_ins.nodes import is_of_precompile_host, is_running, report_url
+from trainium_local.stand_ins.nodes import is_running
 from trainium_userdata.node.trn_job.launch import Launch
 from trainium_userdata.node.trn_node.files import KEPT_MARK
 from trainium_wire.job import (
@@ -42,7 +39,7 @@ from trainium_wire.job import (
     start_record,
 )
 from trainium_wire.job_keys import job_keys
-from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, instance_key
+from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY
 from trainium_wire.membership import Membership, Notice
 
 PROGRAM = "trainium_local.stand_ins.job_node"
@@ -69,24 +66,6 @@ class StandInJobs:
         detail = event["detail"]
         if event["detail-type"] == "Object Created" and detail["object"]["key"] == CURRENT_JOB_KEY:
             self._run(_Bucket(detail["bucket"]["name"], event["region"]))
-
-    def handle_launch(self, instance: Any) -> None:
-        """Run the job of a compile host, if moto's instance is one. Returns at once and never raises."""
-        url = report_url(b64decode(str(instance.user_data or "")))
-        if url is None or not is_of_precompile_host(url):
-            return
-        bucket = _Bucket(urlsplit(url).netloc, instance.region_name)
-        threading.Thread(target=self._run_host, args=(bucket, instance.id), daemon=True).start()
-
-    def _run_host(self, bucket: "_Bucket", instance_id: str) -> None:
-        try:
-            spec = json.loads(bucket.read(PRECOMPILE_JOB_KEY))
-            end = _run_attempts(bucket, spec, [instance_id], lambda: [instance_id])
-            if is_running(instance_id, bucket.region):  # else a function of the cluster ends the job
-                bucket.write(job_keys(spec["id"]).end, end)
-                bucket.write(instance_key(PRECOMPILE_PREFIX, instance_id), {"instance_id": instance_id, "state": OVER})
-        except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
-            print(f"stand-in nodes: the host of {bucket.name} did not run its job: {error}", flush=True)
 
     def _run(self, bucket: "_Bucket") -> None:
         try:
@@ -202,7 +181,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
 
 def _notices(bucket: _Bucket) -> Sequence[Notice]:
     """Return the notices of the cluster that are about the next minutes, as nodes read them."""
-    with contextlib.suppress(ClientError, ValueError, LookupError, TypeError):  # a compile host has no membership
+    with contextlib.suppress(ClientError, ValueError, LookupError, TypeError):
         notices = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).notices
         soon = datetime.now(UTC) + timedelta(seconds=Launch._field_defaults["notice_seconds"])
         return [notice for notice in notices if datetime.fromisoformat(notice.at) < soon]

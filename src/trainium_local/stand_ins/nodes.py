@@ -23,7 +23,7 @@ from trainium_core.catalog.instance_type import InstanceType
 from trainium_local import clock
 from trainium_local.resources import api
 from trainium_local.stand_ins.user_data import texts
-from trainium_wire.keys import MEMBERSHIP_KEY, PRECOMPILE_PREFIX, USAGE_PREFIX
+from trainium_wire.keys import MEMBERSHIP_KEY, USAGE_PREFIX
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 
@@ -60,7 +60,7 @@ class StandInNodes:
         Returns at once and never raises: launches must not depend on it.
         """
         url = report_url(b64decode(str(instance.user_data or "")))
-        if url is None or is_of_precompile_host(url):
+        if url is None:
             return
         record = node_record(instance.id, instance.instance_type, failed=len(self._launched) < self._failing)
         self._launched.append(instance.id)
@@ -152,11 +152,6 @@ def report_url(user_data: bytes) -> str | None:
         if match := _REPORT_URL.search(part):
             return match[1].rstrip("/")
     return None
-
-
-def is_of_precompile_host(url: str) -> bool:
-    """Return whether the folder is that of the records of compile hosts, not of nodes."""
-    return urlsplit(url).path.strip("/") == PRECOMPILE_PREFIX
 
 
 def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:

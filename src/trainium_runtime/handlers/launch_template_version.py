@@ -26,5 +26,5 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     newest = "the newest" if chosen.version == latest else f"kept; the newest is {latest}"
     summary = f"version {chosen.version} of {offered['LaunchTemplateId']} ({newest})"
     log(summary)
-    data = {"Version": chosen.version, "NodeScript": chosen.script, "Summary": summary, "Image": chosen.image}
+    data = {"Version": chosen.version, "NodeScript": chosen.script, "Summary": summary}
     respond(event, physical_id=physical_id, data=data)

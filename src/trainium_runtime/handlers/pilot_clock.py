@@ -1,9 +1,8 @@
 """The clock of a pilot: every few minutes, reconciles the cluster with the time.
 
 Invoked by a schedule, by AWS Budgets through SNS when the budget is spent, and by the fleet gate, to which it returns
-the number of nodes. It warns people and jobs of the end, stops and launches the nodes of its Auto Scaling group,
-terminates the host of `trn precompile` at the end or after a spent budget, and deletes its stack if the action at the
-end is `destroy`. Without a group of nodes it only warns and deletes the stack.
+the number of nodes. It warns people and jobs of the end, stops and launches the nodes of its Auto Scaling group, and
+deletes its stack if the action at the end is `destroy`. Without a group of nodes it only warns and deletes the stack.
 """
 
 import json
@@ -98,10 +97,13 @@ class Clock:
             errors.append(error)
         decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event), idle_since=idle_since)
         log(nodes=decision.nodes, why=decision.why, desired=snapshot.desired)
-        steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
         for step in (
-            *steps,
-            self._terminate_host,
+            self._remember_stop,
+            self._stop,
+            self._remember_spent,
+            self._start,
+            self._warn,
+            self._notify_jobs,
             self._notify_idle,
             self._notify_nodes_left,
             self._notify_deletion,
@@ -161,14 +163,6 @@ class Clock:
             self._resize(0)
             remedy = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()
             snapshot.notices.publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", remedy)
-
-    def _terminate_host(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:  # noqa: ARG002
-        """Terminate the host of `trn precompile`. Another function then marks its job as failed."""
-        name = self._settings.get("PRECOMPILE_GROUP")
-        group = find_group(self._autoscaling, name) if name and decision.ends_all else None
-        if name and group and group["DesiredCapacity"]:
-            self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
-            log(ended=name)
 
     def _remember_spent(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         before = snapshot.notices.memory.spent

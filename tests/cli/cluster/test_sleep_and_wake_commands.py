@@ -275,21 +275,6 @@ def test_wake_of_awake_cluster_restores_nodes_ended_by_clock(
     assert message in answer.output
 
 
-HOST = "TrnClusterStack-trn-pilot-precompile"
-
-
-@pytest.mark.parametrize("asleep", [False, True])
-def test_precompile_host_of_awake_or_sleeping_cluster_is_terminated(
-    monkeypatch: pytest.MonkeyPatch, *, asleep: bool
-) -> None:
-    state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
-    account = FakeSleepAccount(state=state, running=1)
-    ended = switch(monkeypatch, "sleep", account, "--yes")
-    assert ended.exit_code == ExitCode.OK, ended.output
-    assert account.emptied == [HOST]
-    assert "The host of `trn precompile` is running, and will be terminated" in ended.stdout
-
-
 def test_nodes_end_when_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example when the image's parameter was deleted, which CloudFormation resolves at every update."""
     account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")

@@ -87,7 +87,6 @@ def test_job_is_found_if_only_one_of_two_engines_is_deployed(cluster: Cluster) -
     ("on", "options", "message"),
     [
         (ON, ["--wake"], "Slurm starts nodes for a job"),
-        (ON, ["--precompile"], "--precompile: got True"),
         (ON, ["--warm-pool-minutes", "5"], "trn:pcs_idle_minutes"),
         (ON, ["--queue", "other"], "--queue: got 'other'"),
         (GOOD, ["--queue", "trn"], "--queue: got 'trn'"),

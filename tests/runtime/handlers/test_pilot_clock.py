@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.runtime.handlers.conftest import REGION, PartialClient
+from tests.runtime.handlers.conftest import PartialClient
 from tests.runtime.handlers.fleet import GROUP, NOON, client
 from tests.runtime.handlers.pilot import STACK_ID, Reconciler, Stack
 from tests.runtime.handlers.pilot_clock_runs import SCHEDULE, Run, desired, messages, new_queue, new_topic, runs, tags
@@ -268,39 +268,6 @@ def test_failed_ec2_call_changes_nothing(run: Run) -> None:
 def test_missing_group_needs_no_action(run: Run) -> None:
     client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
     assert run(100, ENDS="100h").nodes == 0
-
-
-HOST_GROUP = f"{GROUP}-precompile"
-
-
-def start_host() -> None:
-    client("autoscaling").create_auto_scaling_group(
-        AutoScalingGroupName=HOST_GROUP,
-        LaunchTemplate={"LaunchTemplateName": "node", "Version": "$Latest"},
-        MinSize=0,
-        MaxSize=1,
-        DesiredCapacity=1,
-        AvailabilityZones=[f"{REGION}a"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("hours", "settings", "hosts"),
-    [
-        ((99,), {"ENDS": "100h"}, 1),
-        ((100,), {"ENDS": "100h"}, 0),
-        ((1, 2), BUDGETED, 0),
-    ],
-    ids=["before-the-end", "end", "budget-spent"],
-)
-def test_precompile_host_is_terminated_at_the_end_or_after_a_spent_budget(
-    run: Run, hours: tuple[int, ...], settings: dict[str, str], hosts: int
-) -> None:
-    start_host()
-    for number in hours:
-        run(number, spent(BUDGET) if settings == BUDGETED else SCHEDULE, PRECOMPILE_GROUP=HOST_GROUP, **settings)
-    found = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[HOST_GROUP])
-    assert [group["DesiredCapacity"] for group in found["AutoScalingGroups"]] == [hosts]
 
 
 def test_capacity_block_unknown_to_ec2_stops_the_nodes(run: Run) -> None:

@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from trainium_core.costs.estimate import Total, estimate, precompile_host_hour
+from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_bucket_jobs import SAGEMAKER_ONLY, BucketJobs, PreparedBucketJob
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
 from trainium_core.jobs.engine import NoStackError, NotStartedError
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.node_script import node_script
-from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -50,10 +49,8 @@ class Ec2Jobs(BucketJobs):
         current = self.bucket_jobs.current()
         return None if current is None else self.bucket_jobs.state(current.job.id)
 
-    def hourly(self, state: JobState) -> Total:
-        estimated = estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients))
-        of_host = is_precompilation(state.job)
-        return precompile_host_hour(self.plan, estimated) if of_host else estimated.running_hour
+    def hourly(self, state: JobState) -> Total:  # noqa: ARG002
+        return estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients)).running_hour
 
     def ready(self) -> "ReadyCluster":
         """The cluster, if all its nodes are proven and no job is running.

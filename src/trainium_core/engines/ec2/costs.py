@@ -1,7 +1,5 @@
 """The billed items of a cluster. A test compares this list with the resources of the template."""
 
-from collections.abc import Iterator
-
 from trainium_core.costs.items import (
     Billed,
     CostItem,
@@ -19,7 +17,6 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
     """The billed items of the cluster, with or without a known price. Existing resources are not included."""
     return (
         _instances(plan),
-        *_precompile_host(plan),
         *volume_items(plan, plan.nodes, "AWS::EC2::LaunchTemplate"),
         cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use"),
         *file_system_items(plan),
@@ -44,11 +41,3 @@ def _instances(plan: Plan) -> CostItem:
         billed=billed.get(plan.capacity, "running"),
         resource_type="AWS::AutoScaling::AutoScalingGroup",
     )
-
-
-def _precompile_host(plan: Plan) -> Iterator[CostItem]:
-    """The precompile host, if any. Its volume is left out: it costs about a hundredth of the instance."""
-    kind = plan.cache.precompile_instance_type
-    if kind is not None:
-        group = "AWS::AutoScaling::AutoScalingGroup"
-        yield cost_item(plan, f"{kind} of `trn precompile`", ON_DEMAND, group, "by use", instance_type=kind)

@@ -59,7 +59,6 @@ class SlurmJobs(BucketJobs):
         "upload": "leave it out: a Slurm job is uploaded when it is submitted",
         "wake": "leave it out: Slurm starts nodes for a job",
         "recovery": "leave it out: `trn bench` does not terminate Slurm nodes",
-        "precompile": "leave it out: only a cluster without Slurm has a host that compiles first",
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:

@@ -49,7 +49,6 @@ _READERS = 8
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
 _NO_RESTART = "leave it out: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
-_OF_NODES = "leave it out: SageMaker has no nodes to wake or to precompile for"
 
 
 class SageMakerJobs(AwsService):
@@ -79,8 +78,7 @@ class SageMakerJobs(AwsService):
         "queue": "leave it out: SageMaker starts each training job on separate instances",
         "priority": "leave it out: SageMaker starts each training job on separate instances",
         "recovery": "leave it out: SageMaker does not start a job again after the loss of an instance",
-        "wake": _OF_NODES,
-        "precompile": _OF_NODES,
+        "wake": "leave it out: SageMaker has no nodes to wake",
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:

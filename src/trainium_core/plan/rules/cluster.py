@@ -92,14 +92,6 @@ def image_is_for_devices(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="ami", got=plan.ami, allowed=allowed, fix=fix)
 
 
-@rule("precompile_instance_type", "instance_type", "catalog")
-def precompiling_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
-    host = plan.cache.precompile_instance_type
-    if host is not None and plan.type.is_gpu:
-        allowed = f"nothing on {plan.instance_type}: graphs for GPUs are not precompiled"
-        yield Problem(key="precompile_instance_type", got=host, allowed=allowed, fix="remove it")
-
-
 @rule("neuron_software", "ami", "instance_type", "catalog")
 def install_requires_bare_image(plan: PlanValues) -> Iterator[Problem]:
     if plan.node.neuron_software == "install" and plan.image.startswith(image_facts(gpus=False)["parameter_prefix"]):

@@ -30,7 +30,7 @@ def existing_cache_bucket_keeps_its_expiration(plan: PlanValues) -> Iterator[Pro
         yield Problem(key="cache_expiration_days", got=days, allowed="no value with trn:cache_bucket", fix=fix)
 
 
-@rule("cache_access", "cache_bucket", "stacks", "precompile_instance_type")
+@rule("cache_access", "cache_bucket", "stacks")
 def read_only_cache_has_another_writer(plan: PlanValues) -> Iterator[Problem]:
     if plan.cache.access == "read-write":
         return
@@ -45,12 +45,4 @@ def read_only_cache_has_another_writer(plan: PlanValues) -> Iterator[Problem]:
             got="read",
             allowed=why,
             fix="remove it, or deploy these stacks from another plan with another bucket",
-        )
-    if plan.cache.precompile_instance_type is not None:
-        why = "read-write with trn:precompile_instance_type"
-        yield Problem(
-            key="cache_access",
-            got="read",
-            allowed=why,
-            fix="remove one of the two; precompile with the cluster that writes to the bucket",
         )

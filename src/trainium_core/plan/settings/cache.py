@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Pattern, WholeNumber
 from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, AtDestroy, section, setting
 
@@ -39,15 +38,6 @@ class Cache:
         default=90,
         meaning="days after which a compiled graph expires from the new bucket, except graphs that PyTorch/XLA itself "
         "stores under the prefix neuron-compile-cache/direct/",
-    )
-
-    precompile_instance_type: str | None = setting(
-        "precompile_instance_type",
-        Choice(tuple(facts()["precompile"]["hosts"])),
-        default=None,
-        default_text="none: `trn precompile` is refused",
-        meaning="instance type of the host of `trn precompile`, without Neuron devices; the host is launched for a "
-        "compilation and terminated after it",
     )
 
     @property

@@ -29,7 +29,6 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("cache-url", help="print the URL of PyTorch/XLA's compile cache outside of jobs")
     commands.add_parser("watch", help="watch this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
-    commands.add_parser("precompile", help="run the job on the host of trn precompile; run by its service")
     return top
 
 
@@ -56,11 +55,6 @@ def main(arguments: list[str]) -> int:
         # Unwind the stack, which ends the test's processes.
         signal.signal(signal.SIGTERM, _unwind)
         internode_rounds.main()
-        return 0
-    if options.command == "precompile":
-        from . import precompile_host
-
-        precompile_host.main()
         return 0
     from . import watch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from trainium_wire.formats import json_value
 from trainium_wire.job import (
@@ -22,7 +22,7 @@ from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
 from . import files, job_cache
-from .cluster import folder, unreachable
+from .cluster import Cluster, folder, unreachable
 from .job_unit import JobUnit
 from .notices import timestamp
 from .objects import Objects
@@ -38,22 +38,6 @@ ENDING_SECONDS = 0.2
 """Seconds between polls while systemd stops the remaining processes of a job on this node."""
 
 
-class Members(Protocol):
-    """The nodes on which a job can run: a `Cluster`, or the `SingleNode` of `trn precompile`."""
-
-    read_at: float
-    expects_membership: bool
-
-    @property
-    def nodes(self) -> dict[str, str]: ...
-
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def is_sound(self) -> bool: ...
-
-
 class ClusterJob:
     """The job on this node. `poll` does what is due.
 
@@ -62,13 +46,10 @@ class ClusterJob:
         log: Writes a line of text.
         now: The time in seconds since 1970.
         notice: File with the notice that this node will be interrupted.
-        key: Key of the job in S3.
     """
 
-    def __init__(
-        self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str, key: str = CURRENT_JOB_KEY
-    ) -> None:
-        self._s3, self._log, self._now, self._notice, self._key = s3, log, now, notice, key
+    def __init__(self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str) -> None:
+        self._s3, self._log, self._now, self._notice = s3, log, now, notice
         self._unit = JobUnit()
         self._etag = ""
         self._is_first = self._active = False
@@ -100,7 +81,7 @@ class ClusterJob:
         """Wait until the time is over or this node's part of the job ends. Returns whether it ended."""
         return self._unit.wait(seconds)
 
-    def poll(self, record: dict[str, Any], cluster: Members) -> None:
+    def poll(self, record: dict[str, Any], cluster: Cluster) -> None:
         """Do what is due for the job.
 
         Args:
@@ -140,16 +121,6 @@ class ClusterJob:
         return self._job if self._spec and not self._is_over else ""
 
     @property
-    def is_known(self) -> bool:
-        """Whether there is a job."""
-        return self._spec is not None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is a job, and this node has nothing left to do for it."""
-        return self._is_over and not self._unit.is_active()
-
-    @property
     def _job(self) -> str:
         return self._wanted.id
 
@@ -167,13 +138,13 @@ class ClusterJob:
         return self._keys.attempt(self._attempt)
 
     def _read_spec(self) -> None:
-        found = self._s3.get(f"{folder()}/{self._key}", self._etag)
+        found = self._s3.get(f"{folder()}/{CURRENT_JOB_KEY}", self._etag)
         if not found:
             return
         try:
             spec = Job.from_json(found[0])
         except ValueError as error:
-            raise ValueError(f"{self._key} is {error}") from None
+            raise ValueError(f"{CURRENT_JOB_KEY} is {error}") from None
         self._etag = found[1]
         if not self._spec or spec.id != self._spec.id:
             self._reset(spec)
@@ -237,7 +208,7 @@ class ClusterJob:
             "compile_cache": job_cache.compile_cache(stack) if self._wanted.compile_cache else None,
         }
 
-    def _lead(self, record: dict[str, Any], cluster: Members) -> None:
+    def _lead(self, record: dict[str, Any], cluster: Cluster) -> None:
         """The task of the first node of the membership: start attempts, detect lost nodes, end the job."""
         if self._active and self._attempt and not self._end:
             self._read_end()
@@ -262,7 +233,7 @@ class ClusterJob:
         elif record["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
             self._begin(record, cluster)
 
-    def _begin(self, record: dict[str, Any], cluster: Members) -> None:
+    def _begin(self, record: dict[str, Any], cluster: Cluster) -> None:
         """Start the next attempt if there are enough nodes and, after an attempt, if they answer.
 
         If the job is to continue from another job without a complete checkpoint, end it.

@@ -7,7 +7,6 @@ from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.engines.ec2.checks.lustre_check import check_lustre
 from trainium_core.engines.ec2.checks.offering_check import check_offering
 from trainium_core.engines.ec2.checks.placement_check import check_placement
-from trainium_core.engines.ec2.checks.precompile_check import check_precompile
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation
 from trainium_core.engines.ec2.checks.volume_check import check_volumes
@@ -22,5 +21,4 @@ CHECKS: Mapping[str, Check] = {
     "volumes": check_volumes,
     "lustre": check_lustre,
     "efs": check_efs,
-    "precompile": check_precompile,
 }
