@@ -58,7 +58,6 @@ class SleepSwitch(Construct):
         parameter.override_logical_id(ASLEEP_PARAMETER)
         self.asleep = parameter.value_as_string
         self._awake = CfnCondition(self, "Awake", expression=Fn.condition_equals(self.asleep, "false"))
-        self._awake.override_logical_id("TrainiumCdkAwake")
         self._when_awake: list[CfnResource] = []
         self._add_function(stack)
 

@@ -1,12 +1,11 @@
 """A private S3 bucket that is deleted with its stack and objects, or retained."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
 import jsii
-from aws_cdk import CfnDeletionPolicy, CfnResource, IStableStringProducer, Lazy, RemovalPolicy, Stack, Tags
+from aws_cdk import CfnDeletionPolicy, IStableStringProducer, Lazy, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -19,10 +18,6 @@ from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 _EMPTIER = "TrainiumCdkBucketEmptier"
 """ID of the function in the scope of the stack, where it must not conflict with ids of the app."""
-
-_EMPTIER_LOGICAL_ID_PREFIX = "BucketEmptier"
-"""The prefix of the logical IDs of the function and its parts. They must not change, because CloudFormation rejects
-another service token of a deployed custom resource."""
 
 _UNKNOWN_NAMES = "objects under one prefix; their names are not known at synthesis"
 
@@ -128,15 +123,7 @@ def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
 @cache
 def _emptier(stack: Stack) -> HandlerFunction:
     """The function that empties the buckets of a stack. The policies of the buckets allow it to."""
-    made = HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
-    parts = {"Log": made.log_group, "Role": made.role, "Policy": made.policy, "Function": made.function}
-    for name, part in parts.items():
-        resource = part if isinstance(part, CfnResource) else part.node.default_child
-        assert isinstance(resource, CfnResource)
-        path = f"{_EMPTIER_LOGICAL_ID_PREFIX}/{name}" + ("" if resource is part else "/Resource")
-        digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()[:8].upper()
-        resource.override_logical_id(f"{_EMPTIER_LOGICAL_ID_PREFIX}{name}{digest}")
-    return made
+    return HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
 
 
 def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:
