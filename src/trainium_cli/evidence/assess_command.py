@@ -10,7 +10,6 @@ import click
 from trainium_cli.evidence.assess_text import show_assessment, show_comparison
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, context_options, pass_invocation
-from trainium_cli.jobs.job_engines import read_engines
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import echo, print_json
 from trainium_core.assess.assessment import assess as assess_paths
@@ -98,6 +97,9 @@ def _compared(
         CliError: The job does not exist or has no counters.
         UnavailableError: AWS could not be read.
     """
+    # Imported here because --observed is rare: without it, trn assess calls no AWS API and loads no engine.
+    from trainium_cli.jobs.job_engines import read_engines
+
     engines = read_engines(invocation, None, None)
     _, state = engines.known(job, every_node=True)
     nodes = state.attempts[-1].nodes if state.attempts else ()

@@ -10,8 +10,7 @@ from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stac
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Command, Invocation, stack_option
 from trainium_cli.waiting import waiting
-from trainium_core.engines.aws_job_engines import JOB_ENGINES, chosen_engine, engines_running_jobs
-from trainium_core.engines.registry import CLUSTER, ENGINES
+from trainium_core.engines.registry import CLUSTER, ENGINES, chosen_engine, job_engine_keys
 from trainium_core.jobs.engine import JobEngine, NoStackError
 from trainium_core.jobs.progress import JobState
 from trainium_core.naming import SLURM
@@ -113,7 +112,7 @@ def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> J
     """The engine of --on or --stack, else all engines of the plan. Raises PlanError, UnavailableError and CliError."""
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     first = chosen_engine(plan, on)
-    keys = [first] if on is not None or stack is not None else engines_running_jobs(plan)
+    keys = [first] if on is not None or stack is not None else job_engine_keys(plan)
     return JobEngines(invocation=invocation, plan=plan, engines=[_engine(invocation, plan, key, stack) for key in keys])
 
 
@@ -126,7 +125,7 @@ def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tu
 def _engine(invocation: Invocation, plan: Plan, key: str, stack: str | None) -> JobEngine:
     if key == CLUSTER.key:
         stack = stack_of_cluster(invocation, plan, stack)
-    return JOB_ENGINES[key](plan, stack or plan.stack_names[key], invocation.clients)
+    return ENGINES[key].jobs(plan, stack or plan.stack_names[key], invocation.clients)
 
 
 @contextmanager

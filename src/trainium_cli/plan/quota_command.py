@@ -107,7 +107,7 @@ def _of_services(plan: Plan) -> dict[str, CheckResult]:
     account = AwsAccount(plan.region)
     found: dict[str, CheckResult] = {}
     for key in (key for key in plan.stacks if key != CLUSTER.key):
-        for check in ENGINES[key].checks.values():
+        for check in ENGINES[key].checks().values():
             try:
                 result = check(plan, account)
             except UnavailableError as error:

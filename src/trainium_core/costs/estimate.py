@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 from trainium_core.costs.items import CostItem
-from trainium_core.engines.registry import CLUSTER, ENGINES, engines_of
+from trainium_core.engines.registry import CLUSTER, ENGINES, plan_engines
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, Prices, products
@@ -115,7 +115,7 @@ def stack_cost_items(plan: Plan) -> tuple[CostItem, ...]:
 
 def stack_cost_notes(plan: Plan) -> Iterator[str]:
     """Notes on the estimate of the stacks."""
-    for engine in engines_of(plan):
+    for engine in plan_engines(plan):
         yield from engine.cost_notes(plan)
 
 

@@ -1,13 +1,21 @@
-"""All engines, in the order of CONSTRUCT_IDS."""
+"""All engines, in the order of CONSTRUCT_IDS, and the choice of one for a job."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.engines.engine import Engine
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.naming import SLURM
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import merged
+
+if TYPE_CHECKING:
+    from trainium_core.engines.parts import ServiceNodes
 
 CLUSTER = EC2
 """The engine of the cluster stack. Its settings have no separate section in the plan."""
@@ -15,22 +23,54 @@ CLUSTER = EC2
 ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, PCS)}
 """The engines by their key in trn:stacks."""
 
-SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)
-ENGINES_WITH_NODES = (
-    CLUSTER.key,
-    *(key for key, engine in ENGINES.items() if engine.service_nodes),
-)
-"""Engines whose stacks have nodes that are EC2 instances."""
+ENGINES_WITH_NODES = tuple(key for key, engine in ENGINES.items() if engine.has_nodes)
+"""Engines whose stacks have nodes, the cluster first."""
+
+
+def service_nodes() -> Sequence[ServiceNodes]:
+    """How the nodes of all services are found."""
+    return [nodes for engine in ENGINES.values() if (nodes := engine.service_nodes())]
 
 
 def engines_with_check(name: str) -> frozenset[str]:
     """The keys of the engines whose stacks a check applies to; empty for a check that no engine has."""
-    return frozenset(key for key, engine in ENGINES.items() if name in (*engine.checks, *engine.shared_checks))
+    return frozenset(key for key, engine in ENGINES.items() if name in (*engine.checks(), *engine.shared_checks))
 
 
-def engines_of(plan: Plan) -> tuple[Engine, ...]:
+def plan_engines(plan: Plan) -> tuple[Engine, ...]:
     """The engines of trn:stacks, in the order of ENGINES."""
     return tuple(engine for engine in ENGINES.values() if engine.key in plan.stacks)
+
+
+def job_engine_keys(plan: Plan) -> tuple[str, ...]:
+    """The keys of the plan's engines, the cluster first."""
+    return tuple(sorted(plan.stacks, key=lambda key: key != CLUSTER.key))
+
+
+def chosen_engine(plan: Plan, on: str | None) -> str:
+    """The key of the engine that --on names. Default: the cluster, else the plan's first other engine.
+
+    Args:
+        plan: The plan.
+        on: The value of --on, if any.
+
+    Raises:
+        JobError: The plan does not have the engine.
+    """
+    keys = job_engine_keys(plan)
+    key = PCS.key if on == SLURM else on
+    if key is None or key in keys:
+        return key or keys[0]
+    raise JobError(
+        [
+            JobProblem(
+                key="--on",
+                got=on,
+                allowed=", ".join(keys),
+                fix=f"add {key} to trn:stacks, and run `trn deploy`",
+            )
+        ]
+    )
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.compile_cache.location import buckets_in
-from trainium_core.engines.registry import CLUSTER, SERVICE_NODES
+from trainium_core.engines.registry import CLUSTER, service_nodes
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.stacks.aws_stacks import AwsStacks
@@ -40,7 +40,7 @@ def deployed_fleets(resources: TemplateResources, physical_ids: Mapping[str, str
         resources: The resources of the template.
         physical_ids: Physical IDs of the existing resources, by logical ID.
     """
-    of_services = (fleet for nodes in SERVICE_NODES for fleet in nodes.fleets(resources, physical_ids))
+    of_services = (fleet for nodes in service_nodes() for fleet in nodes.fleets(resources, physical_ids))
     return (*fleets_in(resources, physical_ids), *of_services)
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from trainium_core.engines.registry import SERVICE_NODES
+from trainium_core.engines.registry import service_nodes
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.nodes.terminated_nodes import GROUP
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
@@ -73,7 +73,7 @@ class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
         of_services = (
             nodes.running(self, physical_id)
-            for nodes in SERVICE_NODES
+            for nodes in service_nodes()
             for physical_id in self.physical_ids(stack, nodes.resource_type)
         )
         return of_ec2 + sum(of_services)

@@ -61,7 +61,7 @@ class AwsNodes(AwsFleets):
         )
 
     def _of_service(self, fleet: DeployedFleet, records: Mapping[str, StoredRecord]) -> DeployedNodes:
-        service = ENGINES[fleet.engine].service_nodes
+        service = ENGINES[fleet.engine].service_nodes()
         assert service is not None
         assert fleet.service_group is not None
         group = service.group(self, fleet.service_group)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from trainium_core.engines.registry import SERVICE_NODES
+from trainium_core.engines.registry import service_nodes
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangedProperty, ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
@@ -37,8 +37,6 @@ _CONDITIONAL_OF_GROUP = frozenset({"LaunchTemplate", "VPCZoneIdentifier"})
 The type's schema lists them as conditionalCreateOnlyProperties. They replace a group only with an UpdatePolicy, or if
 they replace a launch configuration or Availability Zones. Our groups have none of these (2026-11-24).
 """
-
-_CALLED = {nodes.resource_type: nodes.called for nodes in SERVICE_NODES}
 
 
 class NodeChanges(ChangeSets, Protocol):
@@ -88,6 +86,7 @@ def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> Term
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
     """The reasons why the change set terminates all nodes, if it does."""
     others = _ReplacedResources(changes)
+    called = {nodes.resource_type: nodes.called for nodes in service_nodes()}
     new = sorted({change.kind for change in changes if change.kind in _USED and others.is_new(change)})
     for change in changes:
         if change.kind == GROUP:
@@ -97,9 +96,9 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
                 yield "their Auto Scaling group is replaced"
             if "VPCZoneIdentifier" in change.properties and not others.stays(change.properties["VPCZoneIdentifier"]):
                 yield "they move to another subnet"
-        if change.kind in _CALLED and (change.action == "Remove" or others.is_new(change)):
+        if change.kind in called and (change.action == "Remove" or others.is_new(change)):
             changed = f", since {', '.join(sorted(change.properties))} cannot change" if change.properties else ""
-            yield f"their {_CALLED[change.kind]} is {'removed' if change.action == 'Remove' else 'replaced'}{changed}"
+            yield f"their {called[change.kind]} is {'removed' if change.action == 'Remove' else 'replaced'}{changed}"
         if change.kind == RESOURCE_TYPE:
             if change.action == "Add":
                 yield "the version of their launch template is chosen for the first time"

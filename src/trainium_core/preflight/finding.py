@@ -1,10 +1,18 @@
 """Findings of checks, and their combined verdict."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult, Outcome
+
+Check = Callable[[Plan, Account], CheckResult | None]
+"""A preflight check: returns its result, or None if it does not apply to the plan.
+
+A check may raise UnavailableError. The result is then `unknown`.
+"""
 
 Verdict = Literal["ready", "not ready", "unknown"]
 

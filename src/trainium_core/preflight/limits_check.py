@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from trainium_core.costs.estimate import stack_cost_items
-from trainium_core.engines.registry import engines_with_check
+from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
@@ -39,10 +39,6 @@ class Limit:
     need: Callable[[Plan], float]
     use: Callable[[Plan, Account], Use]
     by_nodes: bool = False
-
-
-_LAUNCHING = engines_with_check("quota")
-"""Engines whose nodes are EC2 instances of the account."""
 
 
 def check_limits(plan: Plan, account: Account) -> CheckResult | None:
@@ -128,7 +124,7 @@ def _gp3_tib(plan: Plan) -> float:
 
 
 def _interfaces(plan: Plan) -> float:
-    return plan.nodes * len(network_interfaces(plan)) if _LAUNCHING & {*plan.stacks} else 0
+    return plan.nodes * len(network_interfaces(plan)) if {*ENGINES_WITH_NODES} & {*plan.stacks} else 0
 
 
 LIMITS: Mapping[str, Limit] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from trainium_core.engines.registry import engines_of
+from trainium_core.engines.registry import plan_engines
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
@@ -107,7 +107,7 @@ def check_network(plan: Plan, account: Account) -> CheckResult | None:
 
     Each stack in a VPC creates a VPC, unless trn:vpc_id is set.
     """
-    vpcs = sum(engine.needs_vpc(plan) for engine in engines_of(plan))
+    vpcs = sum(engine.needs_vpc(plan) for engine in plan_engines(plan))
     if not vpcs:
         return None
     if plan.network.vpc_id is None or plan.network.subnet_id is None:

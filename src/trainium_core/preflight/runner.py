@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.engines.engine import Check
 from trainium_core.engines.registry import ENGINES, engines_with_check
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -11,7 +10,7 @@ from trainium_core.preflight.budget_check import check_budget
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.end_check import check_end
-from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.finding import Check, Finding
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
@@ -19,11 +18,11 @@ from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import BE_ALLOWED, REMEDIES, SIGN_IN, UnavailableError
 
-_ENGINES_OF = {name: engines_with_check(name) for engine in ENGINES.values() for name in engine.checks}
+_ENGINES_OF = {name: engines_with_check(name) for engine in ENGINES.values() for name in engine.checks()}
 
 CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
-    **{name: check for engine in ENGINES.values() for name, check in engine.checks.items()},
+    **{name: check for engine in ENGINES.values() for name, check in engine.checks().items()},
     "network": check_network,
     "limits": check_limits,
     "cache": check_cache,

@@ -9,7 +9,7 @@ from typing import Protocol
 from trainium_core.audit.outcome import Audit, NotRead
 from trainium_core.audit.runner import AuditedAccount, Progress, audit
 from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate
-from trainium_core.engines.registry import SERVICE_NODES
+from trainium_core.engines.registry import service_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.spending.estimated import (
@@ -46,7 +46,6 @@ class SpendingAccount(AuditedAccount, Protocol):
 
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
-_OF_SERVICES = frozenset(nodes.resource_type for nodes in SERVICE_NODES)
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
 """The resource types of a plan's instances and root volumes in its cost items."""
 
@@ -79,10 +78,11 @@ def spending(
     runs = list(_runs(account, audited, not_read, now, plan.instance_type))
     audited = replace(audited, not_read=tuple(not_read))
     estimated_cost = estimate(plan, aws=account)
+    of_services = {nodes.resource_type for nodes in service_nodes()}
     estimated = (
         *node_lines(runs, _per_node(estimated_cost), plan.nodes, now),
         *lines_before_history(since, now),
-        *(_ended_line(stack.name) for stack in audited.stacks if any(kind in _OF_SERVICES for kind, _ in stack.made)),
+        *(_ended_line(stack.name) for stack in audited.stacks if any(kind in of_services for kind, _ in stack.made)),
         *prepaid_lines(plan),
         *resource_lines(audited, [run.instance_id for run in runs]),
     )

@@ -94,11 +94,11 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
     def running_workloads(
         self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
     ) -> Sequence[Workload]:
-        asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads) is not None]
+        asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads()) is not None]
         return [work for workloads in asked for work in workloads.running(self, cluster, state_machines)]
 
     def stop(self, work: Workload) -> None:
-        every = [engine.workloads.stop for engine in ENGINES.values() if engine.workloads is not None]
+        every = [workloads.stop for engine in ENGINES.values() if (workloads := engine.workloads())]
         (stop,) = [functions[work.kind] for functions in every if work.kind in functions]
         stop(self, work.work_id)
 

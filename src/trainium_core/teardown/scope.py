@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from trainium_core.engines.engine import Engine, Workloads
+from trainium_core.engines.engine import Engine
+from trainium_core.engines.parts import Workloads
 from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import stack_names
 from trainium_core.stacks.description import StackDescription, StackResource, Stacks
@@ -100,7 +101,7 @@ class Scope:
         return tuple(
             key
             for key, engine in ENGINES.items()
-            if (workloads := engine.workloads)
+            if (workloads := engine.workloads())
             and any(
                 is_of(stack, engine, workloads)
                 for stack in (*self.existing, *(() if workloads.end_with_stack else self.deleted))
@@ -110,7 +111,7 @@ class Scope:
     @property
     def has_outliving_workloads(self) -> bool:
         """Whether workloads may run, and be billed, without a stack."""
-        found = (ENGINES[key].workloads for key in self.engines_with_workloads)
+        found = (ENGINES[key].workloads() for key in self.engines_with_workloads)
         return any(workloads is not None and not workloads.end_with_stack for workloads in found)
 
     @property

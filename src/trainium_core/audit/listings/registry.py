@@ -18,7 +18,7 @@ LISTINGS: tuple[Listing, ...] = (
     *FILE_SYSTEMS,
     *BUCKETS,
     *NETWORK,
-    *(listing for engine in ENGINES.values() for listing in engine.listings),
+    *(listing for engine in ENGINES.values() for listing in engine.listings()),
     *MODELS,
     *FUNCTIONS_AND_LOGS,
     *EVENTS_AND_ALARMS,

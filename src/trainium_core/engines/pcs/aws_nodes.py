@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainium_core.engines.parts import ServiceNodes
+from trainium_core.engines.pcs.deployed_groups import RESOURCE_TYPE, fleets_in
 from trainium_core.nodes.report import ServiceGroup, node_instance
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
@@ -51,3 +53,8 @@ def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any
     with read_errors("ec2:DescribeInstances"):
         pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
         yield from pages.search("Reservations[].Instances[]")
+
+
+SERVICE_NODES = ServiceNodes(
+    resource_type=RESOURCE_TYPE, called="compute node group", running=running_nodes, fleets=fleets_in, group=node_group
+)

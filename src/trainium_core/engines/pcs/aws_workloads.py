@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from trainium_core.engines.engine import Workloads
+from trainium_core.engines.parts import Workloads
 from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError
 from trainium_core.engines.pcs.slurm_queue import (
     COMPLETING,

@@ -1,45 +1,67 @@
 """Slurm on AWS PCS: queues, priorities and retries, on nodes that start for jobs and end when idle."""
 
-from trainium_core.audit.listings.listing import Entry, Listing, Location
-from trainium_core.audit.resource import Charge, Resource
-from trainium_core.engines.engine import Engine, ServiceNodes
-from trainium_core.engines.pcs.aws_nodes import node_group, running_nodes
-from trainium_core.engines.pcs.aws_workloads import WORKLOADS
-from trainium_core.engines.pcs.check import check_pcs
-from trainium_core.engines.pcs.costs import cost_items, cost_notes
-from trainium_core.engines.pcs.deployed_groups import RESOURCE_TYPE, fleets_in
-from trainium_core.engines.pcs.warnings import pcs_warnings
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainium_core.engines.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from trainium_core.audit.listings.listing import Listing
+    from trainium_core.costs.items import CostItem
+    from trainium_core.engines.parts import ServiceNodes, Workloads
+    from trainium_core.jobs.engine import JobEngine
+    from trainium_core.plan import Plan
+    from trainium_core.preflight.finding import Check
+    from trainium_runtime.aws_service import Clients
 
 
-@Listing(
-    "AWS PCS cluster", "AWS::PCS::Cluster", arn_type="pcs:cluster", permission="pcs:ListClusters", entries="clusters[]"
-)
-def _clusters(entry: Entry, _location: Location) -> Resource:
-    return Resource(
-        name=entry["name"],
-        arn=entry["arn"],
-        ids=frozenset([entry["arn"], entry["id"]]),
-        state=entry["status"],
-        created=entry.get("createdAt"),
-        charge=Charge(unpriced="its Slurm controller"),
-    )
+class Pcs(Engine):
+    key = "pcs"
+    shared_checks = ("quota", "offering", "reservation", "placement", "lustre", "efs")
+    can_sleep = False
+
+    def cost_items(self, plan: Plan) -> Iterable[CostItem]:
+        from trainium_core.engines.pcs.costs import cost_items
+
+        return cost_items(plan)
+
+    def cost_notes(self, plan: Plan) -> Iterable[str]:
+        from trainium_core.engines.pcs.costs import cost_notes
+
+        return cost_notes(plan)
+
+    def warnings(self, plan: Plan) -> Mapping[str, str]:
+        from trainium_core.engines.pcs.warnings import pcs_warnings
+
+        return pcs_warnings(plan)
+
+    def checks(self) -> Mapping[str, Check]:
+        from trainium_core.engines.pcs.check import check_pcs
+
+        return {"pcs": check_pcs}
+
+    def listings(self) -> Sequence[Listing]:
+        from trainium_core.engines.pcs.listings import LISTINGS
+
+        return LISTINGS
+
+    def workloads(self) -> Workloads:
+        from trainium_core.engines.pcs.aws_workloads import WORKLOADS
+
+        return WORKLOADS
+
+    def service_nodes(self) -> ServiceNodes:
+        from trainium_core.engines.pcs.aws_nodes import SERVICE_NODES
+
+        return SERVICE_NODES
+
+    def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
+        from trainium_core.engines.pcs.aws_jobs import SlurmJobs
+
+        return SlurmJobs(plan, stack, clients)
 
 
-PCS = Engine(
-    key="pcs",
-    cost_items=cost_items,
-    cost_notes=cost_notes,
-    warnings=pcs_warnings,
-    checks={"pcs": check_pcs},
-    shared_checks=("quota", "offering", "reservation", "placement", "lustre", "efs"),
-    listings=(_clusters,),
-    workloads=WORKLOADS,
-    service_nodes=ServiceNodes(
-        resource_type=RESOURCE_TYPE,
-        called="compute node group",
-        running=running_nodes,
-        fleets=fleets_in,
-        group=node_group,
-    ),
-    can_sleep=False,
-)
+PCS = Pcs()

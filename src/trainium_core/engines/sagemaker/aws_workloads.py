@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainium_core.engines.engine import Workloads
+from trainium_core.engines.parts import Workloads
 from trainium_core.naming import training_job_prefix
 from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_errors import read_errors, write_errors

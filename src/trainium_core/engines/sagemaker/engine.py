@@ -1,47 +1,65 @@
 """SageMaker training: runs the plan as training jobs, without permanent nodes."""
 
-from trainium_core.audit.listings.listing import Entry, Listing, Location
-from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
-from trainium_core.audit.resource import Resource
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from trainium_core.engines.engine import Engine
-from trainium_core.engines.sagemaker.aws_workloads import WORKLOADS
-from trainium_core.engines.sagemaker.costs import cost_items, cost_notes
-from trainium_core.engines.sagemaker.quota_check import check_training_quota
-from trainium_core.engines.sagemaker.warnings import training_warnings
-from trainium_core.plan import Plan
 
-_RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
-
-def _needs_vpc(plan: Plan) -> bool:
-    return plan.sagemaker.vpc
-
-
-@Listing(
-    "SageMaker training job",
-    "AWS::SageMaker::TrainingJob",
-    arn_type="sagemaker:training-job",
-    permission="sagemaker:ListTrainingJobs",
-    entries="TrainingJobSummaries[]",
-    arguments={"StatusEquals": "InProgress"},
-    more_arguments=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
-)
-def _jobs(entry: Entry, _location: Location) -> Resource | None:
-    """A running job, or a job with a warm pool; None for others, which are not billed."""
-    state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
-    if state not in _RUNNING and not warm:
-        return None
-    return of_sagemaker(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=INSTANCES)
+    from trainium_core.audit.listings.listing import Listing
+    from trainium_core.costs.items import CostItem
+    from trainium_core.engines.parts import Workloads
+    from trainium_core.jobs.engine import JobEngine
+    from trainium_core.plan import Plan
+    from trainium_core.preflight.finding import Check
+    from trainium_runtime.aws_service import Clients
 
 
-SAGEMAKER = Engine(
-    key="sagemaker",
-    cost_items=cost_items,
-    cost_notes=cost_notes,
-    warnings=training_warnings,
-    needs_vpc=_needs_vpc,
-    checks={"training": check_training_quota},
-    listings=(_jobs,),
-    workloads=WORKLOADS,
-    ends_with_pilot=False,
-)
+class SageMaker(Engine):
+    key = "sagemaker"
+    has_nodes = False
+    ends_with_pilot = False
+
+    def needs_vpc(self, plan: Plan) -> bool:
+        return plan.sagemaker.vpc
+
+    def cost_items(self, plan: Plan) -> Iterable[CostItem]:
+        from trainium_core.engines.sagemaker.costs import cost_items
+
+        return cost_items(plan)
+
+    def cost_notes(self, plan: Plan) -> Iterable[str]:
+        from trainium_core.engines.sagemaker.costs import cost_notes
+
+        return cost_notes(plan)
+
+    def warnings(self, plan: Plan) -> Mapping[str, str]:
+        from trainium_core.engines.sagemaker.warnings import training_warnings
+
+        return training_warnings(plan)
+
+    def checks(self) -> Mapping[str, Check]:
+        from trainium_core.engines.sagemaker.quota_check import check_training_quota
+
+        return {"training": check_training_quota}
+
+    def listings(self) -> Sequence[Listing]:
+        from trainium_core.engines.sagemaker.listings import LISTINGS
+
+        return LISTINGS
+
+    def workloads(self) -> Workloads:
+        from trainium_core.engines.sagemaker.aws_workloads import WORKLOADS
+
+        return WORKLOADS
+
+    def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
+        from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
+
+        return SageMakerJobs(plan, stack, clients)
+
+
+SAGEMAKER = SageMaker()

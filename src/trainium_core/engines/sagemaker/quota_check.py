@@ -1,30 +1,66 @@
-"""Whether SageMaker's quotas allow a training job's instances, run time and volume."""
+"""Whether SageMaker's quotas allow a training job's instances, run time and volume.
+
+AWS does not document the codes of its quotas for instance types, so their names identify them.
+"""
 
 from collections.abc import Iterator
 
 from trainium_core.engines.sagemaker.jobs.job import on_spot
 from trainium_core.engines.sagemaker.jobs.request import volume_gib
-from trainium_core.facts import training_facts
+from trainium_core.facts import facts, training_facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
-from trainium_core.quotas.sagemaker import check_instance_quota, quota_of_sagemaker
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.quota import Quotas
+from trainium_runtime.quota import Quota, Quotas
 
+SERVICE = "sagemaker"
 _SECONDS_PER_HOUR = 3600
 
 
 def check_training_quota(plan: Plan, account: Quotas) -> CheckResult:
-    usage = "spot-training-job" if on_spot(plan) else "training-job"
-    instances = check_instance_quota(plan, plan.instance_type, usage, plan.nodes, account)
-    return worst_of([instances, *_run_time(plan, account), *_volume(plan, account)])
+    return worst_of([_instances(plan, account), *_run_time(plan, account), *_volume(plan, account)])
+
+
+def instance_quota(plan: Plan, account: Quotas) -> tuple[str, Quota | None]:
+    """The name of the quota for the plan's instances, and the quota; None if SageMaker has none.
+
+    Raises:
+        UnavailableError: A request failed or was denied.
+    """
+    known = facts()["sagemaker_quotas"]
+    usage = known["usages"]["spot-training-job" if on_spot(plan) else "training-job"]
+    name = f"ml.{plan.instance_type} for {usage}"
+    return name, _quota(name, known["codes"].get(name), account)
+
+
+def _quota(name: str, code: str | None, account: Quotas) -> Quota | None:
+    """The quota of this name. A known code saves paging through a thousand quotas, if the name is still the same."""
+    known = account.quota(SERVICE, code) if code else None
+    if known and known.name == name:
+        return known
+    return account.quota_named(SERVICE, name)
+
+
+def _instances(plan: Plan, account: Quotas) -> CheckResult:
+    """Whether the quota allows the plan's instances, as if none were in use."""
+    needed = f"{plan.nodes} instance{'s' if plan.nodes > 1 else ''}"
+    name, quota = instance_quota(plan, account)
+    if quota is None:
+        return CheckResult(outcome="unknown", found=f"SageMaker in {plan.region} lists no quota {name}", needed=needed)
+    found = f"the quota {quota.code}, {name}, is {quota.limit:g} in {plan.region}"
+    if plan.nodes <= quota.limit:
+        return CheckResult(outcome="pass", found=f"{found}; instances in use are not subtracted", needed=needed)
+    fix = f"request {plan.nodes} for {quota.code} (service sagemaker) from Service Quotas"
+    if quota.limit >= 1:
+        fix += f", or set trn:nodes to {quota.limit:g}"
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 def _run_time(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
-    facts, hours = training_facts()["quotas"], plan.sagemaker.max_runtime_hours
-    quota = quota_of_sagemaker(facts["longest_run"], facts["longest_run_code"], account)
+    limits, hours = training_facts()["quotas"], plan.sagemaker.max_runtime_hours
+    quota = _quota(limits["longest_run"], limits["longest_run_code"], account)
     if quota is None:
-        yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {facts['longest_run']}")
+        yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {limits['longest_run']}")
     elif hours > (longest := quota.limit / _SECONDS_PER_HOUR):
         fix = (
             f"set trn:sagemaker_max_runtime_hours to {longest:g} or less, or request an increase of {quota.code}, "
@@ -34,12 +70,12 @@ def _run_time(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
 
 
 def _volume(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
-    facts, size = training_facts()["quotas"], volume_gib(plan)
-    quota = quota_of_sagemaker(facts["volume"], facts["volume_code"], account)
+    limits, size = training_facts()["quotas"], volume_gib(plan)
+    quota = _quota(limits["volume"], limits["volume_code"], account)
     if quota is None:
-        yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {facts['volume']}")
+        yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {limits['volume']}")
     elif size > quota.limit:
-        found = f"the quota {quota.code}, {facts['volume']}, allows {quota.limit:g} GB"
+        found = f"the quota {quota.code}, {limits['volume']}, allows {quota.limit:g} GB"
         fix = f"set trn:root_volume_gib to {quota.limit:g} or less, or request an increase of {quota.code}"
         # No source says whether the quota applies to types with local disks, which get no volume.
         outcome = "warn" if plan.type.nvme_disks else "fail"

@@ -10,7 +10,7 @@ from trainium_core.engines.ec2.checks.placement_check import check_placement
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation
 from trainium_core.engines.ec2.checks.volume_check import check_volumes
-from trainium_core.engines.engine import Check
+from trainium_core.preflight.finding import Check
 
 CHECKS: Mapping[str, Check] = {
     "quota": check_quota,

@@ -1,0 +1,46 @@
+"""What the service of an engine runs outside the stack: nodes, and workloads such as jobs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.nodes.report import ServiceGroup
+from trainium_core.stacks.cluster_resources import TemplateResources
+from trainium_core.teardown.account import Workload
+from trainium_runtime.aws_service import AwsService
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceNodes:
+    """Nodes that a service runs for a resource of the stack, without an Auto Scaling group.
+
+    Attributes:
+        resource_type: CloudFormation type of the resource.
+        called: Name of the resource in messages.
+        running: Returns the number of nodes, given the physical ID of the resource.
+        fleets: Returns the nodes that a template defines, given its resources and their physical IDs by logical ID.
+        group: Reads the group of a fleet, given its physical ID.
+    """
+
+    resource_type: str
+    called: str
+    running: Callable[[AwsService, str], int]
+    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]]
+    group: Callable[[AwsService, str], ServiceGroup]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workloads:
+    """The workloads of an engine, such as jobs. They are stopped before its stack is deleted.
+
+    Attributes:
+        running: Returns the running workloads of a cluster, given its name and the ARNs of its state machines.
+        stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
+        resource_type: Type of a resource that every stack with such workloads has, whatever its name.
+        end_with_stack: Whether deleting the stack ends workloads that were not stopped.
+    """
+
+    running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
+    stop: Mapping[str, Callable[[AwsService, str], None]]
+    resource_type: str
+    end_with_stack: bool = False
