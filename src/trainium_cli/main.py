@@ -48,7 +48,6 @@ _SUMMARIES = {
     "pilot": ("evidence", "Run a pilot from the assessment of the code to the final audit."),
     "tco": ("evidence", "Show the total cost of ownership (TCO) of a workload."),
     "report": ("evidence", "Write the report of a pilot, with its decision."),
-    "handoff": ("evidence", "Hand a trained model over to another service."),
     "cost": ("money", "Show past, current and expected costs of the cluster."),
     "audit": ("cluster", "Show what is left of the cluster, and its cost."),
     "support": ("setup", "Write an archive for a support request."),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws_cli import command_error
 from tests.cli.running import run
 from trainium_cli.main import COMMANDS
 from trainium_core.plan.context import plan_from_context
@@ -63,6 +64,23 @@ BLOCKS = blocks(CHECKLIST)
 def test_commands_in_pages_have_existing_options(line: str) -> None:
     ended = run(*shlex.split(line)[1:], "--help")
     assert ended.exit_code == 0, ended.output
+
+
+AWS_COMMANDS = sorted(
+    {
+        re.split(r" [|#] |;", command)[0].strip()
+        for page in PAGES
+        for kind, block in blocks(page)
+        if kind in ("", "bash")
+        for command in re.findall(r"^(?:\$ )? *(?:trn local -- )?(aws .*)", block.replace("\\\n", " "), re.MULTILINE)
+    }
+    | {command for page in PAGES for command in re.findall(r"`(aws [^`]* --[^`]*)`", page.read_text())}
+)
+
+
+@pytest.mark.parametrize("command", AWS_COMMANDS)
+def test_aws_commands_in_pages_have_existing_options(command: str) -> None:
+    assert command_error(command) == ""
 
 
 SHOWN = [

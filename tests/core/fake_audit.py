@@ -66,7 +66,6 @@ class FakeLister:
     resource_type: str = VOLUME
     arn_type: str = "ec2:volume"
     denied: Sequence[str] = ()
-    kept_by_users: bool = False
     in_estimates: bool = True
 
     def resources(self) -> Sequence[Resource]:
@@ -86,13 +85,11 @@ class FakeAuditedAccount:
 
     Attributes:
         lister: The lister of EBS volumes.
-        kept_by_users: A lister of a kind that users keep, if any.
         tags: The cluster of each tagged resource, by ARN; None if the call is denied.
         stacks: The stack records; None if the call is denied.
     """
 
     lister: FakeLister = field(default_factory=FakeLister)
-    kept_by_users: FakeLister | None = None
     tags: Mapping[str, str] | None = field(default_factory=dict[str, str])
     stacks: Sequence[StackRecord] | None = ()
 
@@ -104,7 +101,7 @@ class FakeAuditedAccount:
 
     def listers(self, account_id: str) -> Sequence[FakeLister]:
         assert account_id == "123456789012"
-        return [self.lister, *([self.kept_by_users] if self.kept_by_users else [])]
+        return [self.lister]
 
     def tagged(self) -> Mapping[str, str]:
         if self.tags is None:

@@ -121,7 +121,6 @@ class FakeTeardown:
     changes: list[str] = field(default_factory=list[str])
     stored_notices: list[Notice] = field(default_factory=list[Notice])
     has_membership: bool = True
-    models: Sequence[str] = ()
 
     def _read(self, name: str) -> None:
         if name in self.denied:
@@ -220,11 +219,6 @@ class FakeTeardown:
     def withdraw(self, stack: str, kind: str) -> None:
         assert stack == STACK_NAME
         self.stored_notices = [notice for notice in self.stored_notices if notice.kind != kind]
-
-    def imported_models(self, cluster: str) -> Sequence[str]:
-        self._read("imported_models")
-        assert cluster == OWN_CLUSTER
-        return self.models
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         self._read("bucket_tags")

@@ -8,7 +8,7 @@ from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, Fake
 from tests.core.plans import from_settings
 from trainium_core.audit.outcome import Audit
 from trainium_core.audit.ownership import STACK_ID_TAG
-from trainium_core.audit.resource import Charge, ChargedItem, Resource, arn_key, arn_name, arn_type
+from trainium_core.audit.resource import Charge, ChargedItem, arn_key, arn_name, arn_type
 from trainium_core.audit.runner import audit
 from trainium_core.naming import STACK_NAME
 
@@ -181,28 +181,3 @@ def test_part_of_a_deleted_stack_resource_is_reported_as_left() -> None:
     gone = stack(made={("AWS::FSx::FileSystem", "fs-1"): "DELETE_COMPLETE"})
     (found,) = audit_with(backup, resource("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")
     assert (found.resource.name, found.found_by) == ("backup-1", ("part of fs-1",))
-
-
-MODEL_ARN = "arn:aws:bedrock:us-west-2:123456789012:imported-model/abcdefghijkl"
-MODEL_TYPE = "bedrock:imported-model"
-MODEL = Resource(name="llama", arn=MODEL_ARN, ids=frozenset([MODEL_ARN]))
-
-
-@pytest.mark.parametrize(
-    ("tagged", "listed", "kept", "verdict"),
-    [
-        ({}, None, [], "nothing left"),
-        ({MODEL_ARN: "another"}, None, [], "nothing left"),
-        ({MODEL_ARN: CLUSTER}, [MODEL], ["llama"], "nothing left"),
-        ({MODEL_ARN: CLUSTER}, [], [], "nothing left"),
-        ({MODEL_ARN: CLUSTER}, None, ["abcdefghijkl"], "unknown"),
-    ],
-    ids=["no model", "model of another", "model", "deleted model", "model that cannot be listed"],
-)
-def test_models_are_listed_only_if_the_index_names_one(
-    tagged: dict[str, str], listed: list[Resource] | None, kept: list[str], verdict: str
-) -> None:
-    models = FakeLister(listed, "imported model", "AWS::Bedrock::ImportedModel", MODEL_TYPE, kept_by_users=True)
-    found = audited(FakeAuditedAccount(kept_by_users=models, tags=tagged))
-    assert [entry.resource.name for entry in found.of("kept")] == kept
-    assert (left(found), found.verdict) == ([], verdict)

@@ -34,8 +34,7 @@ PEOPLE = [role for role in roles() if role != "cloudformation"]
 
 WITHOUT_A_LABEL = {
     "sts:AssumeRole": "the CDK CLI takes the roles of its bootstrap",
-    "iam:PassRole": "CreateTrainingJob and CreateModelImportJob pass a role to the service",
-    "bedrock:TagResource": "CreateModelImportJob sets tags",
+    "iam:PassRole": "CreateTrainingJob passes a role to the service",
     "sagemaker:AddTags": "CreateTrainingJob sets tags",
     "ssm:StartSession": "the AWS CLI starts a session",
     "ssmmessages:OpenDataChannel": "the Session Manager plugin of the AWS CLI opens a channel",

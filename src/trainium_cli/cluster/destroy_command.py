@@ -119,7 +119,6 @@ _KIND_NAMES = {
     "AWS::S3::Bucket": "S3 bucket",
     "AWS::FSx::FileSystem": "FSx file system",
     "AWS::EFS::FileSystem": "EFS file system",
-    "AWS::Bedrock::ImportedModel": "Bedrock imported model",
 }
 _GIB = 1024**3
 

@@ -1,1 +1,1 @@
-"""Commands for the evidence of a pilot, from the assessment of code to the handoff of a model."""
+"""Commands for the evidence of a pilot, from the assessment of code to the report."""

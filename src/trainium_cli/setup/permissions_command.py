@@ -14,7 +14,6 @@ _MEANINGS = {
     "operate": "Reads, works with jobs, nodes and the cache, puts the cluster to sleep, wakes and destroys it",
     "deploy": "Reads, deploys and extends with the roles of `cdk bootstrap`, requests quotas",
     "buy": "Reads, and buys Capacity Blocks",
-    "handoff": "Reads, and imports models into Bedrock with a role of yours",
     CLOUDFORMATION: "CloudFormation's role: `cdk bootstrap --cloudformation-execution-policies`",
 }
 

@@ -84,15 +84,12 @@ class ResourceLister(Protocol):
         kind: The kind in plain words, in the singular.
         resource_type: The CloudFormation type.
         arn_type: Service and type in the ARNs, as returned by the function `arn_type`.
-        kept_by_users: Whether users keep such resources when they destroy the cluster. The kind is listed only if the
-            tag index contains such a resource of the cluster.
         in_estimates: Whether such a resource can have a relevant cost while unused, or can contain one that has.
     """
 
     kind: str
     resource_type: str
     arn_type: str
-    kept_by_users: bool
     in_estimates: bool
 
     def resources(self) -> Iterable[Resource]:

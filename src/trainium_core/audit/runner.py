@@ -139,7 +139,7 @@ def audit(
         account: The account.
         stack_names: Names of the cluster's stacks. Other stacks with the cluster's tag count too.
         now: The time of the report.
-        on_progress: Called after each call, except listings of kinds that users keep.
+        on_progress: Called after each call.
         only_estimated: Whether to skip kinds that cost almost nothing while unused.
 
     Raises:
@@ -179,24 +179,17 @@ def _answers(
     stack_names: Sequence[str],
     on_progress: Progress | None,
 ) -> _Answers:
-    first = [lister for lister in listers if not lister.kept_by_users]
-    calls: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in first}
+    calls: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
     calls[_TAGS] = account.tagged
     calls[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
     reported, failed = _reported(calls, on_progress)
     if not reported:
         error, more = next(iter(failed.values())), len(failed) - 1
         raise UnavailableError(f"{error.reason}, and {more} more calls failed", remedy=error.remedy)
-    named = {arn_type(arn) for arn, owner in reported.get(_TAGS, {}).items() if owner == cluster}
-    kept_by_users = [lister for lister in listers if lister.kept_by_users and lister.arn_type in named]
-    if kept_by_users:
-        later, also_failed = _reported({lister.kind: partial(_resources, lister) for lister in kept_by_users}, None)
-        reported, failed = reported | later, failed | also_failed
-    called = [*first, *kept_by_users]
     return _Answers(
-        listers=called,
-        covered=[*(lister for lister in called if lister.kind in reported), *skipped],
-        seen=[(lister.kind, lister.resource_type, each) for lister in called for each in reported.get(lister.kind, ())],
+        listers=listers,
+        covered=[*(each for each in listers if each.kind in reported), *skipped],
+        seen=[(each.kind, each.resource_type, found) for each in listers for found in reported.get(each.kind, ())],
         tagged=reported.get(_TAGS, {}),
         stacks=_stacks_of_cluster(reported.get(_STACKS, ()), cluster, stack_names),
         not_read=[NotRead(what=what, reason=failed[what].reason) for what in sorted(failed)],
@@ -254,9 +247,7 @@ def _grouped(
         (_group(seen, answers), found) for seen, found in belonging(answers.seen, evidence)
     ]
     yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.listers, not_read)
-    kept_by_users = {lister.arn_type for lister in answers.listers if lister.kept_by_users}
-    for found in only_in_tag_index(answers.tagged, cluster, own, answers.covered):
-        yield "kept" if found.kind in kept_by_users else "left", found
+    yield from _in("left", only_in_tag_index(answers.tagged, cluster, own, answers.covered))
     yield from _in("left", only_in_stack_records(own, _NOT_DELETED, answers.covered))
     yield from _in("kept", only_in_stack_records(own, KEPT, answers.covered))
 
@@ -272,9 +263,7 @@ def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
 
 
 def _group(seen: Seen, answers: _Answers) -> Group:
-    kind, resource_type, resource = seen
-    if any(lister.kept_by_users and lister.kind == kind for lister in answers.listers):
-        return "kept"
+    _, resource_type, resource = seen
     maker = answers.stacks.maker_of(resource_type, resource.ids)
     return "kept" if maker and status_of(maker, resource_type, resource.ids) == KEPT else "left"
 

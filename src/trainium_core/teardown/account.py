@@ -86,7 +86,3 @@ class TeardownAccount(Stacks, NoticeAccount, Protocol):
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
         """The data in a bucket or EFS file system, or the capacity of an FSx file system; None if it does not exist."""
         ...
-
-    def imported_models(self, cluster: str) -> Sequence[str]:
-        """ARNs of the models that the cluster handed over to Bedrock, according to the tag index."""
-        ...

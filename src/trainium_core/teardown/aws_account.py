@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from trainium_core.audit.listings.models import IMPORTED_MODEL
-from trainium_core.audit.resource import arn_type
 from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
@@ -136,9 +134,6 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
             (entry,) = self.client("efs").describe_file_systems(FileSystemId=file_system_id)["FileSystems"]
             return StoredBytes(count=entry["SizeInBytes"]["Value"])
         return None
-
-    def imported_models(self, cluster: str) -> Sequence[str]:
-        return [arn for arn in self.tag_index(cluster) if arn_type(arn) == IMPORTED_MODEL]
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         with read_errors("s3:GetBucketTagging", absent=(*_NO_BUCKET, "NoSuchTagSet")):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -47,7 +47,7 @@ class RetainedResource:
 
     Attributes:
         kind: CloudFormation's type of the resource.
-        resource_id: Physical ID or ARN.
+        resource_id: Physical ID.
         stored: The amount of stored data, of an FSx file system its capacity; None if unknown, or for other kinds.
         month_usd: Monthly cost of `stored` in US dollars; None if unknown.
     """
@@ -84,15 +84,8 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
     """
     survey = _Survey(account, scope)
     to_delete = tuple(survey.items())
-    retained = (*kept(account, scope, plan, prices=prices), *_handed_over(account, scope.cluster))
+    retained = kept(account, scope, plan, prices=prices)
     return Inventory(to_delete=to_delete, kept=retained, unknown=tuple(survey.unknown))
-
-
-def _handed_over(account: TeardownAccount, cluster: str) -> Iterator[RetainedResource]:
-    """Models in Bedrock. If the tag index cannot be read, the search for stacks has already reported the error."""
-    with suppress(UnavailableError):
-        for arn in account.imported_models(cluster):
-            yield RetainedResource(kind="AWS::Bedrock::ImportedModel", resource_id=arn, stored=None, month_usd=None)
 
 
 def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:

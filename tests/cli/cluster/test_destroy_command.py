@@ -43,18 +43,6 @@ def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyP
     assert "Nothing was destroyed." in ended.stdout
 
 
-def test_imported_models_are_retained_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    arn = "arn:aws:bedrock:us-west-2:123456789012:imported-model/abcdefghijkl"
-    ended = destroy(monkeypatch, FakeTeardown(models=[arn]), typed="n\n")
-    assert ended.stdout.index("retained in") < ended.stdout.index("Bedrock imported model")
-    assert "imported-model/abcdefghijkl" in "".join(ended.stdout.split())
-
-
-def test_unreadable_imported_models_do_not_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = destroy(monkeypatch, FakeTeardown(denied=frozenset({"imported_models"})), "--yes")
-    assert ended.exit_code == ExitCode.OK, ended.output
-
-
 def test_job_on_ending_nodes_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = {"TrnClusterStack": "fit-1 has not ended (running)"}
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, __, stack: sentences.get(stack))

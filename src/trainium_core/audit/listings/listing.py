@@ -57,9 +57,6 @@ class Listing:
         more_arguments: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
         measure: Function that adds data that needs more requests; returns None for a resource that is being deleted.
-        kept_by_users: Whether users keep such resources when they destroy the cluster, so that they count as kept. The
-            kind is listed only if the tag index contains such a resource of the cluster: most accounts have none, and
-            a caller may lack the permission.
         in_estimates: False if such a resource and its parts cost almost nothing while unused: `trn cost` skips it.
         read: The decorated function.
     """
@@ -76,7 +73,6 @@ class Listing:
     more_arguments: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
-    kept_by_users: bool = False
     in_estimates: bool = True
     read: Reader = field(init=False)
 
@@ -96,7 +92,7 @@ class AwsResourceLister:
 
     def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
-        self.kept_by_users, self.in_estimates = listing.kept_by_users, listing.in_estimates
+        self.in_estimates = listing.in_estimates
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:

@@ -1,4 +1,4 @@
-"""Resources for models: SageMaker endpoints and models, models imported into Bedrock, and ECR repositories."""
+"""Resources for models: SageMaker endpoints and models, and ECR repositories."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,7 +8,6 @@ from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 
-IMPORTED_MODEL = "bedrock:imported-model"
 INSTANCES = Charge(unpriced="its instances")
 
 
@@ -39,21 +38,6 @@ def _models(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Model")
 
 
-@Listing(
-    "Bedrock imported model",
-    "AWS::Bedrock::ImportedModel",
-    arn_type=IMPORTED_MODEL,
-    permission="bedrock:ListImportedModels",
-    entries="modelSummaries[]",
-    kept_by_users=True,
-    in_estimates=False,
-)
-def _imported_models(entry: Entry, _location: Location) -> Resource:
-    name, arn = entry["modelName"], entry["modelArn"]
-    charge = Charge(unpriced="storage and use of the model")
-    return Resource(name=name, arn=arn, ids=frozenset([name, arn]), created=entry.get("creationTime"), charge=charge)
-
-
 def _measure_repository(client_of: ClientFactory, repository: Resource) -> Resource | None:
     with read_errors("ecr:DescribeImages"):
         pages = client_of("ecr").get_paginator("describe_images").paginate(repositoryName=repository.name)
@@ -80,4 +64,4 @@ def _repositories(entry: Entry, _location: Location) -> Resource:
     )
 
 
-MODELS = (_endpoints, _models, _imported_models, _repositories)
+MODELS = (_endpoints, _models, _repositories)
