@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.aws_cli import command_error
 from tests.cli.running import run
 from trainium_cli.main import COMMANDS
+from trainium_core.jobs.request import job_request, read_job_file
 from trainium_core.plan.context import plan_from_context
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +42,21 @@ def test_readme_and_site_begin_with_the_same_ten_lines_of_code() -> None:
     (_, readme), *_ = blocks(ROOT / "README.md")
     assert blocks(ROOT / "docs" / "index.md") == [("bash", readme)]
     assert len(readme.splitlines()) == 10
+
+
+JOB_FILES = [
+    (page, block)
+    for page in PAGES
+    for kind, block in blocks(page)
+    if kind == "toml" and {"script", "command"} & tomllib.loads(block).keys()
+]
+
+
+@pytest.mark.parametrize(("page", "job_file"), JOB_FILES, ids=[page.name for page, _ in JOB_FILES])
+def test_job_files_in_pages_are_valid(page: Path, job_file: str, tmp_path: Path) -> None:  # noqa: ARG001
+    for name, text in {"job.toml": job_file, "train.py": "", "words.json": "{}"}.items():
+        (tmp_path / name).write_text(text)
+    job_request(read_job_file(tmp_path / "job.toml"))
 
 
 CHECKLIST = ROOT / "docs" / "start" / "first-deployment.md"

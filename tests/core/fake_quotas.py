@@ -15,7 +15,7 @@ METRIC = UsageMetric(
 )
 
 
-_FAMILIES = ("trn", "r", "p")
+_FAMILIES = ("trn", "p")
 
 
 @dataclass(kw_only=True)

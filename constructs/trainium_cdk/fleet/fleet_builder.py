@@ -1,6 +1,5 @@
 """A fleet, created from validated values and CDK objects."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -59,10 +58,8 @@ class Fleet(CreatedFleet):
         self.records = NodeRecords(self, "Records", encryption_key=props.encryption_key)
         self.role = self._node_role(props)
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
-        environment = encoded_environment(self, props.environment)
         script = NodeScript(self, "NodeScript", node=props.node)
-        locations = self._locations(props, script)
-        self._launch_from(props, script, locations, environment)
+        self._launch_from(props, script, self._locations(props, script))
         self.group = self._auto_scaling_group(props)
         self._group_name = self.group.ref
         self.node.default_child = self.group
@@ -122,11 +119,7 @@ class Fleet(CreatedFleet):
         allow_cache(props.cache, role)
         allow_cache_key(props.cache, role)
         allow_jobs(self, role, props.jobs)
-        self.records.grant_node(
-            role,
-            internode_ssh=props.node.internode_ssh,
-            internode_tests=props.node.uses_efa,
-        )
+        self.records.grant_node(role, internode_ssh=props.node.internode_ssh, internode_tests=props.node.uses_efa)
         return role
 
     def _locations(self, props: FleetProps, script: NodeScript) -> NodeLocations:
@@ -143,9 +136,7 @@ class Fleet(CreatedFleet):
             locations = file_system.added_to(locations)
         return locations
 
-    def _launch_from(
-        self, props: FleetProps, script: NodeScript, locations: NodeLocations, environment: Mapping[str, str]
-    ) -> None:
+    def _launch_from(self, props: FleetProps, script: NodeScript, locations: NodeLocations) -> None:
         """Create the launch template, and the custom resource that chooses the version for the nodes."""
         placement_group = props.placement_group_name or new_placement_group(self, props.node, props.capacity)
         if props.volume_key is not None:
@@ -161,7 +152,7 @@ class Fleet(CreatedFleet):
                 root_volume=props.root_volume,
                 security_groups=self._groups,
                 instance_profile=self._profile,
-                user_data=script.user_data(locations, environment),
+                user_data=script.user_data(locations, encoded_environment(self, props.environment)),
                 placement_group_name=placement_group,
                 volume_key=props.volume_key,
                 block_devices=props.block_devices,

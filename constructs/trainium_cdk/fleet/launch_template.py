@@ -254,13 +254,11 @@ def simple_launch_template(
     root_volume: ec2.CfnLaunchTemplate.BlockDeviceMappingProperty,
     user_data: str,
     tags: Mapping[str, str],
-    **data: Any,
 ) -> ec2.CfnLaunchTemplate:
     """A launch template for an instance with one network interface and without Neuron devices.
 
     Args:
         tags: Tags of the template, and of the instance, volumes and network interface that are launched from it.
-        data: Further arguments of LaunchTemplateDataProperty.
     """
     interface = ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
         device_index=0,
@@ -278,7 +276,6 @@ def simple_launch_template(
             metadata_options=_METADATA_OPTIONS,
             tag_specifications=Lazy.any(_TagSpecifications(tags)),
             user_data=Fn.base64(user_data),
-            **data,
         ),
         tag_specifications=_own_tags(tags),
     )

@@ -127,10 +127,8 @@ def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
             return _launch(target)
         case "terminate nodes":
             return _end_nodes(target)
-        case "update stack":
-            return _put_to_sleep(target) if want == "asleep" else _wake(target)
         case _:
-            return decision.message
+            return _put_to_sleep(target) if want == "asleep" else _wake(target)
 
 
 def _confirm(invocation: Invocation, target: _Target, want: Want, *, yes: bool) -> None:

@@ -116,7 +116,7 @@ def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
     )
 
 
-def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
+def _attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
     """The cost of each restart, the graphs that the first node of each attempt compiled, the end of each attempt, and
     lost nodes. Leaves out the success of the last attempt, and its graphs if the row `cache` shows them.
     """
@@ -157,7 +157,7 @@ def _restart(line: Mapping[str, Any]) -> str:
 def show_state(state: JobState, hourly: Total) -> None:
     """Print a job: its state, its attempts, and the time of each phase."""
     console().print(pairs(state_rows(state, hourly), label_width=11))
-    for line in attempt_lines(state, hourly):
+    for line in _attempt_lines(state, hourly):
         echo(f" {line}")
     phases = phases_table(state, hourly)
     if phases is not None:
