@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pilot test integration coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
+.PHONY: help setup demo pilot test bare integration coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -18,6 +18,9 @@ pilot: setup torch-env ## Run examples/pilot from the assessment to the report, 
 
 test: setup ## Test the code
 	@tools/check.sh test
+
+bare: ## Run make demo and make test on a bare system, in a clone of the last commit; needs root, on Debian or Ubuntu
+	@tools/bare.sh
 
 integration: setup ## Test the embedded AWS; deploy every stack and the apps of the tests to it, operate and destroy them; run the demo
 	@tools/check.sh integration

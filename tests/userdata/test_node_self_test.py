@@ -1,6 +1,5 @@
 """The numeric self-test: its real script, run by a Python with tiny frameworks in place of the real ones."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -76,14 +75,6 @@ def test_failed_native_device_is_not_hidden_by_the_cpu(native_node: VerifiedNode
     assert "ZeroDivisionError: division by zero" in self_tested(native_node)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
-def test_self_test_runs_as_the_job_user(node: VerifiedNode):
-    assert self_tested(node) == ""
-    programs = {Path(line.split()[3]).name for line in node.read("runuser.calls").splitlines()}
-    assert programs == {"python", "nccom-test"}
-    assert (node.root / self_test.CACHE).stat().st_uid == 60800
-
-
 def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(device="cpu"))
     assert self_tested(native_node) == "each of cores 0-3 computes on cpu, not on a NeuronCore"
@@ -135,7 +126,6 @@ def test_hanging_core_is_given_up_and_named(node: VerifiedNode):
 
 
 ATTEMPTS = """
-import os
 import pathlib
 core = int(os.environ.get("NEURON_RT_VISIBLE_CORES", 0))
 log = pathlib.Path(os.environ["SEEN"])

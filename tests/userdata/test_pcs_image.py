@@ -1,4 +1,7 @@
-"""The script that makes an image for AWS PCS, with archives signed by a key of the test. curl is a stand-in."""
+"""The script that makes an image for AWS PCS, with archives signed by a key of the test. curl is a stand-in.
+
+`make security` runs this file, because it needs gpg.
+"""
 
 import hashlib
 import os

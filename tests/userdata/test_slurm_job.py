@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.conftest import skip_without_second_loopback_address
 from tests.userdata.job_nodes import JOB
 from tests.userdata.plans import plan_for
 from tests.userdata.slurm_nodes import SlurmNodes
@@ -49,7 +48,6 @@ while len(list(here.parent.glob("*/noticed"))) < 2:
 
 @pytest.fixture
 def slurm(tmp_path: Path, aws: AwsStandIn) -> Iterator[SlurmNodes]:
-    skip_without_second_loopback_address()
     nodes = SlurmNodes(tmp_path, plan_for("trn1.32xlarge", nodes=2, stacks=("pcs",)), aws)
     yield nodes
     nodes.close()

@@ -1,13 +1,14 @@
-"""The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs [root] [slurm]`.
+"""The root file systems of nodes and of `make bare`, built once with `python3 -m tools.lab.base_rootfs NAME...`.
 
-Each is in .lab/, under a name that depends on its packages, its package sources and this module. `node_rootfs` has this
-machine's distribution. The nodes and the controller of a Slurm cluster have `slurm_rootfs`.
+Prints their folders. Each is in .lab/, under a name that depends on its packages, its package sources and this module.
+`node_rootfs` and `bare_rootfs` have this machine's distribution. The nodes and the controller of a Slurm cluster have
+`slurm_rootfs`.
 """
 
 import hashlib
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,8 @@ locale: C.UTF-8
 ssh_genkeytypes: [ed25519]
 """
 
+BARE_USER = "tester"
+
 MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-timesyncd.service")
 
 
@@ -43,11 +46,13 @@ class RootFileSystem:
     Attributes:
         lists: Files in packages/ that list its packages.
         sources: Lines of an apt source list.
+        finish: Changes the installed file system.
     """
 
     name: str
     lists: Sequence[str]
     sources: Sequence[str]
+    finish: Callable[[Path], None]
 
     @property
     def folder(self) -> Path:
@@ -71,7 +76,8 @@ class RootFileSystem:
             *("--aptopt=Apt::Install-Recommends false", "--aptopt=Acquire::Check-Valid-Until false"),
             *(self.sources[0].split()[-2], unfinished, *self.sources),
         )
-        _finish(unfinished)
+        _remove_settings_of_this_machine(unfinished)
+        self.finish(unfinished)
         unfinished.rename(folder)
 
     @property
@@ -81,13 +87,18 @@ class RootFileSystem:
 
 def node_rootfs() -> RootFileSystem:
     """The root file system of nodes: this machine's distribution, from its package sources."""
-    return RootFileSystem(name="root", lists=["node.txt"], sources=_sources())
+    return RootFileSystem(name="root", lists=["node.txt"], sources=_sources(), finish=_finish_node)
 
 
 def slurm_rootfs() -> RootFileSystem:
     """The root file system of a Slurm cluster's nodes and controller, from Debian on every machine."""
     source = f"deb [signed-by={DEBIAN_KEYS}] {DEBIAN} {SLURM_SUITE} main"
-    return RootFileSystem(name="slurm", lists=["node.txt", "slurm.txt"], sources=[source])
+    return RootFileSystem(name="slurm", lists=["node.txt", "slurm.txt"], sources=[source], finish=_finish_node)
+
+
+def bare_rootfs() -> RootFileSystem:
+    """The root file system of `make bare`: this machine's distribution with the packages that README requires."""
+    return RootFileSystem(name="bare", lists=["bare.txt"], sources=_sources(), finish=_finish_bare)
 
 
 def _sources() -> Sequence[str]:
@@ -101,12 +112,15 @@ def _sources() -> Sequence[str]:
     return choices
 
 
-def _finish(root: Path) -> None:
-    # Remove what mmdebstrap copied from this machine, and package sources that a node cannot reach.
+def _remove_settings_of_this_machine(root: Path) -> None:
+    """Remove what mmdebstrap copied from this machine, and package sources that a node cannot reach."""
     for name in ("etc/hostname", "etc/resolv.conf"):
         (root / name).unlink(missing_ok=True)
     for source in (root / "etc/apt/sources.list", *(root / "etc/apt/sources.list.d").iterdir()):
         source.unlink(missing_ok=True)
+
+
+def _finish_node(root: Path) -> None:
     (root / "etc/machine-id").write_text("")
     for key in (root / "etc/ssh").glob("ssh_host_*"):
         key.unlink()
@@ -117,7 +131,13 @@ def _finish(root: Path) -> None:
         (units / unit).symlink_to("/dev/null")
 
 
+def _finish_bare(root: Path) -> None:
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+    run("chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", BARE_USER)
+
+
 if __name__ == "__main__":
-    for rootfs in (node_rootfs(), slurm_rootfs()):
+    for rootfs in (node_rootfs(), slurm_rootfs(), bare_rootfs()):
         if rootfs.name in sys.argv[1:]:
             rootfs.build()
+            print(rootfs.folder)

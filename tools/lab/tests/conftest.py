@@ -48,7 +48,7 @@ def cluster(lab: Laboratory, hypervisor: Hypervisor) -> Iterator[ClusterJobs]:
     """Healthy nodes with PyTorch, deployed once. The deployment has replaced two faulty ones."""
     hypervisor.prepare(prepare_two_faults)
     # The tests replace more nodes than the default allows.
-    settings = {"nodes": str(MAX_NODES), "node_replacements": "10", **make_job_resources(lab)}
+    settings = {"nodes": str(MAX_NODES), "node_replacements": "10", "internode_ssh": "on", **make_job_resources(lab)}
     run = deploy(**settings)
     assert run.code == 0, run.errors
     yield ClusterJobs(lab, hypervisor, settings)

@@ -256,6 +256,15 @@ def test_finished_job_leaves_no_process_on_any_node(cluster: ClusterJobs, undist
     cluster.wait_for("the end of all units", lambda: not cluster.processes())
 
 
+def test_nodes_log_in_to_each_other(cluster: ClusterJobs) -> None:
+    first, *others = cluster.nodes
+    user = first.execute("id", "--name", "--user", "1000").strip()
+    options = ("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes")
+    for node in others:
+        login = ("ssh", *options, node.instance.address, "hostname")
+        assert first.execute("runuser", "-u", user, "--", *login).strip() == node.instance.host_name
+
+
 @pytest.mark.parametrize("what", ENDS)
 def test_end_of_attempt_has_result_and_reason(disturbed_training: DisturbedTraining, what: str) -> None:
     result, sentence = ENDS[what]

@@ -18,6 +18,7 @@ from .s3 import S3
 USER_ID = 1000
 """The image's login user: ubuntu or ec2-user."""
 
+PROGRAMS = "/usr/bin:/bin"
 HOST_KEY = "etc/ssh/ssh_host_ed25519_key.pub"
 MARK = "# trn-node"
 
@@ -63,7 +64,7 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
 def _as_user(folder: Path, script: str, text: str = "") -> None:
     """Run a script as the user, because root could follow a link in the user's folder."""
     group = pwd.getpwuid(USER_ID).pw_gid
-    environment = {"D": str(folder), "PATH": "/usr/bin:/bin"}
+    environment = {"D": str(folder), "PATH": PROGRAMS}
     command = ["sh", "-c", script]
     # Only root can set groups, and only root has groups to drop.
     groups: list[int] | None = None if os.geteuid() else []
