@@ -1,7 +1,7 @@
 """Groups of commands: one that imports commands on demand, and one that shows complete summaries."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -74,3 +74,26 @@ class CommandGroup(click.Group):
         shown = [(name, command) for name, command in commands if command is not None and not command.hidden]
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(sys.maxsize)) for name, command in shown])
+
+
+class CommandWithSections(click.Command):
+    """Shows options in sections of its help.
+
+    Args:
+        sections: Names of parameters by the title of their section. The section Options also gets all others.
+        arguments: As for click.Command.
+    """
+
+    def __init__(self, *, sections: Mapping[str, Sequence[str]], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        title_of = {name: title for title, names in self.sections.items() for name in names}
+        shown: dict[str, list[tuple[str, str]]] = {title: [] for title in self.sections}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                shown[title_of.get(parameter.name or "", "Options")].append(record)
+        for title, records in shown.items():
+            with formatter.section(title):
+                formatter.write_dl(records)

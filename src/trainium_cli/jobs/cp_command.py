@@ -92,8 +92,8 @@ def cp(
 def _cluster(engines: JobEngines, there: Remote) -> Ec2Jobs:
     """The jobs of the cluster that has the nodes. Raises UsageError if no engine runs jobs on such a cluster."""
     for engine in engines.engines:
-        if isinstance(engine, Ec2Jobs):
-            return engine
+        if engine.key == Ec2Jobs.key:
+            return Ec2Jobs(engines.plan, engine.stack, engines.invocation.clients)
     allowed = f"a job ID: jobs of {engines.engines[0].key} have no nodes to copy to or from"
     raise mistake("WHERE", there.where, allowed=allowed, fix="copy from a job, as JOB:outputs")
 

@@ -3,7 +3,6 @@
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,31 @@ from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
 from trainium_cli.jobs.job_submission import nothing_started, submit_and_follow
+from trainium_cli.lazy_group import CommandWithSections
 from trainium_cli.terminal import echo, print_json, say
-from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
 from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.job import RESULTS_LOST
 
+_SECTIONS = {
+    "What runs": ("source", "name", "nodes", "setup", "environment", "secrets", "inputs", "outputs"),
+    "Checkpoints and restarts": (
+        "checkpoints",
+        "resume",
+        "retries",
+        "retry_on_exit_codes",
+        "hang_minutes",
+        "time_limit_minutes",
+    ),
+    "Measurements": ("observe", "profile", "profile_device"),
+    "Options": (),
+    "Slurm only": ("queue", "priority"),
+    "SageMaker only": ("training_plan", "spot_wait_minutes", "warm_pool_minutes", "upload"),
+}
 
-@click.command()
+
+@click.command(cls=CommandWithSections, sections=_SECTIONS)
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @work_options
@@ -152,9 +167,9 @@ def run(
         return ExitCode.OK
     if not wake:
         return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)
-    assert isinstance(engine, Ec2Jobs), "other engines refuse --wake"
-    assert isinstance(job, PreparedClusterJob)
-    _find_checkpoint(invocation, plan, job)
+    with nothing_started(), asking(invocation, plan, "Looking for the checkpoint ..."):
+        for text in job.find_checkpoint():
+            echo(text, err=True)
     return _run_awake(invocation, plan, engine, job, yes=yes, outputs=outputs)
 
 
@@ -179,19 +194,11 @@ def _beside_json(invocation: Invocation) -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr) if invocation.as_json else nullcontext()
 
 
-def _find_checkpoint(invocation: Invocation, plan: Plan, job: PreparedClusterJob) -> None:
-    """Find the checkpoint of a resumed job before nodes are started, which are billed."""
-    if job.job.resume_from:
-        with nothing_started(), asking(invocation, plan, "Looking for the checkpoint ..."):
-            for text in job.find_checkpoint():
-                echo(text, err=True)
-
-
 def _run_awake(
     invocation: Invocation,
     plan: Plan,
-    cluster: Ec2Jobs,
-    job: PreparedClusterJob,
+    engine: JobEngine,
+    job: PreparedJob,
     *,
     yes: bool,
     outputs: Path | None,
@@ -199,21 +206,21 @@ def _run_awake(
     """Wake the cluster, run the job, and put the cluster to sleep."""
     begun = time.monotonic()
     with _beside_json(invocation):
-        say(switch(invocation, cluster.stack, "awake", yes=yes))
-    job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))
+        say(switch(invocation, engine.stack, "awake", yes=yes))
+    job.started_after_waking(round(time.monotonic() - begun, 1))
     awake = f"Interrupted: {plan.cluster_name} is awake, and billed. `trn sleep` puts it to sleep."
     try:
         with interrupt_message(awake):
-            return _run(invocation, plan, cluster, job, detach=False, yes=yes, outputs=outputs)
+            return _run(invocation, plan, engine, job, detach=False, yes=yes, outputs=outputs)
     finally:
         # Also if the job was not started. A job that keeps running must keep its nodes.
-        _sleep_unless_running(invocation, plan, cluster)
+        _sleep_unless_running(invocation, plan, engine)
 
 
-def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) -> None:
+def _sleep_unless_running(invocation: Invocation, plan: Plan, engine: JobEngine) -> None:
     awake = f"{plan.cluster_name} stays awake and is billed"
     try:
-        state = cluster.last()
+        state = engine.last()
     except NoStackError:
         state = None
     except UnavailableError as error:
@@ -229,4 +236,4 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
         echo(message, err=True)
     else:
         with _beside_json(invocation):
-            say(switch(invocation, cluster.stack, "asleep", yes=True))
+            say(switch(invocation, engine.stack, "asleep", yes=True))

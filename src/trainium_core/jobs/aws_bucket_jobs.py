@@ -113,6 +113,9 @@ class PreparedBucketJob(Generic[Jobs]):
     def upload(self) -> None:
         raise NotImplementedError("check_keys refuses `upload`")
 
+    def started_after_waking(self, seconds: float) -> None:
+        self.job = replace(self.job, waking_seconds=seconds)
+
     def find_checkpoint(self) -> Sequence[str]:
         """Find the checkpoint that the job resumes from, and set `resume_from` to the job that saved it.
 

@@ -48,6 +48,23 @@ class PreparedJob(Protocol):
         """The request in readable form."""
         ...
 
+    def find_checkpoint(self) -> Sequence[str]:
+        """Find the checkpoint of a resumed job, before anything is started that is billed.
+
+        Returns:
+            Notes for the user.
+
+        Raises:
+            JobError: The job cannot be resumed.
+            UnavailableError: A request failed or was denied.
+            NoStackError: The stack is not deployed.
+        """
+        ...
+
+    def started_after_waking(self, seconds: float) -> None:
+        """Record in the job how long its cluster took to wake."""
+        ...
+
     def check(self) -> Sequence[str]:
         """Check with AWS that the job can start now.
 
@@ -95,11 +112,13 @@ class JobEngine(FollowedJobs, Protocol):
 
     Attributes:
         key: The engine's key in `--on`.
+        stack: The CloudFormation stack.
         instead: Unsupported options and keys of a job file, each with an alternative.
         bills_jobs: Whether the job is billed, not its machines. If so, `trn run` asks for confirmation.
     """
 
     key: str
+    stack: str
     instead: Mapping[str, str]
     bills_jobs: bool
 

@@ -83,18 +83,18 @@ class SageMakerJobs(AwsService):
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
         super().__init__(plan.region, clients=clients)
-        self.plan, self._stack = plan, stack
+        self.plan, self.stack = plan, stack
         self._prefix = training_job_prefix(plan.cluster_name)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedTrainingJob":
-        deployed = AwsStacks(self.region, clients=self._clients).deployed_stack(self._stack)
+        deployed = AwsStacks(self.region, clients=self._clients).deployed_stack(self.stack)
         if deployed is None:
-            raise NoStackError(self._stack, self.region)
+            raise NoStackError(self.stack, self.region)
         missing = [name for name in REQUIRED_OUTPUTS if name not in deployed.outputs]
         if missing:
             allowed = f"a stack with the outputs {', '.join(REQUIRED_OUTPUTS)}"
             fix = f"this stack lacks {', '.join(missing)}: name the SageMaker stack, or wait until it is deployed"
-            raise JobError([JobProblem(key="--stack", got=self._stack, allowed=allowed, fix=fix)])
+            raise JobError([JobProblem(key="--stack", got=self.stack, allowed=allowed, fix=fix)])
         folder = channel_digest(package)
         outputs = deployed.outputs
         job = new_training_job(self.plan, request, outputs, script=package.script, source_folder=folder, now=now)
@@ -320,6 +320,13 @@ class PreparedTrainingJob:
     @property
     def as_text(self) -> str:
         return json.dumps(self.request, indent=2)
+
+    def find_checkpoint(self) -> Sequence[str]:
+        """SageMaker copies all checkpoints of the resumed job to its folder."""
+        return ()
+
+    def started_after_waking(self, seconds: float) -> None:
+        raise NotImplementedError("check_keys refuses `wake`")
 
     def check(self) -> Sequence[str]:
         """Checks nothing: SageMaker validates quota, role and network when the job is created."""
