@@ -7,9 +7,10 @@ import pytest
 from tests.constructs.plans import RESERVATION
 from tests.constructs.synth import Json, Template, a_plan, cluster_template, granted
 from trainium_core.quotas.ec2 import quota_need
+from trainium_runtime.handlers import quota_check
 from trainium_runtime.quota_need import QuotaNeed
 
-QUOTA_CHECK, READINESS = "Custom::TrnQuotaGate", "Custom::TrnFleetGate"
+QUOTA_CHECK, READINESS = "Custom::TrnQuotaCheck", "Custom::TrnFleetGate"
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
@@ -32,17 +33,14 @@ def of_nodes(**settings: Any) -> set[tuple[str, str]]:
     return {(action, resource.partition(".Arn}")[2]) for action, resource in permissions if bucket in resource}
 
 
-@pytest.mark.parametrize("kind", [QUOTA_CHECK, READINESS])
-def test_service_timeout_exceeds_that_of_the_check(kind: str) -> None:
-    template, properties = cluster_template(), cluster_template().properties(kind)
-    functions = template.resources("AWS::Lambda::Function").items()
-    (asker,) = [function["Properties"] for name, function in functions if "Asker" in name]
-    longest = 60 * int(properties["TimeoutMinutes"]) if kind == READINESS else asker["Timeout"]
-    assert int(properties["ServiceTimeout"]) > longest
+def test_service_timeout_exceeds_that_of_the_check() -> None:
+    properties = cluster_template().properties(READINESS)
+    assert int(properties["ServiceTimeout"]) > 60 * int(properties["TimeoutMinutes"])
+    assert int(cluster_template().properties(QUOTA_CHECK)["ServiceTimeout"]) > quota_check.LONGEST_S
 
 
 @pytest.mark.parametrize(
-    ("kind", "functions"), [(QUOTA_CHECK, ("Asker",)), (READINESS, ("GateWatcher", "FleetKeeper"))]
+    ("kind", "functions"), [(QUOTA_CHECK, ("Provider",)), (READINESS, ("GateWatcher", "FleetKeeper"))]
 )
 def test_functions_have_permissions_before_they_are_called(kind: str, functions: tuple[str, ...]) -> None:
     template = cluster_template()
@@ -58,8 +56,8 @@ def test_quota_check_has_the_need_of_the_plan() -> None:
     assert QuotaNeed.from_properties(shown) == need
 
 
-def test_quota_check_may_only_read() -> None:
-    actions = {action for action, _ in granted(allowed(cluster_template(), "Asker"))}
+def test_provider_may_only_read() -> None:
+    actions = {action for action, _ in granted(allowed(cluster_template(), "Provider"))}
     reads = {action for action in actions if action.split(":")[1].startswith(("Get", "List", "Describe"))}
     assert actions - reads == {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -68,7 +66,7 @@ def test_quota_check_precedes_instances_and_depends_on_nothing_else() -> None:
     template = cluster_template()
     (name,) = template.resources(QUOTA_CHECK)
     assert name in template.before(template.logical_id(GROUP))
-    assert all("QuotaGate" in logical_id for logical_id in template.before(name))
+    assert all("Provider" in logical_id for logical_id in template.before(name))
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_stack_without_region_chooses_subnet_and_checks_quota_at_deployment() ->
     stack = Stack(new_app(), "Any")
     NeuronFleet(stack, "Fleet", instance_type=TYPE, nodes=2, vpc=ec2.Vpc(stack, "Vpc", nat_gateways=1))
     template = synthesize(stack)
-    assert template.properties("Custom::TrnQuotaGate")["Region"] == {"Ref": "AWS::Region"}
+    assert template.properties("Custom::TrnQuotaCheck")["Region"] == {"Ref": "AWS::Region"}
     choice = template.properties("Custom::TrnNodeSubnet")
     assert choice["InstanceType"] == "trn1.32xlarge"
     assert [subnet["Ref"][:16] for subnet in choice["SubnetIds"]] == ["VpcPrivateSubnet"] * 2

@@ -19,15 +19,11 @@ from trainium_cdk.handler_function import HandlerFunction
 
 HANDLERS = (
     "bucket_files",
-    "empty_bucket",
     "fleet_readiness",
-    "launch_template_version",
     "node_group_guard",
     "node_reconciler",
-    "node_subnet",
     "pilot_clock",
-    "quota_check",
-    "script_copy",
+    "provider",
     "set_asleep",
 )
 
@@ -96,7 +92,7 @@ def test_code_of_checkout_with_umask_077_is_readable_for_lambda(
 @pytest.mark.parametrize(("minutes", "seconds"), [(1, 7 * 60), (15, 49 * 60)])
 def test_custom_resource_waits_for_all_attempts_of_its_function(minutes: int, seconds: int) -> None:
     stack = new_stack()
-    function = HandlerFunction(stack, "Function", handler="node_subnet", timeout_minutes=minutes)
+    function = HandlerFunction(stack, "Function", handler="provider", timeout_minutes=minutes)
     function.custom_resource(stack, "Resource", resource_type="Custom::Mine", properties={"A": "1"})
     (resource,) = synthesize(stack).resources("Custom::Mine").values()
     assert resource["Properties"]["ServiceTimeout"] == str(seconds)

@@ -118,7 +118,7 @@ def test_node_group_depends_on_the_resources_of_nodes() -> None:
         "AWS::FSx::FileSystem",
         "AWS::EFS::MountTarget",
     }
-    assert needed | {"Custom::TrnScriptCopy", "Custom::TrnQuotaGate", "AWS::Lambda::Function"} <= types
+    assert needed | {"Custom::TrnScriptCopy", "Custom::TrnQuotaCheck", "AWS::Lambda::Function"} <= types
 
 
 def test_nodes_have_a_role_that_aws_pcs_accepts() -> None:

@@ -192,9 +192,10 @@ def reachable(module: str) -> frozenset[str]:
             continue
         seen.add(name)
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                imported = f"{name.rpartition('.')[0]}.{node.module}" if node.level else node.module
-                pending.append(imported.removeprefix("trainium_runtime."))
+            if isinstance(node, ast.ImportFrom):
+                parts = [name.rpartition(".")[0] if node.level else "", node.module or ""]
+                imported = ".".join(part for part in parts if part).removeprefix("trainium_runtime.")
+                pending += [imported] if node.module else [f"{imported}.{alias.name}" for alias in node.names]
     return frozenset(seen)
 
 

@@ -215,7 +215,7 @@ class Fleet(CreatedFleet):
         if props.quota_check:
             quota = QuotaCheck(
                 self,
-                "QuotaGate",
+                "QuotaCheck",
                 instance_type=ec2.InstanceType(props.node.type.name),
                 nodes=props.nodes,
                 capacity=props.capacity,

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import CfnResource
+from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.provider import provider
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
+
+_TIMEOUT_MINUTES = 5
 
 
 class LaunchTemplateVersion(Construct):
@@ -39,12 +41,13 @@ class LaunchTemplateVersion(Construct):
             uses: Resources, by name, whose replacement replaces the nodes.
         """
         super().__init__(scope, construct_id)
-        function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
+        function = provider(Stack.of(self))
         function.allow_describing_its_stack()
         chosen = function.custom_resource(
             self,
-            "Version",
+            "Resource",
             resource_type=RESOURCE_TYPE,
+            timeout_minutes=_TIMEOUT_MINUTES,
             properties={
                 "LaunchTemplateId": template.ref,
                 "LatestVersion": template.attr_latest_version_number,

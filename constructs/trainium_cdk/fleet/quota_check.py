@@ -7,13 +7,14 @@ from constructs import Construct
 from trainium_cdk.checks import check, check_known, form
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.node_type import checked_type
-from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.provider import provider
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan.values import PlanValues
 from trainium_core.quotas.ec2 import instances_quota_need
+from trainium_runtime.handlers.quota_check import RESOURCE_TYPE
 
-_ASKING_MINUTES = 2
+_TIMEOUT_MINUTES = 3
 
 # The read-only actions of trainium_runtime.aws_quotas.
 _ACTIONS = [
@@ -68,17 +69,18 @@ class QuotaCheck(Construct):
         purchase_option = checked_capacity(self, capacity, kind, catalog)
         check_known(self, "nodes", nodes, why="it is compared with the quota")
         check(self, form("nodes", nodes), form("cluster_name", cluster_name))
-        region = Stack.of(self).region
+        stack = Stack.of(self)
+        region = stack.region
         need = instances_quota_need(kind, nodes, purchase_option.kind, region=region, cluster_name=cluster_name)
         if need is None:
             return
-        function = HandlerFunction(self, "Asker", handler="quota_check", timeout_minutes=_ASKING_MINUTES)
+        function = provider(stack)
         function.allow_reading(_ACTIONS)
         function.allow_describing_its_stack()
         function.custom_resource(
             self,
-            "Gate",
-            resource_type="Custom::TrnQuotaGate",
-            timeout_minutes=_ASKING_MINUTES + 1,
+            "Resource",
+            resource_type=RESOURCE_TYPE,
+            timeout_minutes=_TIMEOUT_MINUTES,
             properties={**need.to_properties(), "Region": region},
         )

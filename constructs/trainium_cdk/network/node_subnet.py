@@ -8,11 +8,14 @@ from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.node_type import checked_type
-from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
+from trainium_cdk.provider import provider
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.catalog.instance_type import InstanceType
+from trainium_runtime.handlers.node_subnet import RESOURCE_TYPE
+
+_TIMEOUT_MINUTES = 5
 
 
 class NeuronSubnet(Construct):
@@ -80,12 +83,13 @@ class NeuronSubnet(Construct):
         raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="give the network one of these as zone_id")
 
     def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
-        function = HandlerFunction(self, "Chooser", handler="node_subnet", timeout_minutes=2)
+        function = provider(Stack.of(self))
         function.allow_reading(["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"])
         choice = function.custom_resource(
             self,
-            "Choice",
-            resource_type="Custom::TrnNodeSubnet",
+            "Resource",
+            resource_type=RESOURCE_TYPE,
+            timeout_minutes=_TIMEOUT_MINUTES,
             properties={"SubnetIds": list(subnet_ids), "InstanceType": instance_type},
         )
         return choice.get_att_string("SubnetId")

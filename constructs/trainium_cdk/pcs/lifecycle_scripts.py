@@ -5,17 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
-from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, arn_of
+from trainium_cdk.provider import provider
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, allow_provider
+from trainium_runtime.handlers.script_copy import RESOURCE_TYPE
 
 Group = pcs.CfnComputeNodeGroup
 
 _PREFIX = "scripts"
+_TIMEOUT_MINUTES = 5
 
 
 class LifecycleScripts(Construct):
@@ -33,25 +36,22 @@ class LifecycleScripts(Construct):
         """
         super().__init__(scope, construct_id)
         self.bucket = DisposableBucket(self, "Store", versioned=True).bucket
-        function = HandlerFunction(self, "Copier", handler="script_copy", timeout_minutes=2)
-        function.allow(
-            actions=["s3:PutObject"], resources=[arn_of(self.bucket, f"{_PREFIX}/{name}.sh") for name in scripts]
-        )
-        self._sources: dict[str, Group.ScriptSourceProperty] = {}
-        for name, text in scripts.items():
-            self._sources[name] = self._add(function, name, text)
+        allow_provider(self.bucket, ["s3:PutObject"], *(_key(name) for name in scripts))
+        self._sources = {name: self._add(name, text) for name, text in scripts.items()}
 
-    def _add(self, function: HandlerFunction, name: str, text: str) -> Group.ScriptSourceProperty:
+    def _add(self, name: str, text: str) -> Group.ScriptSourceProperty:
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.sh"
             file.write_bytes(text.encode())
             asset = Asset(self, f"{name.capitalize()}Script", path=str(file))
+        function = provider(Stack.of(self))
         function.allow(actions=["s3:GetObject"], resources=[asset.bucket.arn_for_objects(asset.s3_object_key)])
-        key, digest = f"{_PREFIX}/{name}.sh", hashlib.sha256(text.encode()).hexdigest()
+        key, digest = _key(name), hashlib.sha256(text.encode()).hexdigest()
         copied = function.custom_resource(
             self,
             f"{name.capitalize()}Copy",
-            resource_type="Custom::TrnScriptCopy",
+            resource_type=RESOURCE_TYPE,
+            timeout_minutes=_TIMEOUT_MINUTES,
             properties={
                 "SourceBucket": asset.s3_bucket_name,
                 "SourceKey": asset.s3_object_key,
@@ -82,8 +82,12 @@ class LifecycleScripts(Construct):
 
     def url(self, name: str) -> str:
         """S3 URL of a script."""
-        return f"s3://{self.bucket.bucket_name}/{_PREFIX}/{name}.sh"
+        return f"s3://{self.bucket.bucket_name}/{_key(name)}"
 
     def allow_fetching(self, role: iam.IRole) -> None:
         """Allow nodes to download the scripts."""
         allow_objects(self.bucket, role, {_PREFIX: ["s3:GetObject", "s3:GetObjectVersion"]})
+
+
+def _key(name: str) -> str:
+    return f"{_PREFIX}/{name}.sh"

@@ -271,7 +271,7 @@ class PcsCluster(Construct):
         if plan.quota_check:
             quota = QuotaCheck(
                 self,
-                "QuotaGate",
+                "QuotaCheck",
                 instance_type=ec2.InstanceType(plan.instance_type),
                 nodes=plan.nodes,
                 capacity=self._capacity,

@@ -12,12 +12,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcards
+from trainium_cdk.provider import provider
+from trainium_runtime.handlers.bucket_content import RESOURCE_TYPE
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
-
-_EMPTIER = "TrainiumCdkBucketEmptier"
-"""ID of the function in the scope of the stack, where it must not conflict with ids of the app."""
 
 _UNKNOWN_NAMES = "objects under one prefix; their names are not known at synthesis"
 
@@ -83,24 +81,16 @@ class DisposableBucket(Construct):
     def _empty_at_delete(self) -> None:
         emptied: Any = _Emptied(_cfn_bucket(self.bucket))
         Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, Lazy.string(emptied))
-        emptier = _emptier(Stack.of(self))
-        # In the bucket's own policy, which lives as long as the bucket: an update that removes one of several buckets
-        # would take its permissions out of a policy of the function before the bucket is emptied.
-        self._allow(emptier, ["s3:ListBucketVersions", "s3:GetBucketTagging"], arn_of(self.bucket))
-        self._allow(emptier, ["s3:DeleteObject", "s3:DeleteObjectVersion"], arn_of(self.bucket, "*"))
-        content = emptier.custom_resource(
+        allow_provider(self.bucket, ["s3:ListBucketVersions", "s3:GetBucketTagging"])
+        allow_provider(self.bucket, ["s3:DeleteObject", "s3:DeleteObjectVersion"], "*")
+        content = provider(Stack.of(self)).custom_resource(
             self,
             "Content",
-            resource_type="Custom::TrnBucketContent",
+            resource_type=RESOURCE_TYPE,
             properties={"BucketName": self.bucket.bucket_name},
         )
         # At deletion the function still needs its policy and that of the bucket.
         content.node.add_dependency(self.bucket)
-
-    def _allow(self, emptier: HandlerFunction, actions: Sequence[str], resource: str) -> None:
-        role: Any = iam.ArnPrincipal(emptier.role.role_arn)
-        statement = iam.PolicyStatement(actions=list(actions), resources=[resource], principals=[role])
-        self.bucket.add_to_resource_policy(statement)
 
 
 @jsii.implements(IStableStringProducer)
@@ -120,10 +110,15 @@ def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
     return resource
 
 
-@cache
-def _emptier(stack: Stack) -> HandlerFunction:
-    """The function that empties the buckets of a stack. The policies of the buckets allow it to."""
-    return HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
+def allow_provider(bucket: s3.Bucket, actions: Sequence[str], *keys: str) -> None:
+    """Allow the provider of the stack to perform actions on a bucket, or on objects with these keys.
+
+    The bucket's own policy allows it, because it lives as long as the bucket: an update that removes one of several
+    buckets would take the permissions out of a policy of the function before the bucket is emptied.
+    """
+    role: Any = iam.ArnPrincipal(provider(Stack.of(bucket)).role.role_arn)
+    resources = [arn_of(bucket, key) for key in keys] or [arn_of(bucket)]
+    bucket.add_to_resource_policy(iam.PolicyStatement(actions=list(actions), resources=resources, principals=[role]))
 
 
 def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:

@@ -1,21 +1,46 @@
-"""The response of a custom resource."""
+"""Custom resources of CloudFormation: their results and responses."""
 
 import json
 import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 _MAX_RESPONSE_BYTES = 4096  # CloudFormation documentation, response objects of custom resources
 
 
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A created or updated custom resource.
+
+    Attributes:
+        physical_id: Physical ID. If an update changes it, CloudFormation deletes the old resource.
+        data: Attributes of the resource.
+    """
+
+    physical_id: str
+    data: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@contextmanager
+def explained(problem: str) -> Iterator[None]:
+    """Raise RuntimeError for any error, with the problem before its message."""
+    try:
+        yield
+    except Exception as error:
+        raise RuntimeError(f"{problem}: {error}") from error
+
+
 def respond(
-    event: dict[str, Any], *, failure: str | None = None, physical_id: str, data: dict[str, str] | None = None
+    event: dict[str, Any], *, failure: str | None = None, physical_id: str, data: Mapping[str, str] | None = None
 ) -> None:
     """Send CloudFormation success, or failure with the reason for the stack's events.
 
     Args:
         event: The request of CloudFormation.
         failure: The reason, which is cut if the response would be too long. None: success.
-        physical_id: Physical ID of the resource. If an update changes it, CloudFormation deletes the old resource.
+        physical_id: Physical ID of the resource.
         data: Attributes of the resource. Default: none.
 
     Raises:
@@ -28,7 +53,7 @@ def respond(
         "StackId": event["StackId"],
         "RequestId": event["RequestId"],
         "LogicalResourceId": event["LogicalResourceId"],
-        "Data": data or {},
+        "Data": dict(data or {}),
     }
     body = json.dumps(outcome).encode()
     while len(body) > _MAX_RESPONSE_BYTES and outcome["Reason"]:

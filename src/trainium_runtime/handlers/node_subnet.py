@@ -1,4 +1,4 @@
-"""Custom::TrnNodeSubnet: chooses the first subnet whose zone offers the nodes' instance type.
+"""Custom::TrnNodeSubnet: selects the first subnet whose zone offers the nodes' instance type.
 
 An update keeps the subnet while it is one of the candidates and the instance type has not changed.
 """
@@ -6,33 +6,26 @@ An update keeps the subnet while it is one of the candidates and the instance ty
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .custom_resource import respond
+from .custom_resource import Result, explained
 from .log import log
 from .permissions import retry_until_permitted
 
+RESOURCE_TYPE = "Custom::TrnNodeSubnet"
 
-def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    before = str(event.get("PhysicalResourceId"))
-    if event["RequestType"] == "Delete":
-        respond(event, physical_id=before)
-        return
+
+def provide(event: Mapping[str, Any]) -> Result:
     properties, old = event["ResourceProperties"], event.get("OldResourceProperties", {})
-    if before in properties["SubnetIds"] and properties["InstanceType"] == old.get("InstanceType"):
-        # The nodes are in this subnet.
-        respond(event, physical_id=before, data={"SubnetId": before})
-        return
-    try:
-        zones, offering = retry_until_permitted(lambda: _describe(properties["SubnetIds"], properties["InstanceType"]))
-    except Exception as error:  # CloudFormation needs a response
-        unread = f"the zones of the subnets and of {properties['InstanceType']} could not be read: {error}"
-        respond(event, failure=unread, physical_id=before)
-        return
-    chosen = next((subnet for subnet in properties["SubnetIds"] if zones.get(subnet) in offering), None)
-    if chosen is None:
-        respond(event, failure=_sentence(properties["InstanceType"], zones, offering), physical_id=before)
-        return
-    log(f"{chosen} in {zones[chosen]}")
-    respond(event, physical_id=chosen, data={"SubnetId": chosen})
+    subnets, instance_type = properties["SubnetIds"], properties["InstanceType"]
+    chosen = str(event.get("PhysicalResourceId"))
+    if chosen not in subnets or instance_type != old.get("InstanceType"):
+        with explained(f"the zones of the subnets and of {instance_type} could not be read"):
+            zones, offering = retry_until_permitted(lambda: _describe(subnets, instance_type))
+        suitable = [subnet for subnet in subnets if zones.get(subnet) in offering]
+        if not suitable:
+            raise RuntimeError(_sentence(instance_type, zones, offering))
+        chosen = suitable[0]
+        log(f"{chosen} in {zones[chosen]}")
+    return Result(physical_id=chosen, data={"SubnetId": chosen})
 
 
 def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:

@@ -1,4 +1,4 @@
-"""Custom::TrnQuotaGate: fails a deployment whose instances exceed the quota, or whose quota is unknown.
+"""Custom::TrnQuotaCheck: fails a deployment whose instances exceed the quota, or whose quota is unknown.
 
 The deployment fails before it launches instances. `trn preflight` runs the same check.
 """
@@ -6,6 +6,7 @@ The deployment fails before it launches instances. `trn preflight` runs the same
 import queue
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from trainium_runtime.check_result import CheckResult
@@ -13,48 +14,40 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota_check import check_need
 from trainium_runtime.quota_need import QuotaNeed
 
-from .custom_resource import respond
+from .custom_resource import Result
 from .log import log
 from .rollback import is_rolling_back
 
 _PAUSE_S = 5.0
 _TIMEOUT_S = 60.0  # until a new role's permissions are effective
-_MARGIN_S = 15.0  # for the response to CloudFormation, before Lambda stops the function
 _SWITCH_OFF = "To deploy without this check: set trn:quota_check to off (in an app: quota_check=False)"
 
-
-def handle(event: dict[str, Any], context: Any) -> None:
-    if event["RequestType"] == "Delete":
-        respond(event, physical_id=event["PhysicalResourceId"])
-        return
-    seconds = context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
-    physical_id = f"{event['ResourceProperties']['Cluster']}/quota"
-    respond(event, failure=failure_in_time(event, seconds), physical_id=physical_id)
+RESOURCE_TYPE = "Custom::TrnQuotaCheck"
+LONGEST_S = 105.0
+"""Seconds until a result, less than the service timeout of the custom resource."""
 
 
-def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
-    """Why the deployment must stop. None if it may continue.
-
-    Args:
-        event: The request of CloudFormation.
-        seconds: The time limit. An unfinished check is a reason to stop.
-    """
+def provide(event: Mapping[str, Any]) -> Result:
+    """Check the quota in time. An unfinished check fails the deployment too."""
     results: queue.Queue[str | None] = queue.Queue()
 
     def check() -> None:
         try:
-            results.put(failure(event))
+            results.put(_failure(event))
         except Exception as error:  # CloudFormation needs a response
             results.put(f"quota: could not be read: {error!r}. {_SWITCH_OFF}")
 
     threading.Thread(target=check, daemon=True).start()
     try:
-        return results.get(timeout=max(seconds, 0))
+        failure = results.get(timeout=LONGEST_S)
     except queue.Empty:
-        return f"quota: AWS gave no answer within {seconds:.0f} seconds. {_SWITCH_OFF}"
+        failure = f"quota: AWS gave no answer within {LONGEST_S:.0f} seconds. {_SWITCH_OFF}"
+    if failure:
+        raise RuntimeError(failure)
+    return Result(physical_id=f"{event['ResourceProperties']['Cluster']}/quota")
 
 
-def failure(event: dict[str, Any]) -> str | None:
+def _failure(event: Mapping[str, Any]) -> str | None:
     """Why the deployment must stop. None if it may continue.
 
     A rollback, and an update that needs no more than before, continue without a check. An unknown result is retried for

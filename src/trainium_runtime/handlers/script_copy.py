@@ -5,24 +5,24 @@ bucket.
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
-from .custom_resource import respond
+from .custom_resource import Result, explained
 from .permissions import retry_until_permitted
 
+RESOURCE_TYPE = "Custom::TrnScriptCopy"
 
-def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
+
+def provide(event: Mapping[str, Any]) -> Result:
     properties = event["ResourceProperties"]
-    failure, data = None, None
-    try:
-        if event["RequestType"] != "Delete":
-            data = {"VersionId": retry_until_permitted(lambda: copy(properties))}
-    except Exception as error:  # CloudFormation needs a response
-        failure = f"the script could not be copied to s3://{properties['BucketName']}/{properties['Key']}: {error}"
-    respond(event, failure=failure, physical_id=f"{properties['BucketName']}/{properties['Key']}", data=data)
+    target = f"{properties['BucketName']}/{properties['Key']}"
+    with explained(f"the script could not be copied to s3://{target}"):
+        version = retry_until_permitted(lambda: _copy(properties))
+    return Result(physical_id=target, data={"VersionId": version})
 
 
-def copy(properties: dict[str, str]) -> str:
+def _copy(properties: Mapping[str, str]) -> str:
     """Copy the script.
 
     Returns:

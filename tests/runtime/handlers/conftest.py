@@ -48,7 +48,7 @@ class CloudFormation:
             "ResponseURL": self.url,
             "StackId": f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0",
             "RequestId": "request-1",
-            "LogicalResourceId": "Gate",
+            "LogicalResourceId": "FleetReadiness",
             "ResourceProperties": {"ServiceToken": "arn:of:the:function", **properties},
         }
         return event | ({"PhysicalResourceId": physical_id} if physical_id else {})

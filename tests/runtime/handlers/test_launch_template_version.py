@@ -1,11 +1,11 @@
-"""Custom::TrnLaunchTemplateVersion: its responses."""
+"""Custom::TrnLaunchTemplateVersion: its results."""
 
 from typing import Any
 
 import pytest
 
-from tests.runtime.handlers.conftest import CloudFormation
 from trainium_runtime.handlers import launch_template_version
+from trainium_runtime.handlers.custom_resource import Result
 
 OFFER = {
     "LaunchTemplateId": "lt-0123456789abcdef0",
@@ -18,28 +18,30 @@ OFFER = {
 }
 
 
-def send_event(
-    cloudformation: CloudFormation, kind: str, physical_id: str | None = None, **offered: Any
-) -> dict[str, Any]:
-    launch_template_version.handle(cloudformation.event(kind, OFFER | offered, physical_id), None)
-    return cloudformation.responses[-1]
+def provide(before: Result | None = None, **offered: Any) -> Result:
+    """Create the resource, or update it after the earlier result."""
+    event = {"RequestType": "Create", "StackId": "stack-1", "ResourceProperties": OFFER | offered}
+    if before:
+        event |= {"RequestType": "Update", "PhysicalResourceId": before.physical_id}
+    return launch_template_version.provide(event)
 
 
-def test_kept_version_reports_the_newest(cloudformation: CloudFormation) -> None:
-    first = send_event(cloudformation, "Create")
-    assert first["Data"]["Summary"] == "version 1 of lt-0123456789abcdef0 (the newest)"
-    later = send_event(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2")
-    assert later["Data"] == {
+def test_kept_version_reports_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch_template_version, "is_rolling_back", lambda *_, **__: False)
+    first = provide()
+    assert first.data["Summary"] == "version 1 of lt-0123456789abcdef0 (the newest)"
+    later = provide(first, LatestVersion="2")
+    assert later.data == {
         "Version": "1",
         "NodeScript": OFFER["NodeScript"],
         "Summary": "version 1 of lt-0123456789abcdef0 (kept; the newest is 2)",
     }
-    assert later["PhysicalResourceId"] == first["PhysicalResourceId"]
+    assert later.physical_id == first.physical_id
 
 
 @pytest.mark.parametrize(("rolling_back", "version"), [(True, "1"), (False, "3")])
 def test_earlier_version_is_used_only_in_a_rollback(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, rolling_back: bool, version: str
+    monkeypatch: pytest.MonkeyPatch, rolling_back: bool, version: str
 ) -> None:
     received = dict[str, Any]()
 
@@ -48,20 +50,6 @@ def test_earlier_version_is_used_only_in_a_rollback(
         return rolling_back
 
     monkeypatch.setattr(launch_template_version, "is_rolling_back", answer)
-    first = send_event(cloudformation, "Create")
-    second = send_event(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2", Settings={})
-    third = send_event(cloudformation, "Update", second["PhysicalResourceId"], LatestVersion="3")
-    assert third["Data"]["Version"] == version
+    second = provide(provide(), LatestVersion="2", Settings={})
+    assert provide(second, LatestVersion="3").data["Version"] == version
     assert received["unknown"]
-
-
-def test_deletion_gets_a_response(cloudformation: CloudFormation) -> None:
-    assert send_event(cloudformation, "Delete", "any")["Status"] == "SUCCESS"
-
-
-@pytest.mark.parametrize("missing", ["Settings", "LatestVersion"])
-def test_error_is_a_failed_response(cloudformation: CloudFormation, missing: str) -> None:
-    offered = {name: value for name, value in OFFER.items() if name != missing}
-    launch_template_version.handle(cloudformation.event("Create", offered), None)
-    assert cloudformation.response["Status"] == "FAILED"
-    assert missing in cloudformation.response["Reason"]

@@ -5,8 +5,8 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.runtime.handlers.conftest import CloudFormation
 from trainium_runtime.handlers import node_subnet
+from trainium_runtime.handlers.custom_resource import Result
 
 SUBNETS = {"subnet-1": "usw2-az1", "subnet-2": "usw2-az4", "subnet-3": "usw2-az4"}
 
@@ -30,36 +30,25 @@ def account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boto3, "client", client)
 
 
-def send_event(
-    cloudformation: CloudFormation, kind: str, subnets: list[str], physical_id: str | None = None, **changed: str
-) -> dict[str, Any]:
-    properties = {"SubnetIds": subnets, "InstanceType": "trn1.32xlarge"}
-    event = cloudformation.event(kind, {**properties, **changed}, physical_id)
-    node_subnet.handle({**event, "OldResourceProperties": properties}, None)
-    return cloudformation.responses[-1]
+def provide(subnets: list[str], before: str | None = None, *, kind: str = "trn1.32xlarge") -> Result:
+    """Create the resource, or update it with the selected subnet before."""
+    event: dict[str, Any] = {"ResourceProperties": {"SubnetIds": subnets, "InstanceType": kind}}
+    if before:
+        event |= {"PhysicalResourceId": before, "OldResourceProperties": {"InstanceType": "trn1.32xlarge"}}
+    return node_subnet.provide(event)
 
 
-def test_first_subnet_in_a_zone_with_the_type_is_selected(cloudformation: CloudFormation) -> None:
-    chosen = send_event(cloudformation, "Create", [*SUBNETS])
-    assert (chosen["PhysicalResourceId"], chosen["Data"]) == ("subnet-2", {"SubnetId": "subnet-2"})
+def test_first_subnet_in_a_zone_with_the_type_is_selected() -> None:
+    assert provide([*SUBNETS]) == Result(physical_id="subnet-2", data={"SubnetId": "subnet-2"})
 
 
-def test_selection_is_kept_while_its_subnet_is_given(cloudformation: CloudFormation) -> None:
-    assert send_event(cloudformation, "Update", [*SUBNETS], "subnet-3")["PhysicalResourceId"] == "subnet-3"
-    assert (
-        send_event(cloudformation, "Update", ["subnet-1", "subnet-2"], "subnet-3")["PhysicalResourceId"] == "subnet-2"
-    )
+def test_selection_is_kept_while_its_subnet_is_given() -> None:
+    assert provide([*SUBNETS], "subnet-3").physical_id == "subnet-3"
+    assert provide(["subnet-1", "subnet-2"], "subnet-3").physical_id == "subnet-2"
 
 
 @pytest.mark.parametrize(("subnets", "kind"), [(["subnet-1"], "trn1.32xlarge"), ([*SUBNETS], "trn9.large")])
-def test_no_subnet_in_a_zone_with_the_type_fails_with_zones(
-    cloudformation: CloudFormation, subnets: list[str], kind: str
-) -> None:
-    failed = send_event(cloudformation, "Create", subnets, InstanceType=kind)
-    assert failed["Status"] == "FAILED"
-    assert f"a zone that offers {kind}: subnet-1 in usw2-az1" in failed["Reason"]
-    assert ("do: usw2-az4. " if kind == "trn1.32xlarge" else "no zone of the region does. ") in failed["Reason"]
-
-
-def test_deletion_gets_a_response(cloudformation: CloudFormation) -> None:
-    assert send_event(cloudformation, "Delete", [*SUBNETS], "subnet-2")["Status"] == "SUCCESS"
+def test_no_subnet_in_a_zone_with_the_type_fails_with_zones(subnets: list[str], kind: str) -> None:
+    with pytest.raises(RuntimeError, match=f"a zone that offers {kind}: subnet-1 in usw2-az1") as failed:
+        provide(subnets, kind=kind)
+    assert ("do: usw2-az4. " if kind == "trn1.32xlarge" else "no zone of the region does. ") in str(failed.value)

@@ -1,4 +1,4 @@
-"""Custom::TrnQuotaGate: its response to each result of the quota check, always in time."""
+"""Custom::TrnQuotaCheck: its result for each result of the quota check, always in time."""
 
 import threading
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.core.fake_quotas import FakeQuotas
-from tests.runtime.handlers.conftest import CloudFormation
 from trainium_core import Plan
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime import aws_quotas as quotas
 from trainium_runtime.handlers import quota_check
+from trainium_runtime.handlers.custom_resource import Result
 
 ROOM = FakeQuotas(limit=256)
 NO_ROOM = FakeQuotas(limit=255)
@@ -28,16 +28,6 @@ def properties(**settings: Any) -> dict[str, str]:
     need = quota_need(plan(**settings))
     assert need is not None
     return {key: str(value) for key, value in need.to_properties().items()}
-
-
-@dataclass
-class Context:
-    """Lambda's context of an invocation with this many seconds left."""
-
-    seconds: float = 120
-
-    def get_remaining_time_in_millis(self) -> float:
-        return 1000 * self.seconds
 
 
 @dataclass
@@ -62,8 +52,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, context: Context | None = None) -> None:
-    """Run the handler. Each attempt reads the next of the accounts; the last one is repeated."""
+def provide(
+    monkeypatch: pytest.MonkeyPatch, *accounts: Any, before: dict[str, str] | None = None, **settings: Any
+) -> Result:
+    """Create the resource for a plan, or update it.
+
+    Args:
+        monkeypatch: Replaces the account.
+        accounts: Each attempt reads the next of them; the last one is repeated.
+        before: The properties before an update. Default: none; the resource is created.
+        settings: The settings of the plan.
+    """
     remaining = list(accounts)
 
     def account_in(region: str) -> Any:
@@ -74,93 +73,67 @@ def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, 
         return account
 
     monkeypatch.setattr(quotas, "AwsQuotas", account_in)
-    quota_check.handle(event, context or Context())
+    event: dict[str, Any] = {
+        "RequestType": "Create",
+        "StackId": "stack-1",
+        "ResourceProperties": properties(**settings),
+    }
+    if before is not None:
+        event |= {"RequestType": "Update", "OldResourceProperties": before}
+    return quota_check.provide(event)
 
 
-def test_sufficient_quota_continues_the_deployment(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), ROOM)
-    assert cloudformation.response["Status"] == "SUCCESS"
-    assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
+def test_sufficient_quota_continues_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert provide(monkeypatch, ROOM) == Result(physical_id="trn-pilot/quota")
 
 
-def test_insufficient_quota_fails_with_the_text_of_preflight(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), NO_ROOM)
+def test_insufficient_quota_fails_with_the_text_of_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
     output = check_quota(plan(), NO_ROOM)
-    assert cloudformation.response["Status"] == "FAILED"
-    assert all(part in cloudformation.response["Reason"] for part in (output.found, output.needed, output.fix))
+    with pytest.raises(RuntimeError) as failed:
+        provide(monkeypatch, NO_ROOM)
+    assert all(part in str(failed.value) for part in (output.found, output.needed, output.fix))
 
 
-def test_unavailable_quota_is_retried_and_fails_with_workaround(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
-) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE)
-    assert cloudformation.response["Status"] == "FAILED"
-    assert "no answer about quota" in cloudformation.response["Reason"]
-    assert "set trn:quota_check to off (in an app: quota_check=False)" in cloudformation.response["Reason"]
+def test_unavailable_quota_is_retried_and_fails_with_workaround(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    with pytest.raises(RuntimeError, match="no answer about quota") as failed:
+        provide(monkeypatch, UNAVAILABLE)
+    assert "set trn:quota_check to off (in an app: quota_check=False)" in str(failed.value)
     assert 0 < clock.now <= 60
 
 
-def test_permission_that_takes_effect_late_is_retried(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
-) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE, UNAVAILABLE, ROOM)
-    assert cloudformation.response["Status"] == "SUCCESS"
+def test_permission_that_takes_effect_late_is_retried(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    provide(monkeypatch, UNAVAILABLE, UNAVAILABLE, ROOM)
     assert clock.sleeps == 2
 
 
-def test_update_to_more_nodes_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
-    event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
-    event["OldResourceProperties"] = properties(nodes=2)
-    run(monkeypatch, event, ROOM)
-    assert cloudformation.response["Status"] == "FAILED"
+def test_update_to_more_nodes_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_check, "is_rolling_back", lambda _: False)
+    with pytest.raises(RuntimeError, match="are needed"):
+        provide(monkeypatch, ROOM, before=properties(nodes=2), nodes=3)
 
 
-def test_rollback_to_more_nodes_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
-    event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
-    event["OldResourceProperties"] = properties(nodes=2)
+def test_rollback_to_more_nodes_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota_check, "is_rolling_back", lambda _: True)
-    run(monkeypatch, event, NO_ROOM)
-    assert cloudformation.response["Status"] == "SUCCESS"
+    provide(monkeypatch, NO_ROOM, before=properties(nodes=2), nodes=3)
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_update_that_needs_no_more_is_not_checked(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, nodes: int
-) -> None:
-    event = cloudformation.event("Update", properties(nodes=nodes), "trn-pilot/quota")
-    event["OldResourceProperties"] = properties(nodes=2)
-    run(monkeypatch, event, FakeQuotas(limit=0))
-    assert cloudformation.response["Status"] == "SUCCESS"
+def test_update_that_needs_no_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, nodes: int) -> None:
+    provide(monkeypatch, FakeQuotas(limit=0), before=properties(nodes=2), nodes=nodes)
 
 
-def test_update_from_unknown_properties_gets_a_response(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
-    event = cloudformation.event("Update", properties(), "trn-pilot/quota")
-    event["OldResourceProperties"] = {}
-    run(monkeypatch, event, ROOM)
-    assert cloudformation.response["Status"] == "FAILED"
+def test_update_from_unknown_properties_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError, match="could not be read"):
+        provide(monkeypatch, ROOM, before={})
 
 
-def test_delete_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
-    run(monkeypatch, cloudformation.event("Delete", properties(), "trn-pilot/quota"), NO_ROOM)
-    assert cloudformation.response["Status"] == "SUCCESS"
-    assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
+def test_error_fails_with_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError, match="out of luck"):
+        provide(monkeypatch, RuntimeError("out of luck"))
 
 
-def test_error_is_a_failed_response(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), RuntimeError("out of luck"))
-    assert cloudformation.response["Status"] == "FAILED"
-    assert "out of luck" in cloudformation.response["Reason"]
-
-
-def test_hanging_aws_call_is_answered_before_lambda_times_out(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
+def test_hanging_aws_call_is_answered_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_check, "LONGEST_S", 0.1)
     released = threading.Event()
 
     class Hanging(FakeQuotas):
@@ -168,8 +141,7 @@ def test_hanging_aws_call_is_answered_before_lambda_times_out(
             released.wait(30)
 
     try:
-        run(monkeypatch, cloudformation.event("Create", properties()), Hanging(), context=Context(seconds=15.2))
+        with pytest.raises(RuntimeError, match="gave no answer within"):
+            provide(monkeypatch, Hanging())
     finally:
         released.set()
-    assert cloudformation.response["Status"] == "FAILED"
-    assert "gave no answer within" in cloudformation.response["Reason"]

@@ -1,27 +1,29 @@
 """Custom::TrnBucketContent: empties a bucket with the tag trn:empty-at-delete=true at deletion."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 from trainium_runtime.tags import tag_values
 
-from .custom_resource import respond
+from .custom_resource import Result, explained
 from .log import log
 from .permissions import retry_until_permitted
 
+RESOURCE_TYPE = "Custom::TrnBucketContent"
 
-def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
+
+def provide(event: Mapping[str, Any]) -> Result:
+    return Result(physical_id=f"{event['ResourceProperties']['BucketName']}/content")
+
+
+def delete(event: Mapping[str, Any]) -> None:
     bucket = event["ResourceProperties"]["BucketName"]
-    failure = None
-    if event["RequestType"] == "Delete":
-        try:
-            log(f"deleted {retry_until_permitted(lambda: empty(bucket))} versions and delete markers of {bucket}")
-        except Exception as error:  # CloudFormation needs a response
-            failure = f"bucket {bucket} could not be emptied: {error}"
-    respond(event, failure=failure, physical_id=f"{bucket}/content")
+    with explained(f"bucket {bucket} could not be emptied"):
+        log(f"deleted {retry_until_permitted(lambda: _empty(bucket))} versions and delete markers of {bucket}")
 
 
-def empty(bucket: str) -> int:
+def _empty(bucket: str) -> int:
     """Delete all versions and delete markers of a bucket that has the tag with the value `true`.
 
     Returns:
