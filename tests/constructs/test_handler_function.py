@@ -18,7 +18,6 @@ from trainium_cdk import handler_function
 from trainium_cdk.handler_function import HandlerFunction
 
 HANDLERS = (
-    "bucket_files",
     "fleet_readiness",
     "node_group_guard",
     "node_reconciler",
