@@ -17,7 +17,7 @@ def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str
         region="us-west-2",
         group_name="the-group",
         cache_url="s3://bucket/cache",
-        destroy=destroy_command("TrnClusterStack", cluster_name),
+        destroy=destroy_command("TrnClusterStack", "cluster", cluster_name),
         sessions=sessions,
     )
     return {step.name: step.value for step in found}

@@ -5,7 +5,7 @@ from functools import reduce
 from typing import Any
 
 import jsii
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
@@ -25,6 +25,7 @@ from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.fleet.target_group import check_target_group
 from trainium_cdk.network.security_group import check_groups
+from trainium_cdk.outputs import create_outputs
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
@@ -179,39 +180,43 @@ class CreatedFleet(FleetBase):
         if self.node.try_find_child(_OUTPUTS) is not None:
             fix = "remove the second call"
             raise refuse(self, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
-        stack, scope, node = Stack.of(self), Construct(self, _OUTPUTS), self._props.node
+        self.add_outputs_to(Construct(self, _OUTPUTS), destroy=f"cdk destroy {Stack.of(self).node.path}")
+
+    def add_outputs_to(self, scope: Construct, *, destroy: str, sessions: bool = True) -> None:
+        """Add the outputs of the fleet in a scope. The names of outputs in the scope of a stack have no prefix.
+
+        Args:
+            scope: The stack, or a construct in it.
+            destroy: The command that destroys the stack.
+            sessions: Whether Session Manager reaches the nodes. Default: True.
+        """
         steps = next_steps(
-            cluster_name=node.cluster_name,
+            cluster_name=self.cluster_name,
             nodes=self._props.nodes,
-            processes=node.processes,
-            region=stack.region,
+            processes=self._props.node.processes,
+            region=Stack.of(self).region,
             group_name=self.group.ref,
             cache_url=self.cache.url,
-            destroy=f"cdk destroy {stack.node.path}",
+            destroy=destroy,
+            sessions=sessions,
         )
-        for step in steps:
-            CfnOutput(scope, step.name, description=step.meaning, value=step.value)
-        add_state_outputs(scope, self)
+        outputs = [
+            *((step.name, step.meaning, step.value) for step in steps),
+            (GROUP_OUTPUT, "The nodes' Auto Scaling group", self.group.ref),
+            (RECORDS_OUTPUT, "The bucket of the node records", self.records.bucket.bucket_name),
+            ("LaunchTemplate", "The launch template version of the nodes", self.version.summary),
+            (FLEET_OUTPUT, "The result of the nodes' verification", self.readiness.summary),
+            *self._props.pilot.outputs(),
+        ]
+        if self.pilot is not None:
+            outputs.append(("Notices", "SNS topic of notices and alarms of the pilot", self.pilot.topic.topic_arn))
+        create_outputs(scope, outputs)
 
     def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
         check_target_group(self, target_group, self._props.vpc)
         attached = self.group.target_group_arns or ()
         self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
         return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
-
-
-def add_state_outputs(scope: Construct, fleet: CreatedFleet) -> None:
-    """Add the outputs by which `trn` finds the nodes of a fleet, and those that describe the deployment."""
-    outputs = [
-        (GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.group.ref),
-        (RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name),
-        ("LaunchTemplate", "The launch template version of the nodes", fleet.version.summary),
-        (FLEET_OUTPUT, "The result of the nodes' verification", fleet.readiness.summary),
-    ]
-    if fleet.pilot is not None:
-        outputs.append(("Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn))
-    for name, description, value in outputs:
-        CfnOutput(scope, name, description=description, value=value)
 
 
 def _granted(grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> iam.Grant:

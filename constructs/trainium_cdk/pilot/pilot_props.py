@@ -1,5 +1,6 @@
 """The parameters for end, notices and budget of a pilot."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from aws_cdk import Duration, Stack, Token
 from constructs import Construct, IValidation
 
 from trainium_cdk.checks import check, check_known, form, refuse, whole_duration
+from trainium_core.naming import ENDS_OUTPUT
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.pilot import budget_in_region, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, Pilot
@@ -49,6 +51,14 @@ class PilotProps:
     def is_needed(self) -> bool:
         """Whether a fleet needs the construct of a pilot."""
         return self.needs_clock or self.budget_usd is not None
+
+    def outputs(self) -> Iterator[tuple[str, str, str]]:
+        """Stack outputs with the end and the idle limit, if there are any. `trn list` reads the end."""
+        if self.end is not None:
+            yield ENDS_OUTPUT, "When the pilot ends: an instant, or hours after the first deployment", str(self.end)
+        if self.idle_minutes is not None:
+            meaning = "Minutes after which nodes without a job and without a NeuronCore in use are terminated"
+            yield "IdleMinutes", meaning, str(self.idle_minutes)
 
 
 def checked_pilot(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import jsii
-from aws_cdk import Annotations, CfnOutput, Duration, RemovalPolicy, Stack, Token
+from aws_cdk import Annotations, Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -26,6 +26,7 @@ from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache,
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
+from trainium_cdk.outputs import create_outputs
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
 from trainium_cdk.sagemaker.training_definition import MachineSettings
 from trainium_cdk.sagemaker.training_role import TrainingRole
@@ -36,6 +37,7 @@ from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
 from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
+from trainium_core.nodes.next_steps import destroy_command
 from trainium_core.plan import Plan
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
@@ -147,7 +149,16 @@ class _Training(Construct):
 
 
 class PlannedTraining(_Training):
-    """The training of a plan, with its network and cache."""
+    """The resources for SageMaker training jobs of a plan, with their network and cache.
+
+    It adds outputs to the stack, which `trn run --on sagemaker` reads. Its attributes are those of SageMakerTraining.
+
+    Example:
+
+        plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", stacks=("sagemaker",))
+        training = PlannedTraining(stack, "Training", plan=plan)
+        data.grant_read(training)
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """
@@ -160,7 +171,6 @@ class PlannedTraining(_Training):
         """
         super().__init__(scope, construct_id)
         settings = plan.sagemaker
-        self._key_arn = settings.kms_key
         check_region(self, plan)
         key = None if settings.kms_key is None else kms.Key.from_key_arn(self, "Key", settings.kms_key)
         subnet, group = self._network(plan) if settings.vpc else (None, None)
@@ -182,16 +192,11 @@ class PlannedTraining(_Training):
         )
         for name, warning in training_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+        create_outputs(Stack.of(self), self._outputs(plan))
 
-    def add_outputs(self) -> None:
-        """Add outputs to the stack: those that `trn run --on sagemaker` reads, and some for people."""
-        stack = Stack.of(self)
-        for name, meaning, value in self._outputs():
-            CfnOutput(stack, name, description=meaning, value=value)
-
-    def _outputs(self) -> Iterator[tuple[str, str, str]]:
-        if self._key_arn is not None:
-            yield "KmsKeyArn", "KMS key of the jobs' files", self._key_arn
+    def _outputs(self, plan: Plan) -> Iterator[tuple[str, str, str]]:
+        if plan.sagemaker.kms_key is not None:
+            yield "KmsKeyArn", "KMS key of the jobs' files", plan.sagemaker.kms_key
         yield "RoleArn", "Execution role of the jobs", self.execution.role.role_arn
         yield "SourceUrl", "S3 folder of uploaded sources", self.store.source_url
         yield "OutputUrl", "S3 folder of models", self.store.output_url
@@ -204,6 +209,8 @@ class PlannedTraining(_Training):
         machine = self.state_machine.arn
         yield "StateMachineArn", "State machine that runs a job, with a time limit and retries for capacity", machine
         yield "TopicArn", "SNS topic for failed jobs and ended executions", self.alerts.topic.topic_arn
+        destroy = destroy_command(Stack.of(self).node.path, "sagemaker", plan.cluster_name)
+        yield "Destroy", "Deletes the stack; retained resources stay", destroy
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
         # SageMaker transfers image and logs outside of the VPC, so S3 is enough.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainium_core.facts import facts
-from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME
+from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
 
@@ -72,11 +72,16 @@ class NextStep:
     value: str
 
 
-def destroy_command(construct_id: str, cluster_name: str) -> str:
-    """The command that destroys a stack of this project's app."""
-    engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), "cluster")
-    of_engine = "" if engine == "cluster" else f" -c {SETTING_PREFIX}stacks={engine}"
-    return f"cdk destroy {construct_id}{of_engine}{_of_cluster(cluster_name)}"
+def destroy_command(construct_path: str, engine: str, cluster_name: str) -> str:
+    """The command that destroys a stack of a plan's app.
+
+    Args:
+        construct_path: Path of the stack in the app.
+        engine: Key of the stack in trn:stacks.
+        cluster_name: Name of the cluster.
+    """
+    stacks = "" if engine == "cluster" else f" -c {SETTING_PREFIX}stacks={engine}"
+    return f"cdk destroy {construct_path}{stacks}{_of_cluster(cluster_name)}"
 
 
 def next_steps(
