@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from tests.core.plans import RESERVATION
-from trainium_core.capacity.offerings import BlockOffering, Reservation
+from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -20,6 +20,13 @@ BLOCK = BlockOffering(
     start=TOMORROW,
     end=TOMORROW + timedelta(days=1),
     upfront_fee=Decimal("360.00"),
+    currency="USD",
+)
+EXTENSION = ExtensionOffering(
+    offering_id="cbe-0123456789abcdef0",
+    start=BLOCK.end,
+    end=BLOCK.end + timedelta(days=1),
+    upfront_fee=Decimal("1360.00"),
     currency="USD",
 )
 ACTIVE = Reservation(
@@ -49,8 +56,10 @@ class FakeCapacity:
     """Capacity that a test defines.
 
     Attributes:
-        unavailable: The calls that fail: blocks, scores, reserved capacity, reservation, nodes in reservation.
+        unavailable: The calls that fail: blocks, extensions, scores, reserved capacity, reservation, nodes in
+            reservation.
         blocks: The Capacity Blocks for sale; None if AWS sells none of the type.
+        extensions: The extensions for sale of each Capacity Block, by reservation ID.
         scores: Spot placement scores by zone ID.
         account_reservations: All reservations of the account.
         nodes_in_reservation: Number of the cluster's nodes in a reservation.
@@ -59,6 +68,9 @@ class FakeCapacity:
 
     unavailable: Collection[str] = ()
     blocks: Sequence[BlockOffering] | None = ()
+    extensions: Mapping[str, Sequence[ExtensionOffering]] = field(
+        default_factory=dict[str, Sequence[ExtensionOffering]]
+    )
     scores: Mapping[str, int] = field(default_factory=lambda: {"usw2-az1": 9, "usw2-az4": 9})
     account_reservations: Sequence[Reservation] = ()
     nodes_in_reservation: int = 0
@@ -77,6 +89,11 @@ class FakeCapacity:
         self.latest_end = latest_end
         self._check_available("blocks")
         return self.blocks
+
+    def extension_offerings(self, reservation_id: str, *, hours: int) -> Sequence[ExtensionOffering]:
+        assert hours
+        self._check_available("extensions")
+        return self.extensions[reservation_id]
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
         assert instance_type

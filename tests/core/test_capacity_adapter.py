@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.aws_stubs import stubbed
 from trainium_core.capacity.aws_capacity import AwsCapacity
-from trainium_core.capacity.offerings import BlockOffering, Reservation
+from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
@@ -97,6 +97,30 @@ def test_refused_search_for_blocks_is_unknown_with_the_reason(code: str, message
         offerings(account)
 
 
+def extensions(account: AwsCapacity) -> Any:
+    return account.extension_offerings(ID, hours=24)
+
+
+def test_extensions_of_all_pages_have_new_end_and_price() -> None:
+    account, ec2 = stubbed("ec2")
+    offered = {
+        "CapacityBlockExtensionOfferingId": "cbe-0123456789abcdef0",
+        "CapacityBlockExtensionStartDate": START,
+        "CapacityBlockExtensionEndDate": END,
+        "CapacityBlockExtensionDurationHours": 48,
+        "UpfrontFee": "1716.48",
+        "CurrencyCode": "USD",
+    }
+    page, search = {"CapacityBlockExtensionOfferings": [offered]}, "describe_capacity_block_extension_offerings"
+    request = {"CapacityReservationId": ID, "CapacityBlockExtensionDurationHours": 24}
+    ec2.add_response(search, {**page, "NextToken": "more"}, request)
+    ec2.add_response(search, page, {**request, "NextToken": "more"})
+    expected = ExtensionOffering(
+        offering_id="cbe-0123456789abcdef0", start=START, end=END, upfront_fee=Decimal("1716.48"), currency="USD"
+    )
+    assert extensions(account) == [expected, expected]
+
+
 def test_spot_scores_are_those_of_zones_in_the_region() -> None:
     account, ec2 = stubbed("ec2")
     where = {"SingleAvailabilityZone": True, "RegionNames": ["us-west-2"]}
@@ -168,6 +192,11 @@ def test_nodes_in_reservation_are_those_of_the_cluster() -> None:
     ("operation", "permission", "query"),
     [
         ("get_spot_placement_scores", "ec2:GetSpotPlacementScores", scores),
+        (
+            "describe_capacity_block_extension_offerings",
+            "ec2:DescribeCapacityBlockExtensionOfferings",
+            extensions,
+        ),
         ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.reservations(TYPE)),
     ],
 )

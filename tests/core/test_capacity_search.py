@@ -66,7 +66,7 @@ def test_block_total_is_its_fee_and_price_is_per_instance_hour() -> None:
     block = replace(BLOCK, instances=2, upfront_fee=Decimal(1440))
     option = the_option(FakeAccount(blocks=[block]), "capacity-block", nodes=2)
     assert (option.prospect, option.start, option.hours) == ("later", TOMORROW, 24)
-    assert (option.total, option.hourly, option.buys_from) == (1440, 30, BLOCK.offering_id)
+    assert (option.total, option.hourly, option.offering_id) == (1440, 30, BLOCK.offering_id)
 
 
 def test_fee_in_another_currency_is_not_counted_as_dollars() -> None:

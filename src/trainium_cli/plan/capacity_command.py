@@ -13,12 +13,12 @@ from rich.text import Text
 from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.lazy_group import CommandGroup, refuse_options_before_subcommand
 from trainium_cli.mistakes import mistake
-from trainium_cli.plan.capacity_buy_command import buy
+from trainium_cli.plan.block_extensions import block_of_plan, extensions_as_json, show_extensions
 from trainium_cli.plan.plan_choices import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option
 from trainium_cli.terminal import console, print_json, shell_lines, table
 from trainium_cli.waiting import waiting
+from trainium_core.capacity.offerings import INSTANCE_PLATFORM
 from trainium_core.capacity.option import CapacityOption, Prospect, outlook
 from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import CapacitySearch, search_capacity
@@ -53,9 +53,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     return end
 
 
-@click.group(
-    cls=CommandGroup,
-    invoke_without_command=True,
+@click.command(
     epilog=f"""
     All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response
     {READ_TIMEOUT_SECONDS} s; a call that is throttled or not answered is tried {ATTEMPTS} times in total. The result of
@@ -79,10 +77,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     help="The last day, in UTC, on which the nodes may start. Default: any.",
 )
 @pass_invocation
-@click.pass_context
-def capacity(
-    ctx: click.Context, invocation: Invocation, hours: int, regions: str | None, start_by: datetime | None
-) -> ExitCode | None:
+def capacity(invocation: Invocation, hours: int, regions: str | None, start_by: datetime | None) -> ExitCode:
     """Show where and when the plan's nodes could run, and for how much.
 
     For the plan's type and number of nodes, regardless of trn:capacity: the account's reservations, on demand, spot,
@@ -90,14 +85,14 @@ def capacity(
     then unlikely, unknown and unavailable ones; within each group, prepaid options come first, then the others by
     their hourly price.
 
-    Read-only. `trn capacity buy` buys a Capacity Block.
+    If trn:reservation_id names a Capacity Block, extensions of it by --hours are shown too.
+
+    Read-only: you buy Capacity Blocks and extensions yourself, with the AWS CLI commands that are shown.
     """
-    if ctx.invoked_subcommand is not None:
-        refuse_options_before_subcommand(ctx)
-        return None
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     chosen, clients = chosen_regions(plan, regions), invocation.clients
-    request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
+    block = block_of_plan(invocation)
+    request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by, block=block)
     with waiting(f"Asking AWS in {count(len(chosen), 'region')} ..."):
         found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
     if invocation.as_json:
@@ -105,9 +100,6 @@ def capacity(
     else:
         show_found(request, found, invocation.overrides)
     return _EXIT_CODES[outlook(found.options)]
-
-
-capacity.add_command(buy)
 
 
 _WORDS = {CAPACITY_BLOCK: "Capacity Block"}
@@ -136,10 +128,12 @@ def found_as_json(request: CapacityRequest, found: CapacitySearch, overrides: Se
         "options": [
             {
                 **{key: float(value) if isinstance(value, Decimal) else value for key, value in asdict(option).items()},
-                "next": next_command(request, option, overrides),
+                "next": next_command(option, overrides),
+                "settings": next_settings(option, overrides),
             }
             for option in found.options
         ],
+        "extensions": extensions_as_json(request, found),
         "prices": _sources(found),
         "prices_unavailable": list(found.unavailable),
     }
@@ -163,8 +157,11 @@ def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Seque
     if best:
         out.print("Next command, for the best option of each kind:")
         for number, option in best:
-            out.print(shell_lines(f"{number:>2}  {next_command(request, option, overrides)}"))
+            out.print(shell_lines(f"{number:>2}  {next_command(option, overrides)}"))
+            if option.offering_id:
+                _show_purchase(request, option, overrides)
         out.print()
+    show_extensions(request, found)
     for note in _notes(found):
         out.print(note)
     out.print(f"\n{_OUTLOOKS[outlook(found.options)]}", style="bold")
@@ -184,23 +181,49 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
         yield Text(prospect, _STYLES[prospect]), "\n".join(descriptions), why, ", ".join(region_names)
 
 
-def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
+def _show_purchase(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> None:
+    """Show what the command buys, and the settings to write afterwards."""
+    out, plan = console(), request.plan
+    start = f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now"
+    price = option.note if option.total is None else dollars(option.total)
+    when = f"from {start} to {option.end:%Y-%m-%d %H:%M} UTC"
+    out.print(f"    buys {plan.nodes} x {plan.instance_type} in {option.zone_id} {when} for {price}.")
+    out.print("    Afterwards, write to cdk.json, with the CapacityReservationId that the command prints:")
+    for key, value in (next_settings(option, overrides) or {}).items():
+        out.print(f'      "{key}": "{value or "CapacityReservationId"}",')
+
+
+def next_command(option: CapacityOption, overrides: Sequence[str]) -> str | None:
     """The next command for an option; None for an unknown or unavailable option.
 
-    It has the -c options of `trn capacity`, except those that the option replaces or that the search ignored.
+    A Capacity Block for sale is bought with the AWS CLI. Other options are checked with the settings of next_settings.
+    """
+    settings = next_settings(option, overrides)
+    if settings is None:
+        return None
+    if option.offering_id:
+        return (
+            f"aws ec2 purchase-capacity-block --capacity-block-offering-id {option.offering_id} "
+            f"--instance-platform {INSTANCE_PLATFORM} --region {option.region}"
+        )
+    words = (word for key, value in settings.items() for word in ("-c", f"{key}={value}"))
+    return shlex.join(["trn", "preflight", *words])
+
+
+def next_settings(option: CapacityOption, overrides: Sequence[str]) -> dict[str, str | None] | None:
+    """The settings to write to cdk.json for an option, by key; None for an unknown or unavailable option.
+
+    They include the -c options of `trn capacity`, except those that the option replaces or that the search ignored. The
+    reservation ID of a Capacity Block for sale is None: the purchase returns it.
     """
     if option.prospect in ("unknown", "no"):
         return None
-    chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
+    chosen: dict[str, str | None] = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
+    if option.offering_id:
+        chosen[f"{SETTING_PREFIX}reservation_id"] = None
     replaced = {*chosen, *(SETTING_PREFIX + name for name in WAYS_TO_GET_CAPACITY)}
-    kept = [override for override in overrides if override.partition("=")[0] not in replaced]
-    settings = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
-    start = ["trn", "preflight"]
-    if option.buys_from:
-        start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(request.hours)]
-        # A plan for a Capacity Block needs the reservation ID, which the purchase returns.
-        settings = [setting for setting in settings if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
-    return shlex.join([*start, *(word for setting in settings for word in ("-c", setting))])
+    given = {key: value for key, _, value in (override.partition("=") for override in overrides)}
+    return {key: value for key, value in given.items() if key not in replaced} | chosen
 
 
 def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
@@ -219,7 +242,7 @@ def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tup
 def _row(option: CapacityOption) -> tuple[str | Text, ...]:
     return (
         Text(option.prospect, _STYLES[option.prospect]),
-        "\n".join(filter(None, (_description(option), option.reservation_id))),
+        "\n".join(filter(None, (_description(option), option.reservation_id or option.offering_id))),
         option.region,
         option.zone_id or "",
         f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now",

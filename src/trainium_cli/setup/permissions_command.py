@@ -13,7 +13,6 @@ _MEANINGS = {
     "read-only": "Reads only",
     "operate": "Reads, works with jobs, nodes and the cache, puts the cluster to sleep, wakes and destroys it",
     "deploy": "Reads, deploys and extends with the roles of `cdk bootstrap`, requests quotas",
-    "buy": "Reads, and buys Capacity Blocks",
     CLOUDFORMATION: "CloudFormation's role: `cdk bootstrap --cloudformation-execution-policies`",
 }
 

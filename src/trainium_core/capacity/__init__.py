@@ -1,1 +1,1 @@
-"""Ways to get a plan's nodes: ranked options, and the purchase of a Capacity Block."""
+"""Ways to get a plan's nodes, ranked, and extensions of its Capacity Block."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from botocore.exceptions import ClientError
 
-from trainium_core.capacity.offerings import BlockOffering, Reservation
+from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, Reservation
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
@@ -53,6 +53,22 @@ class AwsCapacity(AwsService):
             zone_ids = self._zone_ids() if offered else dict[str, str]()
             return [_offering(entry, zone_ids) for entry in offered]
         return None
+
+    def extension_offerings(self, reservation_id: str, *, hours: int) -> Sequence[ExtensionOffering]:
+        with read_errors("ec2:DescribeCapacityBlockExtensionOfferings"):
+            pages = self.client("ec2").get_paginator("describe_capacity_block_extension_offerings")
+            found = pages.paginate(CapacityReservationId=reservation_id, CapacityBlockExtensionDurationHours=hours)
+            return [
+                ExtensionOffering(
+                    offering_id=entry["CapacityBlockExtensionOfferingId"],
+                    start=entry["CapacityBlockExtensionStartDate"],
+                    end=entry["CapacityBlockExtensionEndDate"],
+                    upfront_fee=Decimal(entry["UpfrontFee"]),
+                    currency=entry["CurrencyCode"],
+                )
+                for page in found
+                for entry in page["CapacityBlockExtensionOfferings"]
+            ]
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
         # One region per call: EC2 refuses a whole list if one of its regions is not enabled.

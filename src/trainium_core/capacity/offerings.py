@@ -36,6 +36,23 @@ class BlockOffering:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExtensionOffering:
+    """An extension of a Capacity Block that AWS currently sells.
+
+    Attributes:
+        start: Start of the extension, which is the current end of the block.
+        end: The new end of the block.
+        upfront_fee: Price of all instances for the whole extension, in `currency`.
+    """
+
+    offering_id: str
+    start: datetime
+    end: datetime
+    upfront_fee: Decimal
+    currency: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reservation:
     """A purchased Capacity Block, or an On-Demand Capacity Reservation.
 
@@ -83,6 +100,10 @@ class Capacity(Protocol):
             hours: Duration of a block, one of block_durations().
             latest_end: Only blocks that end by this time. Default: any.
         """
+        ...
+
+    def extension_offerings(self, reservation_id: str, *, hours: int) -> Sequence[ExtensionOffering]:
+        """Extensions for sale of a purchased Capacity Block, each `hours` long."""
         ...
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:

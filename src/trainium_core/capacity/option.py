@@ -35,7 +35,7 @@ class CapacityOption:
         total: US dollars for all nodes over `hours`; None if unknown.
         paid_for: Whether the instances are reserved already, so that nodes cost nothing in addition.
         score: AWS's spot placement score, from 1 to 10; None for other purchase options, or without a score.
-        buys_from: ID of the Capacity Block offering to buy before the deployment, if any.
+        offering_id: ID of the Capacity Block offering to buy before the deployment, if any.
         reservation_id: The reservation to launch into, if any.
         note: Details, such as the reason why it is unavailable.
     """
@@ -51,13 +51,16 @@ class CapacityOption:
     total: Decimal | None = None
     paid_for: bool = False
     score: int | None = None
-    buys_from: str | None = None
+    offering_id: str | None = None
     reservation_id: str | None = None
     note: str = ""
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of a plan that uses this option, without their prefix."""
+        """The settings of a plan that uses this option, without their prefix.
+
+        A block for sale has no reservation ID: its purchase returns one.
+        """
         chosen = {
             "capacity": self.capacity,
             "region": self.region,

@@ -24,12 +24,14 @@ class CapacityRequest:
         hours: How long the nodes are needed.
         now: The current time.
         start_by: The latest start, if any.
+        block: Reservation ID of the plan's Capacity Block, for a search for extensions; None: no such search.
     """
 
     plan: Plan
     hours: int
     now: datetime
     start_by: datetime | None = None
+    block: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,7 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
             hours=block.hours,
             hourly=block.upfront_fee / block.instances / block.hours if in_dollars else None,
             total=block.upfront_fee if in_dollars else None,
-            buys_from=block.offering_id,
+            offering_id=block.offering_id,
             note="" if in_dollars else f"{block.upfront_fee} {block.currency}",
         )
     if not answers.blocks:

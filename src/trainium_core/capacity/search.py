@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from trainium_core.capacity.offerings import BlockOffering, Capacity
+from trainium_core.capacity.offerings import BlockOffering, Capacity, ExtensionOffering
 from trainium_core.capacity.option import CapacityOption, ranked
 from trainium_core.capacity.region_options import CapacityRequest, RegionAnswers, capacity_options, priced_items
 from trainium_core.facts import facts
@@ -53,11 +53,16 @@ class Seller(Capacity, Prices, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CapacitySearch:
-    """The ranked options, with their prices and the reasons why AWS's prices are unavailable."""
+    """The ranked options, with their prices and the reasons why AWS's prices are unavailable.
+
+    Attributes:
+        extensions: The extensions for sale of the plan's Capacity Block, or the error if they could not be read.
+    """
 
     options: tuple[CapacityOption, ...]
     prices: tuple[Price, ...]
     unavailable: tuple[str, ...]
+    extensions: Sequence[ExtensionOffering] | UnavailableError = ()
 
 
 def search_capacity(
@@ -81,7 +86,13 @@ def search_capacity(
     def query(region: str) -> tuple[RegionAnswers, Quotes]:
         return query_region(request, region, seller_in(region))
 
-    with ThreadPoolExecutor(max(1, len(regions))) as threads:
+    def extensions() -> Sequence[ExtensionOffering]:
+        if request.block is None:
+            return ()
+        return seller_in(request.plan.region).extension_offerings(request.block, hours=request.hours)
+
+    with ThreadPoolExecutor(len(regions) + 1) as threads:
+        extended = threads.submit(_answer, extensions)
         answered = list(threads.map(query, regions))
     unanswered = [error for answers, _ in answered if (error := _no_answer(answers))]
     if unanswered and len(unanswered) == len(answered):
@@ -91,6 +102,7 @@ def search_capacity(
         options=ranked(options, start_by=request.start_by),
         prices=_once(price for answers, _ in answered for price in answers.prices.values()),
         unavailable=_once(reason for _, region_quotes in answered for reason in region_quotes.unavailable),
+        extensions=extended.result(),
     )
 
 

@@ -88,7 +88,7 @@ def handler_actions() -> Mapping[str, Sequence[str]]:
 
 
 def roles() -> Sequence[str]:
-    """The roles with policies: `read-only`, `operate`, `deploy`, `buy` and `cloudformation`."""
+    """The roles with policies: `read-only`, `operate`, `deploy` and `cloudformation`."""
     return (*_data()["commands"], CLOUDFORMATION)
 
 

@@ -6,14 +6,18 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 
+from tests.aws_cli import command_error
 from tests.cli.running import GOOD, run
 from tests.core.fake_account import FakeAccount
-from tests.core.fake_capacity import ACTIVE, BLOCK
+from tests.core.fake_capacity import ACTIVE, BLOCK, EXTENSION
+from tests.core.plans import RESERVATION
+from tests.layout.repository import ROOT, python_files
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan import capacity_command
 from trainium_core.plan.context import plan_from_file
@@ -85,7 +89,7 @@ def test_table_fits_the_width_of_a_pipe(capacity: CapacityCommand, monkeypatch: 
 
 def commands(ended: Result) -> list[list[str]]:
     whole = ended.stdout.replace(" \\\n", " ")
-    return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
+    return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line]
 
 
 @pytest.mark.parametrize(
@@ -106,10 +110,81 @@ def test_json_has_options_prices_and_sources(capacity: CapacityCommand) -> None:
     printed = json.loads(ended.stdout)
     assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)
     (block,) = [option for option in printed["options"] if option["capacity"] == "capacity-block"]
-    assert (block["total"], block["hourly"], block["buys_from"]) == (360.0, 15.0, FOR_SALE.offering_id)
-    assert block["next"].startswith("trn capacity buy ")
+    assert (block["total"], block["hourly"], block["offering_id"]) == (360.0, 15.0, FOR_SALE.offering_id)
+    assert printed["extensions"] is None
     assert all(source.startswith("snapshot, 20") for source in printed["prices"])
     assert printed["prices_unavailable"] == ["no answer about price"]
+
+
+def test_block_for_sale_has_the_purchase_command_and_later_settings(capacity: CapacityCommand, tmp_path: Path) -> None:
+    account = FakeAccount(blocks=[FOR_SALE])
+    options = (*HERE, "-c", "trn:nodes=2", "-c", "trn:capacity=spot")
+    (block,) = [
+        option
+        for option in json.loads(capacity(account, *options, "--json").stdout)["options"]
+        if option["offering_id"]
+    ]
+    assert command_error(block["next"]) == ""
+    assert shlex.split(block["next"])[3:] == [
+        *("--capacity-block-offering-id", FOR_SALE.offering_id),
+        *("--instance-platform", "Linux/UNIX", "--region", "us-west-2"),
+    ]
+    assert block["settings"].pop("trn:reservation_id", "") is None
+    written = tmp_path / "cdk.json"
+    written.write_text(json.dumps({"context": block["settings"] | {"trn:reservation_id": RESERVATION}}))
+    plan = plan_from_file(written, [])
+    assert (plan.capacity, plan.availability_zone_id, plan.nodes) == ("capacity-block", FOR_SALE.zone_id, 2)
+
+
+def test_purchase_shows_price_dates_and_settings(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(blocks=[FOR_SALE]), *HERE).stdout
+    command = shown[shown.index("aws ec2 purchase-capacity-block ") :]
+    for part in (
+        "buys 1 x trn1.32xlarge in usw2-az4 ",
+        f"from {FOR_SALE.start:%Y-%m-%d %H:%M} to {FOR_SALE.end:%Y-%m-%d %H:%M} UTC for $360.00",
+        '"trn:capacity": "capacity-block"',
+        '"trn:reservation_id": "CapacityReservationId"',
+        "cannot be cancelled",
+    ):
+        assert part in command
+
+
+IN_BLOCK = (*HERE, "-c", "trn:capacity=capacity-block", "-c", f"trn:reservation_id={RESERVATION}")
+EXTENDABLE = FakeAccount(extensions={RESERVATION: [EXTENSION]})
+
+
+def test_extension_of_the_plans_block_has_its_purchase_command(capacity: CapacityCommand) -> None:
+    found = json.loads(capacity(EXTENDABLE, *IN_BLOCK, "--json").stdout)["extensions"]
+    assert (found["reservation_id"], found["unknown"]) == (RESERVATION, None)
+    (offering,) = found["offerings"]
+    assert (offering["end"], offering["upfront_fee"]) == (str(EXTENSION.end), 1360.0)
+    assert command_error(offering["next"]) == ""
+    assert shlex.split(offering["next"])[2:] == [
+        *("purchase-capacity-block-extension", "--capacity-block-extension-offering-id", EXTENSION.offering_id),
+        *("--capacity-reservation-id", RESERVATION, "--region", "us-west-2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("account", "says"),
+    [
+        (EXTENDABLE, f"{EXTENSION.offering_id} {EXTENSION.end:%Y-%m-%d %H:%M} 1,360.00 USD"),
+        (FakeAccount(extensions={RESERVATION: []}), f"No extension of {RESERVATION} by 24 h is for sale."),
+        (FakeAccount(unavailable={"extensions"}), "by 24 h: unknown: no answer about extensions"),
+    ],
+)
+def test_extensions_are_shown_with_end_and_price(capacity: CapacityCommand, account: FakeAccount, says: str) -> None:
+    assert says in " ".join(capacity(account, *IN_BLOCK).stdout.split())
+
+
+def test_reservation_that_is_not_a_block_has_no_extensions(capacity: CapacityCommand) -> None:
+    shown = capacity(EXTENDABLE, *HERE, "-c", "trn:capacity=reservation", "-c", f"trn:reservation_id={RESERVATION}")
+    assert "xtension" not in shown.stdout
+
+
+def test_nothing_in_the_product_buys_capacity() -> None:
+    product = [file for file in python_files() if file.parts[0] == "src" and file.parts[1] != "trainium_local"]
+    assert [str(file) for file in product if ".purchase_capacity" in (ROOT / file).read_text()] == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +194,6 @@ def test_json_has_options_prices_and_sources(capacity: CapacityCommand) -> None:
         (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day in UTC, 20"),
         (("--regions", "us-west-1"), "nearest: us-west-2"),
         (("--regions", " ,"), "--regions is empty"),
-        (("buy", "cb-0123456789abcdef0"), "pass the options after buy"),
     ],
 )
 def test_bad_usage_makes_no_request(capacity: CapacityCommand, arguments: Collection[str], message: str) -> None:
