@@ -1,33 +1,25 @@
-"""The CDK app: creates the stacks in trn:stacks from the settings in the context, which is cdk.json and `-c`."""
+"""The CDK app of a plan: creates the stacks in trn:stacks from the trn:... settings in cdk.json and of `-c`."""
 
 import sys
 from pathlib import Path
 
-from trainium_core import Plan, PlanError
-from trainium_core.naming import CONSTRUCT_IDS
-from trainium_core.plan.context import plan_from_cdk
+from aws_cdk import App
 
+from stacks.pcs_stack import PcsStack
+from stacks.sagemaker_training_stack import SageMakerTrainingStack
+from stacks.trn_cluster_stack import TrnClusterStack
+from trainium_cdk import PlanError, plan_from_cdk
 
-def main() -> None:
-    try:
-        plan = plan_from_cdk(Path(__file__).parent)
-    except PlanError as error:
-        sys.exit(str(error))
-    synthesize(plan)
+try:
+    plan = plan_from_cdk(Path(__file__).parent)
+except PlanError as error:
+    sys.exit(str(error))
 
-
-def synthesize(plan: Plan) -> None:
-    # Imported here, because aws_cdk starts Node.js, which is not needed to report an invalid plan.
-    from aws_cdk import App
-
-    from stacks import STACKS
-
-    app = App()
-    for key, construct_id in CONSTRUCT_IDS.items():
-        if key in plan.stacks:
-            STACKS[key](app, construct_id, plan=plan)
-    app.synth()
-
-
-if __name__ == "__main__":
-    main()
+app = App()
+if "cluster" in plan.stacks:
+    TrnClusterStack(app, "TrnClusterStack", plan=plan)
+if "sagemaker" in plan.stacks:
+    SageMakerTrainingStack(app, "SageMakerTrainingStack", plan=plan)
+if "pcs" in plan.stacks:
+    PcsStack(app, "PcsStack", plan=plan)
+app.synth()

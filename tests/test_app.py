@@ -1,7 +1,8 @@
-"""app.py as the CDK CLI runs it: a problem in the plan is reported by its setting, before aws_cdk is imported."""
+"""app.py reports problems in the plan by setting, and the app of `trn init` creates the same stacks."""
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import aws_cdk
 import pytest
 
-import app
-from tests.constructs.synth import a_plan, new_app
+from tests.cli.running import run
+from tests.constructs.synth import new_app
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan.context import plan_from_file
 
 ROOT = Path(__file__).parents[1]
@@ -19,18 +21,24 @@ GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:no
 
 
 @pytest.fixture
-def run_app(tmp_path: Path) -> Any:
-    """Runs app.py with a context, in a process where `import aws_cdk` exits with 99, and returns the process."""
-    (tmp_path / "aws_cdk.py").write_text("import os\nos._exit(99)\n")
+def run_app(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs an app with a context in this process, where the CDK has already started, and returns the templates."""
 
-    def run(context: dict[str, Any] | None, **variables: str) -> subprocess.CompletedProcess[str]:
-        passed = {} if context is None else {"CDK_CONTEXT_JSON": json.dumps(context)}
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path), **passed, **variables}
-        return subprocess.run(
-            [sys.executable, ROOT / "app.py"], env=environment, capture_output=True, text=True, check=False, timeout=180
-        )
+    def run_file(context: dict[str, Any], file: Path = ROOT / "app.py") -> dict[str, Any]:
+        monkeypatch.setenv("CDK_CONTEXT_JSON", json.dumps(context))
+        made = new_app()
+        monkeypatch.setattr(aws_cdk, "App", lambda: made)
+        runpy.run_path(str(file))
+        return {path.name: json.loads(path.read_text()) for path in Path(made.outdir).glob("*.template.json")}
 
-    return run
+    return run_file
+
+
+def refusal(run_app: Any, context: dict[str, Any]) -> str:
+    """The message with which the app exits."""
+    with pytest.raises(SystemExit) as ended:
+        run_app(context)
+    return str(ended.value)
 
 
 @pytest.mark.parametrize(
@@ -45,32 +53,28 @@ def run_app(tmp_path: Path) -> Any:
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_problem_is_reported_without_a_traceback(run_app: Any, mistake: dict[str, str], words: list[str]) -> None:
-    result = run_app(GOOD | mistake)
-    assert result.returncode == 1
-    assert [word for word in words if word not in result.stderr] == [], result.stderr
-    assert "Traceback" not in result.stderr
-    assert "The plan has 1 problem; nothing was deployed." in result.stderr
+    message = refusal(run_app, GOOD | mistake)
+    assert [word for word in words if word not in message] == [], message
+    assert "The plan has 1 problem; nothing was deployed." in message
 
 
 def test_all_problems_are_reported_at_once(run_app: Any) -> None:
-    result = run_app({"trn:nodes": "four", "trn:capacity": "free"})
-    assert "The plan has 4 problems" in result.stderr
-    assert all(f"trn:{key}: got" in result.stderr for key in ("nodes", "capacity", "instance_type", "region"))
+    message = refusal(run_app, {"trn:nodes": "four", "trn:capacity": "free"})
+    assert "The plan has 4 problems" in message
+    assert all(f"trn:{key}: got" in message for key in ("nodes", "capacity", "instance_type", "region"))
 
 
 def test_plan_in_the_repository_ends_after_five_days() -> None:
     assert plan_from_file(ROOT / "cdk.json", ()).pilot.ends == "5d"
 
 
-def test_valid_plan_is_passed_to_the_cdk(run_app: Any) -> None:
-    assert run_app(GOOD).returncode == 99
-
-
-def test_context_too_large_for_environment_is_read_from_file(run_app: Any, tmp_path: Path) -> None:
+def test_context_too_large_for_environment_is_read_from_file(
+    run_app: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     overflow = tmp_path / "context.json"
     overflow.write_text(json.dumps({"trn:nodes": "many"}))
-    result = run_app(GOOD, CONTEXT_OVERFLOW_LOCATION=str(overflow))
-    assert "trn:nodes: got 'many'" in result.stderr
+    monkeypatch.setenv("CONTEXT_OVERFLOW_LOCATION", str(overflow))
+    assert "trn:nodes: got 'many'" in refusal(run_app, GOOD)
 
 
 def cdk(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -87,12 +91,14 @@ def test_bare_synth_makes_the_default_stack(tmp_path: Path) -> None:
     assert (result.returncode, made) == (0, ["TrnClusterStack.template.json"]), result.stderr
 
 
-def test_setting_stacks_selects_the_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs in the process of the test, where the CDK has already started. The demo runs the app with the CDK CLI."""
-    cdk_app = new_app()
-    monkeypatch.setattr(aws_cdk, "App", lambda: cdk_app)
-    app.synthesize(a_plan(stacks=("sagemaker", "pcs")))
-    assert [child.node.id for child in cdk_app.node.children if isinstance(child, aws_cdk.Stack)] == [
-        "SageMakerTrainingStack",
-        "PcsStack",
-    ]
+def test_setting_stacks_selects_the_stacks(run_app: Any) -> None:
+    made = run_app(GOOD | {"trn:stacks": "sagemaker"})
+    assert list(made) == ["SageMakerTrainingStack.template.json"]
+
+
+def test_app_of_trn_init_creates_the_stacks_of_this_app(run_app: Any, tmp_path: Path) -> None:
+    run("init", str(tmp_path / "pilot"), "--yes")
+    context = GOOD | {"trn:stacks": list(CONSTRUCT_IDS), "trn:ends": "5d", "trn:tags": {"team": "ml"}}
+    made = run_app(context)
+    assert {f"{name}.template.json" for name in CONSTRUCT_IDS.values()} == set(made)
+    assert run_app(context, tmp_path / "pilot" / "app.py") == made

@@ -13,11 +13,14 @@ from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.pcs.pcs_cluster import PcsCluster
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
-from trainium_cdk.sagemaker.sagemaker_training import SageMakerTraining
+from trainium_cdk.plan_stack import PlanStack
+from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining, SageMakerTraining
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache
 from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
 from trainium_cdk.storage.lustre_file_system import LustreFileSystem
 from trainium_core.plan import Plan
+from trainium_core.plan.context import plan_from_cdk
+from trainium_core.problems import PlanError
 
 __all__ = [
     "Capacity",
@@ -33,10 +36,14 @@ __all__ = [
     "NeuronSubnet",
     "PcsCluster",
     "Plan",
+    "PlanError",
+    "PlanStack",
+    "PlannedTraining",
     "PropsError",
     "QuotaCheck",
     "SageMakerTraining",
     "SetupScript",
     "SleepSwitch",
     "TrainiumCluster",
+    "plan_from_cdk",
 ]

@@ -1,14 +1,15 @@
 """A complete cluster: network, cache, file systems and fleet."""
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Annotations
 from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.fleet.created_fleet import fleet_outputs
 from trainium_cdk.fleet.fleet_builder import Fleet
 from trainium_cdk.from_plan import check_region, plan_cache, plan_file_systems, plan_fleet, plan_network
-from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep
+from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
+from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_core.engines.ec2.warnings import cluster_warnings
-from trainium_core.nodes.next_steps import destroy_command
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.network import DEFAULT_EGRESS
 
@@ -16,7 +17,8 @@ from trainium_core.plan.settings.network import DEFAULT_EGRESS
 class TrainiumCluster(Construct):
     """A complete cluster for a plan. `network`, `cache`, `file_systems` and `fleet` are its constructs.
 
-    It adds outputs to the stack: commands, such as one for a shell on the first node, and the names of resources.
+    It adds outputs to the stack: commands, such as one for a shell on the first node, and the names of resources. In a
+    PlanStack, their names have no prefix.
 
     Example:
 
@@ -28,8 +30,8 @@ class TrainiumCluster(Construct):
         """
         Args:
             plan: Describes the cluster.
-            sleep: The switch that `trn sleep` and `trn wake` set. Default: none; they then only terminate and launch
-                the nodes.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created
+                if needed; none in a nested stack.
 
         Raises:
             PropsError: The switch is in another stack, or another fleet of the app in the account and region has the
@@ -38,6 +40,7 @@ class TrainiumCluster(Construct):
         """
         super().__init__(scope, construct_id)
         check_sleep(self, sleep)
+        sleep = sleep or stack_sleep_switch(self)
         check_region(self, plan)
         tag_all(self, plan.cluster_name, plan.tags)
         self.network = plan_network(self, "Network", plan, egress=plan.network.egress or DEFAULT_EGRESS, sleep=sleep)
@@ -47,11 +50,8 @@ class TrainiumCluster(Construct):
             self, plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep
         )
         self.fleet = Fleet(self, "Fleet", props=props)
-        stack = Stack.of(self)
-        self.fleet.add_outputs_to(
-            stack,
-            destroy=destroy_command(stack.node.path, "cluster", plan.cluster_name),
-            sessions=plan.network.effective_egress != "none",
-        )
+        destroy = plan_destroy_command(self, "cluster", plan.cluster_name)
+        sessions = plan.network.effective_egress != "none"
+        create_outputs(plan_outputs_scope(self), fleet_outputs(self.fleet, props, destroy=destroy, sessions=sessions))
         for name, warning in cluster_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)

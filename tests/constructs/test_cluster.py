@@ -1,11 +1,12 @@
 """TrainiumCluster: the connected constructs of a plan."""
 
+import re
 from typing import Any
 
 import pytest
 from aws_cdk import Environment, Stack, assertions
 
-from tests.constructs.synth import EXISTING_NETWORK, Template, a_plan, new_app, new_stack, synthesize
+from tests.constructs.synth import EXISTING_NETWORK, Template, a_plan, cluster_template, new_app, new_stack, synthesize
 from trainium_cdk import TrainiumCluster
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
 from trainium_core import PlanError
@@ -51,6 +52,15 @@ def test_nodes_in_existing_network_depend_on_its_added_endpoint() -> None:
     _, template = cluster(**EXISTING_NETWORK)
     group = template.resources("AWS::AutoScaling::AutoScalingGroup")
     assert template.logical_id("AWS::EC2::VPCEndpoint") in next(iter(group.values()))["DependsOn"]
+
+
+def test_outputs_have_the_id_of_the_construct_as_prefix_except_in_a_plan_stack() -> None:
+    _, template = cluster(ends="40h", egress="none")
+    names = set(template.json["Outputs"])
+    in_plan_stack = set(cluster_template(ends="40h", egress="none").json["Outputs"])
+    assert {"Nodes", "Destroy", "NodeRecords", "Fleet", "Ends", "Notices"} < in_plan_stack
+    assert "Session" not in in_plan_stack
+    assert {re.sub("^ClusterOutputs(.*)[0-9A-F]{8}$", r"\1", name) for name in names} == in_plan_stack
 
 
 @pytest.mark.parametrize("construct", [TrainiumCluster, PlannedTraining])

@@ -27,7 +27,9 @@ WITHOUT_EXAMPLE = {
     "ICompileCache": "an interface",
     "INeuronFleet": "an interface",
     "Plan": "part of trainium_core",
+    "PlanError": "an exception",
     "PropsError": "an exception",
+    "plan_from_cdk": "a function of trainium_core",
 }
 
 CALLED_BY = {"attach_to_application_target_group": "add_targets", "attach_to_network_target_group": "add_targets"}

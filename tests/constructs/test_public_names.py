@@ -15,10 +15,12 @@ from tests.constructs.synth import ROOT
 from tests.layout.repository import PACKAGES, python_files
 from trainium_core.plan.settings_by_key import SETTINGS
 
+PLANS = {"Plan", "PlanError", "plan_from_cdk"}
+"""Exports for plans that are not constructs."""
 EXPORTED: dict[str, Any] = {
     name: getattr(package, name) for package in (trainium_cdk, trainium_core) for name in package.__all__
 }
-CONSTRUCTS = sorted(set(trainium_cdk.__all__) - {"Plan"})
+CONSTRUCTS = sorted(set(trainium_cdk.__all__) - PLANS)
 PARAMETERS = {
     "cache_expiration_days": "expiration",
     "node_replacements": "replacements",

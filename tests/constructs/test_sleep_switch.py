@@ -54,12 +54,10 @@ def test_gate_has_node_counts_awake_and_asleep(egress: str) -> None:
     assert counts(template.properties(GATE), "Nodes") == ("3", "0")
 
 
-def test_cluster_without_switch_is_always_awake() -> None:
+def test_cluster_uses_the_switch_of_its_stack() -> None:
     stack = new_stack()
     TrainiumCluster(stack, "Cluster", plan=a_plan())
-    template = synthesize(stack)
-    assert "Conditions" not in template.json
-    assert template.properties(GATE)["Nodes"] == "2"
+    assert counts(synthesize(stack).properties(GATE), "Nodes") == ("2", "0")
 
 
 def test_value_when_awake_works_without_a_fleet() -> None:

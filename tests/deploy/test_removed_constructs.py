@@ -60,7 +60,7 @@ def everything(prefix: str) -> Template:
     plan = a_plan(instance_type="trn1.2xlarge", nodes=1, cluster_name="planned", ends="40h", budget_usd=100)
     TrainiumCluster(stack, f"{prefix}Cluster", plan=plan, sleep=sleep)
     slurm = a_plan(cluster_name=f"slurm-{prefix.lower()}", stacks=("pcs",), ends="40h", pcs_ami="ami-0123456789abcdef0")
-    PcsCluster(stack, f"{prefix}Slurm", plan=slurm).add_outputs()
+    PcsCluster(stack, f"{prefix}Slurm", plan=slurm)
     group = EfaSecurityGroup(stack, f"{prefix}Group", vpc=vpc)
     NeuronLaunchTemplate(
         stack,

@@ -1,6 +1,6 @@
 """A fleet of this app: its grants, metrics, security groups, load balancers and outputs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -25,13 +25,11 @@ from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.fleet.target_group import check_target_group
 from trainium_cdk.network.security_group import check_groups
-from trainium_cdk.outputs import create_outputs
+from trainium_cdk.outputs import OUTPUTS, create_outputs
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
-
-_OUTPUTS = "Outputs"
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -177,46 +175,46 @@ class CreatedFleet(FleetBase):
         Raises:
             PropsError: It is called twice.
         """
-        if self.node.try_find_child(_OUTPUTS) is not None:
+        if self.node.try_find_child(OUTPUTS) is not None:
             fix = "remove the second call"
             raise refuse(self, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
-        self.add_outputs_to(Construct(self, _OUTPUTS), destroy=f"cdk destroy {Stack.of(self).node.path}")
-
-    def add_outputs_to(self, scope: Construct, *, destroy: str, sessions: bool = True) -> None:
-        """Add the outputs of the fleet in a scope. The names of outputs in the scope of a stack have no prefix.
-
-        Args:
-            scope: The stack, or a construct in it.
-            destroy: The command that destroys the stack.
-            sessions: Whether Session Manager reaches the nodes. Default: True.
-        """
-        steps = next_steps(
-            cluster_name=self.cluster_name,
-            nodes=self._props.nodes,
-            processes=self._props.node.processes,
-            region=Stack.of(self).region,
-            group_name=self.group.ref,
-            cache_url=self.cache.url,
-            destroy=destroy,
-            sessions=sessions,
-        )
-        outputs = [
-            *((step.name, step.meaning, step.value) for step in steps),
-            (GROUP_OUTPUT, "The nodes' Auto Scaling group", self.group.ref),
-            (RECORDS_OUTPUT, "The bucket of the node records", self.records.bucket.bucket_name),
-            ("LaunchTemplate", "The launch template version of the nodes", self.version.summary),
-            (FLEET_OUTPUT, "The result of the nodes' verification", self.readiness.summary),
-            *self._props.pilot.outputs(),
-        ]
-        if self.pilot is not None:
-            outputs.append(("Notices", "SNS topic of notices and alarms of the pilot", self.pilot.topic.topic_arn))
-        create_outputs(scope, outputs)
+        destroy = f"cdk destroy {Stack.of(self).node.path}"
+        create_outputs(Construct(self, OUTPUTS), fleet_outputs(self, self._props, destroy=destroy))
 
     def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
         check_target_group(self, target_group, self._props.vpc)
         attached = self.group.target_group_arns or ()
         self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
         return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
+
+
+def fleet_outputs(
+    fleet: CreatedFleet, props: FleetProps, *, destroy: str, sessions: bool = True
+) -> Iterator[tuple[str, str, str]]:
+    """The outputs of a fleet.
+
+    Args:
+        destroy: The command that destroys the stack.
+        sessions: Whether Session Manager reaches the nodes.
+    """
+    steps = next_steps(
+        cluster_name=fleet.cluster_name,
+        nodes=props.nodes,
+        processes=props.node.processes,
+        region=Stack.of(fleet).region,
+        group_name=fleet.group.ref,
+        cache_url=fleet.cache.url,
+        destroy=destroy,
+        sessions=sessions,
+    )
+    yield from ((step.name, step.meaning, step.value) for step in steps)
+    yield GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.group.ref
+    yield RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name
+    yield "LaunchTemplate", "The launch template version of the nodes", fleet.version.summary
+    yield FLEET_OUTPUT, "The result of the nodes' verification", fleet.readiness.summary
+    yield from props.pilot.outputs()
+    if fleet.pilot is not None:
+        yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn
 
 
 def _granted(grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> iam.Grant:

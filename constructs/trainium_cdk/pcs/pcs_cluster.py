@@ -26,7 +26,7 @@ from trainium_cdk.from_plan import (
 )
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
-from trainium_cdk.outputs import create_outputs
+from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.pcs.lifecycle_scripts import LifecycleScripts
 from trainium_cdk.pcs.node_group_guard import NodeGroupGuard
 from trainium_cdk.pcs.pcs_image import PcsImage
@@ -38,7 +38,7 @@ from trainium_core.engines.pcs import slurm_settings
 from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, new_egress
 from trainium_core.engines.pcs.warnings import pcs_warnings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
-from trainium_core.nodes.next_steps import DOCUMENT, LOGIN, destroy_command
+from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.naming import CLUSTER_TAG
@@ -69,7 +69,8 @@ class PcsCluster(Construct):
     `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
     `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
     cluster has the name in the plan. To change a property that AWS PCS cannot update, such as the size of the cluster,
-    choose another name too. It adds outputs to the stack, which `trn run --on slurm` reads.
+    choose another name too. It adds outputs to the stack. In a PlanStack, their names have no prefix, and `trn run --on
+    slurm` reads them.
 
     Example:
 
@@ -136,7 +137,7 @@ class PcsCluster(Construct):
         self.queues = [self._queue(queue) for queue in slurm_settings.queues(plan)]
         for name, warning in pcs_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
-        create_outputs(Stack.of(self), self._outputs())
+        create_outputs(plan_outputs_scope(self), self._outputs())
 
     def _outputs(self) -> Iterator[tuple[str, str, str]]:
         yield PCS_CLUSTER_OUTPUT, "The AWS PCS cluster", self.cluster.attr_id
@@ -146,7 +147,7 @@ class PcsCluster(Construct):
         yield "SlurmLogs", "The log group of slurmctld and of completed jobs", self.logs.log_group.log_group_name
         topic = self.pilot.topic.topic_arn
         yield "Notices", "SNS topic of notices and alarms: failing nodes, the end and the budget of the pilot", topic
-        destroy = destroy_command(Stack.of(self).node.path, "pcs", self._plan.cluster_name)
+        destroy = plan_destroy_command(self, "pcs", self._plan.cluster_name)
         yield "Destroy", "Deletes the stack; retained resources stay", destroy
         yield from plan_pilot(self._plan).outputs()
         if self.login is not None:

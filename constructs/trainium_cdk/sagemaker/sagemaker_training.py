@@ -26,7 +26,7 @@ from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache,
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
-from trainium_cdk.outputs import create_outputs
+from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
 from trainium_cdk.sagemaker.training_definition import MachineSettings
 from trainium_cdk.sagemaker.training_role import TrainingRole
@@ -37,7 +37,6 @@ from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
 from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
-from trainium_core.nodes.next_steps import destroy_command
 from trainium_core.plan import Plan
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
@@ -151,7 +150,8 @@ class _Training(Construct):
 class PlannedTraining(_Training):
     """The resources for SageMaker training jobs of a plan, with their network and cache.
 
-    It adds outputs to the stack, which `trn run --on sagemaker` reads. Its attributes are those of SageMakerTraining.
+    It adds outputs to the stack. In a PlanStack, their names have no prefix, and `trn run --on sagemaker` reads them.
+    Its attributes are those of SageMakerTraining.
 
     Example:
 
@@ -192,7 +192,7 @@ class PlannedTraining(_Training):
         )
         for name, warning in training_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
-        create_outputs(Stack.of(self), self._outputs(plan))
+        create_outputs(plan_outputs_scope(self), self._outputs(plan))
 
     def _outputs(self, plan: Plan) -> Iterator[tuple[str, str, str]]:
         if plan.sagemaker.kms_key is not None:
@@ -209,7 +209,7 @@ class PlannedTraining(_Training):
         machine = self.state_machine.arn
         yield "StateMachineArn", "State machine that runs a job, with a time limit and retries for capacity", machine
         yield "TopicArn", "SNS topic for failed jobs and ended executions", self.alerts.topic.topic_arn
-        destroy = destroy_command(Stack.of(self).node.path, "sagemaker", plan.cluster_name)
+        destroy = plan_destroy_command(self, "sagemaker", plan.cluster_name)
         yield "Destroy", "Deletes the stack; retained resources stay", destroy
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:

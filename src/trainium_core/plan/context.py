@@ -17,8 +17,8 @@ _PROJECT_FILE = "cdk.json"
 def plan_from_cdk(folder: Path) -> Plan:
     """The plan of an app.
 
-    The context is read from the environment variables of the CDK CLI, so that mistakes are reported before aws_cdk is
-    imported. Without the CDK CLI, it is read from cdk.json, cdk.context.json and ~/.cdk.json.
+    The context is that of the CDK CLI, in its environment variables. Without the CDK CLI, it is read from cdk.json,
+    cdk.context.json and ~/.cdk.json.
 
     Args:
         folder: The folder of cdk.json.

@@ -1,9 +1,6 @@
 """`trn init`: the files that it writes, and what it refuses."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,6 @@ import pytest
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.jobs.request import read_job_file
-from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan.context import plan_from_file
 
 OPTIONS = ("--type", "trn1.32xlarge", "--region", "us-west-2", "--nodes", "2", "--ends", "8h", "--name", "mine")
@@ -37,16 +33,6 @@ def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"
     assert json.loads((tmp_path / "cdk.json").read_text())["app"] == "python3 app.py"
-
-
-def test_app_makes_every_stack_of_the_plan(tmp_path: Path) -> None:
-    run("init", str(tmp_path), *OPTIONS)
-    context = json.loads((tmp_path / "cdk.json").read_text())["context"] | {"trn:stacks": ",".join(CONSTRUCT_IDS)}
-    settings = {"CDK_CONTEXT_JSON": json.dumps(context), "CDK_OUTDIR": str(tmp_path / "out")}
-    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env={**os.environ, **settings}, check=True)
-    templates = [json.loads(file.read_text()) for file in (tmp_path / "out").glob("*.template.json")]
-    assert len(templates) == len(CONSTRUCT_IDS)
-    assert all(template["Resources"].keys() - {"CDKMetadata"} for template in templates)
 
 
 def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
