@@ -57,7 +57,6 @@ LIBRARIES: dict[str, set[str]] = {
 """The guarded libraries that a folder may import; the deepest folder that contains a file decides."""
 
 LATE = {
-    "app.py": "aws_cdk, which starts Node.js: a mistake in the plan is shown before",
     "src/trainium_runtime": "boto3 and modules that import it: apps import names and records, and may have no boto3",
     "userdata/trainium_userdata/node/trn_node/__main__.py": "each call runs and imports only one part of the program",
     "src/trainium_cli": "help, usage errors and completion do not wait for the libraries of a command",
