@@ -16,6 +16,7 @@ import yaml
 
 from tests.shared import made_once
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.node_files import NodeFiles
 from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
@@ -43,13 +44,12 @@ class Run:
     calls: list[str]
 
 
-class BootingNode:
+class BootingNode(NodeFiles):
     """A healthy node of the plan, with the devices of the plan, until a test changes something."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
+        super().__init__(folder / "root", folder / "programs")
         self.plan, self.aws = plan, aws
-        self.root, self.programs = folder / "root", folder / "programs"
-        self.programs.mkdir(parents=True)
         for name in PROGRAMS:
             program = shutil.which(name)
             assert program, f"{name} is not installed here"
@@ -76,21 +76,6 @@ class BootingNode:
         self.fetch_script = script_of(self._document)
         self.aws.records[SCRIPT_OBJECT] = node_script(node_settings(plan))
 
-    def write(self, path: str, text: str = "") -> None:
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-    def read(self, path: str) -> str:
-        return (self.root / path).read_text()
-
-    def program(self, name: str, body: str) -> None:
-        """Put a stand-in for a program where the node finds it."""
-        file = self.programs / name
-        file.unlink(missing_ok=True)
-        file.write_text(f"#!/bin/bash\n{body}\n")
-        file.chmod(0o755)
-
     def record_calls(self, name: str, body: str = "true") -> None:
         """Put a stand-in for a program where the node finds it. `Run.calls` lists its calls."""
         self.program(name, f'echo "{name} $*" >>"$ROOT/calls"\n{body}')
@@ -108,8 +93,7 @@ class BootingNode:
             '[[ $1 != cache-url ]] || { echo "${CACHE_URL:-}"; exit 0; }'
         )
         call = 'echo "trn-node $*" >>"$ROOT/calls"'
-        self.write("usr/local/bin/trn-node", f"#!/bin/bash\n{framework}\n{call}\n{body}\n")
-        (self.root / "usr/local/bin/trn-node").chmod(0o755)
+        self.write("usr/local/bin/trn-node", f"#!/bin/bash\n{framework}\n{call}\n{body}\n", mode=0o755)
 
     def install(self) -> Run:
         """Run the commands of cloud-init."""

@@ -7,18 +7,13 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import trainium_wire
 from tests.userdata.aws_stand_in import AwsStandIn, as_text
-from trainium_userdata import node
+from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS, StoredJob, link_packages
 
-JOB = "train-20261122-190501"
-BUCKET = "records"
-TIMEOUT_SECONDS = 180
 QUICK = {
     "poll": 0.1,
     "grace": 2,
@@ -45,7 +40,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-class JobNodes:
+class JobNodes(StoredJob):
     """`start` begins an attempt on all nodes, `wait` returns their exit codes.
 
     The wrapper is started as on a node: it has only the standard library and the files installed on nodes.
@@ -53,14 +48,11 @@ class JobNodes:
 
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
         self.aws, self.folder = aws, folder
-        self.attempt = 1
         self.environment: dict[str, str] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
         (folder / "etc/trn").mkdir(parents=True)
         (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
-        for name in ("trn_node", "trn_job", "trn_cache"):
-            _link(folder / "opt/trn" / name, Path(node.__file__).with_name(name))
-        _link(folder / "opt/trn/trainium_wire", Path(trainium_wire.__file__).parent)
+        link_packages(folder / "opt/trn", "trn_node", "trn_job", "trn_cache")
 
     def source(self, files: Mapping[str, str]) -> None:
         """Pack these files as the job's source."""
@@ -117,30 +109,12 @@ class JobNodes:
                     process.send_signal(signal.SIGKILL)
                     process.wait(TIMEOUT_SECONDS)
 
-    def content(self, key: str) -> dict[str, Any]:
-        """An object of the job as JSON; empty if it does not exist."""
-        return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
-
-    def put(self, key: str, content: Mapping[str, Any]) -> None:
-        self.aws.records[f"{BUCKET}/jobs/{JOB}/{key}"] = json.dumps(content)
-
     @property
     def end(self) -> dict[str, Any]:
         return self.content(f"attempts/{self.attempt}/end.json")
 
     def record(self, rank: int = 0) -> dict[str, Any]:
         return self.content(f"attempts/{self.attempt}/nodes/{rank}.json")
-
-    def log(self, rank: int = 0) -> str:
-        prefix = f"{BUCKET}/jobs/{JOB}/attempts/{self.attempt}/logs/node-{rank}/"
-        return "".join(text for key, text in sorted(self.aws.records.items()) if key.startswith(prefix))
-
-    def await_(self, condition: Callable[[], object]) -> None:
-        """Raises AssertionError if the condition is not met in time."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, "the condition was not met in time"
-            time.sleep(0.02)
 
     def wrapper(self, file: Path) -> subprocess.Popen[bytes]:
         environment = {
@@ -172,8 +146,3 @@ def source_archive(files: Mapping[str, str]) -> str:
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
     return as_text(packed.getvalue())
-
-
-def _link(path: Path, target: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.symlink_to(target)

@@ -9,17 +9,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import trainium_wire
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.job_nodes import BUCKET, JOB, SPEC, TIMEOUT_SECONDS, source_archive
+from tests.userdata.job_nodes import SPEC, source_archive
+from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS, StoredJob, link_packages
 from trainium_core.engines.pcs.batch_script import batch_script
 from trainium_core.plan import Plan
-from trainium_userdata import node
 from trainium_wire.job import Job
 
 PROGRAMS = {
@@ -47,7 +45,7 @@ cd / && exec "$PYTHON" -S -m trn_slurm "$@\"""",
 }
 
 
-class SlurmNodes:
+class SlurmNodes(StoredJob):
     """`submit` stores a job in S3. Each `run` runs its batch script, as Slurm does at first and after each requeue."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
@@ -56,9 +54,7 @@ class SlurmNodes:
         self.process: subprocess.Popen[str] | None = None
         for name, body in PROGRAMS.items():
             _write(folder / "bin" / name, f"#!/bin/bash\n{body}\n", mode=0o755)
-        for name in ("trn_node", "trn_job", "trn_cache", "trn_slurm"):
-            _link(folder / "opt" / name, Path(node.__file__).with_name(name))
-        _link(folder / "opt/trainium_wire", Path(trainium_wire.__file__).parent)
+        link_packages(folder / "opt", "trn_node", "trn_job", "trn_cache", "trn_slurm")
         for rank in range(plan.nodes):
             _write(folder / f"{rank}/etc/trn/plan.json", json.dumps({"frameworks": {}, "scratch": None}))
             places = f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://{BUCKET}/nodes\n"
@@ -150,24 +146,6 @@ class SlurmNodes:
         file = self.folder / "scontrol"
         return file.read_text().count("requeue") if file.exists() else 0
 
-    def content(self, key: str) -> dict[str, Any]:
-        """An object of the job as JSON; empty if it does not exist."""
-        return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
-
-    def put(self, key: str, content: Mapping[str, Any]) -> None:
-        self.aws.records[f"{BUCKET}/jobs/{JOB}/{key}"] = json.dumps(content)
-
-    def log(self, attempt: int = 1, rank: int = 0) -> str:
-        prefix = f"{BUCKET}/jobs/{JOB}/attempts/{attempt}/logs/node-{rank}/"
-        return "".join(text for key, text in sorted(self.aws.records.items()) if key.startswith(prefix))
-
-    def await_(self, condition: Callable[[], object]) -> None:
-        """Raises AssertionError if the condition is not met in time."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, f"the condition was not met in time: {self.output}"
-            time.sleep(0.05)
-
     def close(self) -> None:
         """End all processes of the job, as Slurm does by their cgroup: each job has its own session."""
         if self.process:
@@ -204,8 +182,3 @@ def _write(file: Path, text: str, *, mode: int = 0o644) -> Path:
     file.write_text(text)
     file.chmod(mode)
     return file
-
-
-def _link(path: Path, target: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.symlink_to(target)

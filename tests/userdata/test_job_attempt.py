@@ -12,7 +12,8 @@ from pathlib import Path
 import pip
 import pytest
 
-from tests.userdata.job_nodes import BUCKET, JOB, TIMEOUT_SECONDS, JobNodes
+from tests.userdata.job_nodes import JobNodes
+from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS
 
 ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
 ON_NODE = "import os\nnode = int(os.environ['TRN_NODE_RANK'])\n"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.userdata.job_nodes import BUCKET, JOB, JobNodes
+from tests.userdata.job_nodes import JobNodes
+from tests.userdata.node_files import BUCKET, JOB
 
 LEAVES_RESULTS = (
     "import os\n"

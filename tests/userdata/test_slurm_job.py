@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.job_nodes import JOB
+from tests.userdata.node_files import JOB
 from tests.userdata.plans import plan_for
 from tests.userdata.slurm_nodes import SlurmNodes
 from trainium_userdata.node.trn_node.objects import Objects

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from tests.userdata.watch_node import BUCKET, WatchNode
+from tests.userdata.node_files import BUCKET
+from tests.userdata.watch_node import WatchNode
 from trainium_userdata.node.trn_node import cluster, files, ssh_keys
 from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS
 from trainium_wire.node_record import NodeRecord
@@ -21,7 +22,6 @@ PEER, OTHER_PEER = "i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2"
 NODES = [(PEER, "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), (OTHER_PEER, "127.0.0.4")]
 FOURTH = ("i-0aaaaaaaaaaaaaaa3", "127.0.0.5")
 SSH_KEYGEN = """\
-#!/bin/bash
 [[ "${*:1:5}" == "-qt ed25519 -N  -f" ]] || exit 64
 echo private >"$6"
 echo "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI$(head -c 32 /dev/urandom | base64 | tr -d =) user@node" >"$6.pub"
@@ -214,11 +214,8 @@ def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     ssh-keygen is a stand-in; in the lab, nodes log in to each other with real keys.
     """
-    program = node.root / "programs/ssh-keygen"
-    program.parent.mkdir()
-    program.write_text(SSH_KEYGEN)
-    program.chmod(0o755)
-    monkeypatch.setattr(ssh_keys, "PROGRAMS", f"{program.parent}:{ssh_keys.PROGRAMS}")
+    node.program("ssh-keygen", SSH_KEYGEN)
+    monkeypatch.setattr(ssh_keys, "PROGRAMS", f"{node.programs}:{ssh_keys.PROGRAMS}")
     monkeypatch.setattr(ssh_keys, "USER_ID", os.getuid())
     folder = node.root / pwd.getpwuid(os.getuid()).pw_dir[1:]
     folder.mkdir(parents=True)

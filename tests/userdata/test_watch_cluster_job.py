@@ -8,8 +8,8 @@ import pytest
 
 from tests.retry_cases import RETRY_CASES
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from tests.userdata.watch_job_node import FIRST, JOB, LATER, SECOND, JobNode
-from tests.userdata.watch_node import BUCKET, NOON
+from tests.userdata.node_files import BUCKET, JOB
+from tests.userdata.watch_node import FIRST, LATER, NOON, SECOND, JobNode
 from trainium_userdata.node.trn_node import cluster, files, notices
 from trainium_userdata.node.trn_node.cluster_job import CLOSE_SECONDS
 from trainium_userdata.node.trn_node.job_unit import LAUNCH
@@ -33,7 +33,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def test_first_node_begins_new_job_with_the_nodes_of_the_membership(node: JobNode):
     node.submit()
     node.settle()
-    start = node.object("attempts/1/start.json")
+    start = node.content("attempts/1/start.json")
     assert (start["attempt"], start["membership"], start["resume_from"]) == (1, "v1", None)
     assert start["nodes"] == [{"instance_id": name, "address": address} for name, address in FIRST]
 
@@ -62,7 +62,7 @@ def test_watch_notices_immediately_that_the_job_has_ended_here(node: JobNode):
     node.end_attempt("succeeded", exit_code=0)
     node.watch.wait()
     node.watch.step()
-    assert node.object("end.json")["result"] == "succeeded"
+    assert node.content("end.json")["result"] == "succeeded"
 
 
 def test_job_unit_is_restricted_and_has_a_private_folder(node: JobNode):
@@ -112,7 +112,7 @@ def test_unproven_node_starts_nothing_and_reports_why(node: JobNode):
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
-    end = node.object("attempts/1/end.json")
+    end = node.content("attempts/1/end.json")
     assert node.starts == []
     assert (end["result"], end["node"]) == ("failed", 1)
     assert end["reason"] == f"node 1 ({INSTANCE_ID}) is not proven: failed 15 of 16 Neuron devices"
@@ -123,7 +123,7 @@ def test_jobs_do_not_run_as_root(node: JobNode):
     node.submit()
     node.settle()
     assert node.starts == []
-    assert "jobs do not run as root" in node.object("attempts/1/end.json")["reason"]
+    assert "jobs do not run as root" in node.content("attempts/1/end.json")["reason"]
 
 
 def test_rebooted_node_leaves_the_job(node: JobNode):
@@ -134,7 +134,7 @@ def test_rebooted_node_leaves_the_job(node: JobNode):
     node.unit("inactive")
     node.reboot()
     node.settle()
-    end = node.object("attempts/1/end.json")
+    end = node.content("attempts/1/end.json")
     assert (end["result"], end["reason"]) == (
         "node-lost",
         f"node 1 ({INSTANCE_ID}) has left the job: it was restarted",
@@ -149,7 +149,7 @@ def test_processes_that_vanish_without_a_report_lose_the_node(node: JobNode):
     node.settle()
     node.unit("inactive")
     node.settle()
-    assert node.object("attempts/1/end.json")["reason"].endswith("has left the job: the job's processes were ended")
+    assert node.content("attempts/1/end.json")["reason"].endswith("has left the job: the job's processes were ended")
 
 
 def test_node_that_left_the_membership_is_lost(node: JobNode):
@@ -157,7 +157,7 @@ def test_node_that_left_the_membership_is_lost(node: JobNode):
     node.settle()
     node.membership([FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")], version="v2")
     node.pass_time(60)
-    end = node.object("attempts/1/end.json")
+    end = node.content("attempts/1/end.json")
     assert (end["result"], end["reason"]) == ("node-lost", f"no longer in the cluster: {LATER}")
 
 
@@ -171,11 +171,11 @@ def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode)
     node.end_attempt("node-lost")
     node.membership(new, version="v2")
     node.pass_time(60)
-    start = node.object("attempts/2/start.json")
+    start = node.content("attempts/2/start.json")
     assert (start["attempt"], start["resume_from"], start["resume_job"]) == (2, "step-1000", JOB)
     assert [each["instance_id"] for each in start["nodes"]] == [name for name, _ in new]
     assert node.launch["attempt"] == 2
-    assert not node.object("end.json")
+    assert not node.content("end.json")
 
 
 def test_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
@@ -184,10 +184,10 @@ def test_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
     node.end_attempt("node-lost")
     unreachable.add("127.0.0.3")
     node.settle()
-    assert not node.object("attempts/2/start.json")
+    assert not node.content("attempts/2/start.json")
     unreachable.clear()
     node.settle()
-    assert node.object("attempts/2/start.json")
+    assert node.content("attempts/2/start.json")
 
 
 def test_results_of_an_attempt_are_stored_before_the_next_begins(node: JobNode):
@@ -196,10 +196,10 @@ def test_results_of_an_attempt_are_stored_before_the_next_begins(node: JobNode):
     node.end_attempt("node-lost")
     node.unit("deactivating")
     node.settle()
-    assert not node.object("attempts/2/start.json")
+    assert not node.content("attempts/2/start.json")
     node.unit("inactive")
     node.settle()
-    assert node.object("attempts/2/start.json")
+    assert node.content("attempts/2/start.json")
 
 
 @pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
@@ -210,8 +210,8 @@ def test_attempt_is_retried_as_the_job_specifies(
     node.settle()
     node.end_attempt(result, exit_code=exit_code)
     node.settle()
-    assert bool(node.object("attempts/2/start.json")) == retried
-    end = node.object("end.json")
+    assert bool(node.content("attempts/2/start.json")) == retried
+    end = node.content("end.json")
     assert (end.get("result"), end.get("attempts")) == ((None, None) if retried else (result, 1))
 
 
@@ -221,8 +221,8 @@ def test_retries_are_limited(node: JobNode):
     for attempt in (1, 2):
         node.end_attempt("node-lost", attempt)
         node.settle()
-    assert (node.object("end.json")["result"], node.object("end.json")["attempts"]) == ("node-lost", 2)
-    assert not node.object("attempts/3/start.json")
+    assert (node.content("end.json")["result"], node.content("end.json")["attempts"]) == ("node-lost", 2)
+    assert not node.content("attempts/3/start.json")
 
 
 def test_job_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[str]):
@@ -232,7 +232,7 @@ def test_job_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[s
     node.end_attempt("node-lost")
     node.put("stop.json", {"at": notices.iso(NOON), "reason": "trn stop"})
     node.settle()
-    assert (node.object("end.json")["result"], node.object("end.json")["reason"]) == ("stopped", "trn stop")
+    assert (node.content("end.json")["result"], node.content("end.json")["reason"]) == ("stopped", "trn stop")
 
 
 def test_wait_for_a_node_counts_towards_the_time_limit(node: JobNode, unreachable: set[str]):
@@ -242,9 +242,9 @@ def test_wait_for_a_node_counts_towards_the_time_limit(node: JobNode, unreachabl
     unreachable.add("127.0.0.3")
     node.end_attempt("node-lost")
     node.settle()
-    assert not node.object("end.json")
+    assert not node.content("end.json")
     node.settle()
-    assert node.object("end.json")["result"] == "time-limit"
+    assert node.content("end.json")["result"] == "time-limit"
 
 
 def test_another_node_ends_the_job_if_the_first_does_not(node: JobNode):
@@ -254,9 +254,9 @@ def test_another_node_ends_the_job_if_the_first_does_not(node: JobNode):
     node.settle()
     node.end_attempt("failed", exit_code=1)
     node.settle()
-    assert not node.object("end.json")
+    assert not node.content("end.json")
     node.pass_time(CLOSE_SECONDS)
-    assert node.object("end.json")["result"] == "failed"
+    assert node.content("end.json")["result"] == "failed"
 
 
 def test_ended_job_is_not_started_again(node: JobNode):
@@ -283,14 +283,14 @@ def test_job_resumes_from_the_last_checkpoint_of_an_earlier_job(node: JobNode, c
     node.aws.records[f"{folder}/earlier/checkpoints/step-5.json"] = "{}"
     node.submit(resume_from="earlier", checkpoints=checkpoints)
     node.settle()
-    start = node.object("attempts/1/start.json")
+    start = node.content("attempts/1/start.json")
     assert (start["resume_from"], start["resume_job"]) == ("step-5", "earlier")
 
 
 def test_job_without_its_requested_checkpoint_fails(node: JobNode):
     node.submit(resume_from="earlier")
     node.settle()
-    assert node.object("end.json")["reason"] == "job earlier has no complete checkpoint to continue from"
+    assert node.content("end.json")["reason"] == "job earlier has no complete checkpoint to continue from"
 
 
 @pytest.mark.parametrize("changes", [{"format": 3}, {"id": "../../etc"}, {"nodes": 0}])
@@ -307,7 +307,7 @@ def test_linked_folder_of_jobs_is_not_used(node: JobNode):
     (node.root / "var/lib/trn-jobs").symlink_to(node.root / "elsewhere")
     node.submit()
     node.settle()
-    assert "is a link or not owned by root" in node.object("attempts/1/end.json")["reason"]
+    assert "is a link or not owned by root" in node.content("attempts/1/end.json")["reason"]
 
 
 def test_folders_of_lost_results_are_kept_and_others_deleted(node: JobNode):
@@ -322,7 +322,7 @@ def test_folders_of_lost_results_are_kept_and_others_deleted(node: JobNode):
 def test_job_for_more_nodes_than_exist_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
     node.submit(nodes=3)
     node.settle()
-    assert not node.object("attempts/1/start.json")
+    assert not node.content("attempts/1/start.json")
     assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the membership") == 1
 
 
@@ -330,4 +330,4 @@ def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[
     unreachable.add("127.0.0.3")
     node.submit()
     node.settle()
-    assert not node.object("attempts/1/start.json")
+    assert not node.content("attempts/1/start.json")

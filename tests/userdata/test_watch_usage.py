@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from tests.userdata.watch_job_node import FIRST, JobNode
-from tests.userdata.watch_node import BUCKET
+from tests.userdata.node_files import BUCKET
+from tests.userdata.watch_node import FIRST, JobNode
 from trainium_userdata.node.trn_node import files
 from trainium_userdata.node.trn_node.usage import SECONDS, SEND_SECONDS
 from trainium_userdata.node.trn_node.watch import TICK

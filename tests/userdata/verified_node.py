@@ -12,6 +12,7 @@ from typing import Any
 import trainium_wire
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.neuron_ls import devices_of
+from tests.userdata.node_files import NodeFiles
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
@@ -42,13 +43,12 @@ class Outcome:
         return found
 
 
-class VerifiedNode:
+class VerifiedNode(NodeFiles):
     """A healthy node of the plan, with the framework of its image, until a test changes something."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
+        super().__init__(folder / "root", folder / "programs")
         self.plan, self.aws = plan, aws
-        self.root, self.programs = folder / "root", folder / "programs"
-        self.programs.mkdir(parents=True)
         self.expectations = node_expectations(node_settings(plan))
         self.write("etc/trn/plan.json", json.dumps(self.expectations))
         self.write("etc/trn/places.env", f"TRN_REGION={LOCATIONS.region}\nTRN_REPORT_URL={LOCATIONS.report_url}\n")
@@ -79,19 +79,6 @@ class VerifiedNode:
             self.gpus()
         else:
             self.framework(self.expectations["framework"] or "pytorch", "2_9")
-
-    def write(self, path: str, text: str = "") -> None:
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-    def read(self, path: str) -> str:
-        return (self.root / path).read_text()
-
-    def program(self, name: str, body: str) -> None:
-        file = self.programs / name
-        file.write_text(f"#!/bin/bash\n{body}\n")
-        file.chmod(0o755)
 
     def expect(self, **changes: Any) -> None:
         self.expectations.update(changes)
@@ -140,11 +127,9 @@ case $1 in --query-gpu=index,memory.total,*) cat {self.root}/nvidia-smi.csv ;;
         )
         self.dcgm([("Deployment", "Pass", ""), ("software", "Pass", "")])
         self.nccl_tests(wrong=0)
-        self.write("opt/pytorch/bin/python")
         answers = "".join(f"echo '{mark} \"\"'\n" for mark in ("TRN-CORE", "TRN-MEMORY"))
-        python = self.root / "opt/pytorch/bin/python"
-        python.write_text(f"#!/bin/sh\necho $CUDA_VISIBLE_DEVICES >>{self.root}/visible.gpus\n{answers}")
-        python.chmod(0o755)
+        python = f"#!/bin/sh\necho $CUDA_VISIBLE_DEVICES >>{self.root}/visible.gpus\n{answers}"
+        self.write("opt/pytorch/bin/python", python, mode=0o755)
 
     def dcgm(self, tests: list[tuple[str, str, str]], *, exit_code: int = 0) -> None:
         """Let `dcgmi diag` print these tests: name, status and warning."""
@@ -167,8 +152,8 @@ echo '# Out of bounds values : {wrong} OK'
 echo '# Avg bus bandwidth    : 478.321'
 exit {exit_code}
 """,
+            mode=0o755,
         )
-        (self.root / path).chmod(0o755)
 
     def counter(self, device: int, path: str, count: int) -> None:
         self.write(f"sys/devices/virtual/neuron_device/neuron{device}/{path}", f"{count}\n")
@@ -242,18 +227,15 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
             modules: Modules of the framework. Default: none; every core answers immediately.
             core: The only core that computes with the modules; the others answer immediately. Default: all compute.
         """
-        folder = self.root / f"opt/aws_neuronx_venv_{name}_{version}"
-        self.write(str((folder / "bin/python").relative_to(self.root)))
+        folder = f"opt/aws_neuronx_venv_{name}_{version}"
         for path, text in (modules or {}).items():
-            self.write(str((folder / "modules" / path).relative_to(self.root)), text)
-        python = folder / "bin/python"
+            self.write(f"{folder}/modules/{path}", text)
         answers = "".join(f"echo '{mark} \"\"'\n" * self._answers(name) for mark in ("TRN-CORE", "TRN-MEMORY"))
-        computes = f'PYTHONPATH={folder}/modules exec {sys.executable} -S "$@"\n' if modules else ""
+        computes = f'PYTHONPATH={self.root}/{folder}/modules exec {sys.executable} -S "$@"\n' if modules else ""
         if modules and core is not None:
             computes = f'if [ "$NEURON_RT_VISIBLE_CORES" = {core} ]; then {computes}fi\n'
         # The shell that starts fastest: a node has one process for each of up to 64 cores.
-        python.write_text(f"#!/bin/sh\n{computes}{answers}")
-        python.chmod(0o755)
+        self.write(f"{folder}/bin/python", f"#!/bin/sh\n{computes}{answers}", mode=0o755)
 
     def _answers(self, framework: str) -> int:
         return self.expectations["neuron_cores"] if framework == "jax" else 1

@@ -1,4 +1,4 @@
-"""A proven node in a folder for tests of its watch, with a separate clock and services on loopback."""
+"""A proven node in a folder for tests of its watch, with a separate clock and services on loopback; one with a job."""
 
 import json
 from collections.abc import Sequence
@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
+from tests.retry_cases import RETRY_SETTINGS
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.node_files import BUCKET, JOB, NodeFiles, StoredJob
 from trainium_userdata.node.trn_node import files, notices, record
 from trainium_userdata.node.trn_node.imds import Imds
+from trainium_userdata.node.trn_node.job_unit import LAUNCH
 from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.watch import NOTICE, TICK, Watch
 from trainium_wire.node_record import NodeRecord
 
-BUCKET = "records"
 NOON = notices.timestamp("2026-11-21T12:00:00Z")
 BOOT = "e2f1ad3c-74a0-4150-b3a5-96839dc4d8f3"
 PLAN = {
@@ -23,20 +25,34 @@ PLAN = {
     "internode_ssh": False,
     "node_recovery": True,
 }
+LATER = "i-1aaaaaaaaaaaaaaa1"
+EARLIER = "i-00aaaaaaaaaaaaaa1"
+FIRST = [(INSTANCE_ID, "127.0.0.2"), (LATER, "127.0.0.3")]
+SECOND = [(EARLIER, "127.0.0.3"), (INSTANCE_ID, "127.0.0.2")]
+SPEC = {
+    "format": 1,
+    "id": JOB,
+    "nodes": 2,
+    "processes_per_node": 1,
+    "command": "true",
+    **RETRY_SETTINGS,
+    "time_limit_seconds": None,
+    "resume_from": None,
+}
 
 
-class WatchNode:
+class WatchNode(NodeFiles):
     """A node that is proven in this boot, with two healthy devices and an empty kernel log; `pass_time` runs the
     watch.
     """
 
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, root / "programs")
         self.aws = aws
-        self.root = root
         self.now = NOON
         monkeypatch.setenv("ROOT", str(root))
         monkeypatch.setenv("TRN_HTTP_RETRIES", "0")
-        monkeypatch.setenv("PATH", str(root / "programs"))
+        monkeypatch.setenv("PATH", str(self.programs))
         for name, value in aws.loopback_environment.items():
             monkeypatch.setenv(name, value)
         self.plan(**PLAN)
@@ -107,3 +123,45 @@ class WatchNode:
     def notice(self) -> dict[str, Any] | None:
         text = files.read(NOTICE)
         return json.loads(text) if text else None
+
+
+class JobNode(WatchNode, StoredJob):
+    """One of two nodes in a cluster with a job. The stand-in for systemd records started units."""
+
+    def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, aws, monkeypatch)
+        files.write("etc/passwd", "trn-job:x:60800:60800::/nonexistent:/usr/sbin/nologin\n")
+        self.program("systemd-run", f'echo "$*" >>{root}/started; echo ActiveState=active >{root}/state')
+        self.program("systemctl", f'echo "$(<{root}/state)"')
+        self.unit("inactive")
+
+    def unit(self, state: str, process: int = 0) -> None:
+        (self.root / "state").write_text(f"MainPID={process}\nActiveState={state}\n")
+
+    @property
+    def starts(self) -> list[str]:
+        """The arguments of each call of systemd-run."""
+        return files.read("started").splitlines()
+
+    @property
+    def launch(self) -> dict[str, Any]:
+        return json.loads(files.read(LAUNCH))
+
+    def submit(self, **changes: Any) -> None:
+        self.aws.records[f"{BUCKET}/job.json"] = json.dumps({**SPEC, **changes})
+
+    def started_by_another(self, nodes: list[tuple[str, str]], attempt: int = 1) -> None:
+        listed = [{"instance_id": name, "address": address} for name, address in nodes]
+        start = {"attempt": attempt, "at": notices.iso(NOON), "membership": "v1", "nodes": listed}
+        last = {"resume_from": None, "resume_job": None, "seconds_left": None}
+        self.put(f"attempts/{attempt}/start.json", {**start, **last})
+
+    def end_attempt(self, result: str, attempt: int = 1, exit_code: int | None = None) -> None:
+        """End the attempt and its processes on this node."""
+        end = {"result": result, "reason": "so", "traceback": None, "node": 1, "rank": None, "exit_code": exit_code}
+        self.put(f"attempts/{attempt}/end.json", end)
+        self.unit("inactive")
+
+    def settle(self) -> None:
+        """Let the watch read and test a membership, and find and begin a job."""
+        self.pass_time(30)
