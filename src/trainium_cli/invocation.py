@@ -51,6 +51,11 @@ class Invocation:
 
         return Clients()
 
+    def require_yes(self, yes: bool) -> None:
+        """Raises UsageError if the command would prompt although its output is JSON."""
+        if self.as_json and not yes:
+            raise click.UsageError("--json does not prompt: pass --yes as well")
+
     def reaches_aws(self, region: str) -> bool:
         """Whether requests go to AWS, and not to the embedded AWS or the lab."""
         from trainium_runtime.aws_service import is_aws

@@ -60,8 +60,7 @@ def clean_command(
     unknown.
     """
     as_json = options.invocation.as_json
-    if as_json and not yes:
-        raise click.UsageError("--json does not prompt: pass --yes as well")
+    options.invocation.require_yes(yes)
     found = find_cache(options)
     held = read_contents(found.cache)
     known = {use.release for use in releases(held.entries)}

@@ -60,8 +60,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     Exit code 0: nothing is left except retained resources. 1: something is left, only stacks of others were
     found, or not confirmed. 3: unknown.
     """
-    if invocation.as_json and not yes:
-        raise click.UsageError("--json does not prompt: pass --yes as well")
+    invocation.require_yes(yes)
     if yes and not invocation.cluster and not settings_given(invocation.cdk_json, invocation.overrides):
         raise click.UsageError("--yes needs a cluster: pass --cluster NAME, or run in the folder of its cdk.json")
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)

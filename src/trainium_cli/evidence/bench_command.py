@@ -76,8 +76,8 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
     """
     spec, requests = _read(file)
     sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
-    if invocation.as_json and not yes and any(side.engine.bills_jobs or side.config.recovery for side in sides):
-        raise click.UsageError("--json does not prompt: pass --yes as well")
+    if any(side.engine.bills_jobs or side.config.recovery for side in sides):
+        invocation.require_yes(yes)
     if not yes:
         _confirm_terminations(sides)
     journal = Journal.open(output, spec, file)

@@ -154,8 +154,8 @@ def run(
     plan, engine = read_engine(invocation, request.on, stack)
     flags = {"wake": wake, "upload": upload}
     check_keys(engine, {**values, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
-    if (engine.bills_jobs or wake) and invocation.as_json and not (yes or dry_run):
-        raise click.UsageError("--json does not prompt: pass --yes as well")
+    if engine.bills_jobs or wake:
+        invocation.require_yes(yes or dry_run)
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
     if job.package.left_out:

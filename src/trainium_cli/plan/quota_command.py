@@ -70,8 +70,7 @@ def request(invocation: Invocation, yes: bool) -> ExitCode:
 
     Exit code 0: requested now or earlier, or not needed. 1: needed, but not requested or not enough. 3: unknown.
     """
-    if invocation.as_json and not yes:
-        raise click.UsageError("--json does not prompt: pass --yes as well")
+    invocation.require_yes(yes)
     plan = invocation.plan()
     state, result = _state_and_result(plan)
     if not invocation.as_json:

@@ -65,8 +65,8 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     Exit code 0: written. 1: declined, or no cluster was found. 2: no cluster was selected, or the file cannot be
     written. 3: AWS could not be read to find the cluster.
     """
-    if invocation.as_json and include_logs and not yes:
-        raise click.UsageError("--json does not prompt: pass --yes to include the logs")
+    if include_logs:
+        invocation.require_yes(yes)
     now = datetime.now(UTC)
     with waiting("Reading events and records from AWS ..."):
         gathered = gather([*_parts(invocation, stack, include_logs=include_logs)])

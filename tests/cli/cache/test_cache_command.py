@@ -157,7 +157,6 @@ def test_clean_deletes_the_done_marker_first(stored: Stored, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["clean", "--keep-releases", "0", "--json"], "--json does not prompt"),
         (["clean", "--release", "neuronx-cc-1", "--yes"], "has no release neuronx-cc-1; it has no entries"),
         (["status", "--bucket", "no/such//bucket!"], "--bucket: got"),
         (["status", "--bucket", "is-not-there"], "Bucket is-not-there does not exist"),

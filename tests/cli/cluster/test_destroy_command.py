@@ -137,12 +137,6 @@ def test_json_reports_deleted_and_retained_resources_and_verdict(monkeypatch: py
     assert {step["state"] for step in printed["steps"]} == {"done"}
 
 
-def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeTeardown()
-    assert destroy(monkeypatch, account, "--json").exit_code == ExitCode.BAD_INPUT
-    assert account.changes == []
-
-
 @pytest.mark.parametrize(
     ("options", "grace"),
     [((), timedelta(minutes=2)), (("--grace", "90s"), timedelta(seconds=90)), (("--grace", "0"), timedelta())],

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
+from tests.cli.jobs.cluster_with_jobs import Cluster
 from tests.cli.jobs.test_job_commands import run_to_the_end
-from tests.cli.running import run
-from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import run_command
 from trainium_cli.terminal import say
 
@@ -23,10 +21,3 @@ def test_json_prints_only_the_state_on_standard_output(cluster: Cluster, monkeyp
     assert json.loads(ended.stdout)["job"]["id"] == job.id
     for text in ("The cluster changes.", "is awake", "is asleep"):
         assert text in ended.stderr
-
-
-@pytest.mark.usefixtures("cluster")
-def test_json_does_not_prompt() -> None:
-    ended = run("run", *TWO, "--wake", "--json", "train.py")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "--json does not prompt: pass --yes as well" in ended.stderr

@@ -143,11 +143,6 @@ def test_json_request_has_the_requested_vcpus(monkeypatch: pytest.MonkeyPatch, a
     assert len(aws.requests) == 1
 
 
-def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run_quota(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
-    assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
-
-
 def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [request(256), request(64, "DENIED")]
     shown = run_quota(monkeypatch, [FakeQuotas(limit=0, requests=requests)], "status").stdout
