@@ -1,6 +1,14 @@
 """Fixtures of the core's tests."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 import pytest
+
+if TYPE_CHECKING:
+    from trainium_core.preflight.aws_account import AwsAccount
+
+REGION = "us-west-2"
 
 
 @pytest.fixture
@@ -13,3 +21,20 @@ def made_up_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture(scope="module")
+def account() -> "Iterator[AwsAccount]":
+    """An account in moto, for all tests of a module."""
+    from moto import mock_aws  # late: most tests need neither
+
+    from trainium_core.preflight.aws_account import AwsAccount
+
+    with mock_aws():
+        yield AwsAccount(REGION)
+
+
+@pytest.fixture
+def ec2(account: "AwsAccount") -> Any:
+    """The client of the account's EC2."""
+    return account.client("ec2")

@@ -1,12 +1,10 @@
 """Calls about file systems: EFS from moto, FSx from stubbed responses."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
-from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
@@ -23,12 +21,6 @@ SHOWN = {
     "NetworkInterfaceIds": ["eni-00000001", "eni-00000002"],
     "LustreConfiguration": {"MountName": "abcdefgh"},
 }
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[AwsAccount]:
-    with mock_aws():
-        yield AwsAccount(REGION)
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """Calls about networks, against moto; where moto does not answer as AWS does, against botocore's Stubber."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.network.vpc import RouteTable, VpcEndpoint
@@ -14,17 +11,6 @@ from trainium_core.preflight.aws_account import AwsAccount
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 OWN_TAGS = [{"Key": "trn:cluster", "Value": "mine"}]
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[AwsAccount]:
-    with mock_aws():
-        yield AwsAccount(REGION)
-
-
-@pytest.fixture
-def ec2(account: AwsAccount) -> Any:  # noqa: ARG001
-    return boto3.client("ec2", REGION)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ all backends.
 """
 
 import os
+import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import boto3
 import pytest
 
 from tests.forked import start_server
+from tests.local.ec2_network import Network, clear, make_network
 from trainium_local import lifecycle
 from trainium_local.environment import Connection
 from trainium_local.server import Settings
@@ -101,6 +103,21 @@ def chosen_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws
         started = lifecycle.start(folder, CHOSEN)
     yield EmbeddedAws(connection=started.connection, log=Path(started.health.log))
     lifecycle.stop(folder)
+
+
+@pytest.fixture
+def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
+    """A network in the default zone. Instances and groups of other tests have ended."""
+    made = make_network(embedded_aws, zone_id="usw2-az4")
+    clear(made)
+    yield made
+    clear(made)
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test uses."""
+    return f"t-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import sys
 import time
 import uuid
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from pathlib import Path
@@ -26,19 +26,6 @@ from trainium_runtime.aws_service import Clients
 from trainium_wire.job import Job
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord
-
-
-@pytest.fixture
-def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
-    made = make_network(embedded_aws, zone_id="usw2-az4")
-    clear(made)
-    yield made
-    clear(made)
-
-
-@pytest.fixture
-def name() -> str:
-    return f"t-{uuid.uuid4().hex[:8]}"
 
 
 def activities(network: Network, name: str) -> list[dict[str, Any]]:

@@ -3,16 +3,15 @@
 import io
 import json
 import time
-import uuid
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
-from tests.local.ec2_network import Network, clear, make_network
+from tests.local.ec2_network import Network
 from tests.local.stacks import Stacks
 
 KEEP = """
@@ -22,19 +21,6 @@ def handler(event, context):
 """
 SOON_S = 60
 A_WHILE_S = 1.5
-
-
-@pytest.fixture
-def name() -> str:
-    return f"t-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
-    made = make_network(embedded_aws, zone_id="usw2-az4")
-    clear(made)
-    yield made
-    clear(made)
 
 
 class Listener:

@@ -1,28 +1,13 @@
 """EC2: launches from launch templates, refusals, filters and deletions."""
 
-import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
-from tests.local.ec2_network import Network, clear, make_network
+from tests.local.ec2_network import Network, make_network
 from trainium_local.environment import ACCOUNT_ID
-
-
-@pytest.fixture
-def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
-    made = make_network(embedded_aws, zone_id="usw2-az4")
-    clear(made)
-    yield made
-    clear(made)
-
-
-@pytest.fixture
-def name() -> str:
-    return f"t-{uuid.uuid4().hex[:8]}"
 
 
 def refusal(error: pytest.ExceptionInfo[ClientError]) -> tuple[str, str]:
