@@ -2,7 +2,7 @@
 
 import json
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,7 @@ class Result:
 
 
 @contextmanager
-def explained(problem: str) -> Iterator[None]:
+def explained(problem: str) -> Generator[None]:
     """Raise RuntimeError for any error, with the problem before its message."""
     try:
         yield
