@@ -18,12 +18,12 @@ _SECONDS = 10
 
 
 def find_cdk(folder: Path) -> str:
-    """The CDK CLI of the project, else on PATH, else from `trn setup`. Raises CliError if there is none."""
+    """The CDK CLI of the project, else on PATH, else from `trn doctor --fix`. Raises CliError if there is none."""
     found = cdk_path(folder)
     if found is None:
         message = (
             "There is no CDK CLI: neither in node_modules of this folder or one above, nor on PATH.\n"
-            "Run `trn setup` (in this repository: `make setup`)."
+            "Run `trn doctor --fix` (in this repository: `make setup`)."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
     return found
@@ -60,7 +60,7 @@ def is_supported_node(version: str | None) -> bool:
 
 
 def tool_path() -> str:
-    """PATH, followed by the folder of this Python environment's programs, in which `trn setup` installs the CDK CLI."""
+    """PATH, followed by the folder of this Python environment's programs, where `trn doctor --fix` puts the CDK CLI."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
 
 

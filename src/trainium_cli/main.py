@@ -17,7 +17,6 @@ from trainium_cli.terminal import WrappedStream
 _SUMMARIES = {
     "init": ("setup", "Write a plan, a CDK app and a first job into a folder."),
     "doctor": ("setup", "Show what this machine and the account lack."),
-    "setup": ("setup", "Install Node.js and the CDK CLI if they are missing."),
     "explain": ("setup", "Show the cause of an error and the fix."),
     "types": ("setup", "Show the instance types a plan can name."),
     "settings": ("setup", "Show every setting of a plan, or some."),

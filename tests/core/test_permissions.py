@@ -42,7 +42,7 @@ WITHOUT_A_LABEL = {
 """The documented actions that the code does not name beside a call, and why they are needed."""
 
 WITHOUT_AWS_CALLS = {
-    *("types", "settings", "plan", "permissions", "local", "init", "setup", "explain"),
+    *("types", "settings", "plan", "permissions", "local", "init", "explain"),
     *("assess", "report", "pilot"),
 }
 """Commands that do not call AWS. `pilot` runs other commands, which do."""

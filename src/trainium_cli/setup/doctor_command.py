@@ -16,6 +16,7 @@ from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, 
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options, region_option
+from trainium_cli.setup.tool_install import install_missing_tools
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
@@ -23,7 +24,7 @@ from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.stack_checks import bootstrap_of
 from trainium_runtime.errors import OfflineError, UnavailableError
 
-_SETUP = "run `trn setup`"
+_FIX = "run `trn doctor --fix`"
 _STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
 
 
@@ -40,20 +41,29 @@ class Diagnosis:
 @click.command()
 @plan_options
 @region_option("Region of the bootstrap stack.")
+@click.option("--fix", is_flag=True, help="First install Node.js and the CDK CLI if they are missing.")
 @pass_invocation
-def doctor(invocation: Invocation) -> ExitCode:
+def doctor(invocation: Invocation, fix: bool) -> ExitCode:
     """Show what this machine and the account lack.
 
     Checks Node.js and the CDK CLI (needed for a deployment), the AWS CLI and its Session Manager plugin (for a shell on
     a node), credentials, and the CDK bootstrap stack. Also shows the version of Python.
 
+    --fix installs Node.js from PyPI and the CDK CLI from the npm registry, in the versions that this package is tested
+    with, into the virtual environment of `trn`. Node.js also counts as missing without npm, or in a version that is not
+    tested.
+
     Exit code 0: nothing that a deployment needs is missing; there may be warnings. 1: something is missing or
-    does not work. 3: unknown.
+    does not work, or an installation failed. 2: bad usage, or `trn` would have to install into the system Python.
+    3: unknown.
     """
     region = invocation.region
     if region is None and invocation.has_plan:
         region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region
-    diagnoses = [*_machine(invocation.cdk_json.parent if invocation.cdk_json else Path())]
+    folder = (invocation.cdk_json.parent if invocation.cdk_json else Path()).absolute()
+    if fix:
+        install_missing_tools(folder)
+    diagnoses = [*_machine(folder)]
     with waiting("Asking AWS for the account ..."):
         diagnoses += _account(region or configured_region(invocation))
     outcomes = {diagnosis.outcome for diagnosis in diagnoses}
@@ -73,11 +83,11 @@ def _shown(diagnosis: Diagnosis) -> str:
 def _machine(folder: Path) -> Iterator[Diagnosis]:
     yield Diagnosis(what="Python", outcome="pass", found=f"{platform.python_version()}, {sys.executable}")
     yield _node()
-    cdk = cdk_path(folder.absolute())
+    cdk = cdk_path(folder)
     if cdk:
         yield _cdk_cli(cdk)
     else:
-        yield Diagnosis(what="CDK CLI", outcome="fail", found="neither in node_modules nor on PATH", fix=_SETUP)
+        yield Diagnosis(what="CDK CLI", outcome="fail", found="neither in node_modules nor on PATH", fix=_FIX)
     for what, program in (("AWS CLI", "aws"), ("Session Manager", "session-manager-plugin")):
         place = shutil.which(program)
         fix = "" if place else "a shell on a node needs it: see the guides of the AWS CLI and of Session Manager"
@@ -86,7 +96,7 @@ def _machine(folder: Path) -> Iterator[Diagnosis]:
 
 
 def _node() -> Diagnosis:
-    fix = f"{_SETUP}, or install Node {facts()['nodejs']['majors'][-1]} (https://nodejs.org)"
+    fix = f"{_FIX}, or install Node {facts()['nodejs']['majors'][-1]} (https://nodejs.org)"
     place = shutil.which("node", path=tool_path())
     if place is None:
         return Diagnosis(what="Node", outcome="fail", found="node, which the CDK requires, is not on PATH", fix=fix)

