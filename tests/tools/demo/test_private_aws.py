@@ -46,7 +46,6 @@ def test_client_of_one_service_with_another_endpoint_is_refused(
 def let_server_start(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     """Let `lifecycle.start` report a server at an endpoint, without starting one."""
     health = Health(
-        version="0",
         pid=1,
         account="999999999999",
         endpoint=endpoint,
