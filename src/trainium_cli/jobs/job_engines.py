@@ -26,7 +26,7 @@ def engine_options(command: Command) -> Command:
 def new_job_options(command: Command) -> Command:
     """--on, --stack, and the options that select a cluster, for a command that starts a job."""
     return _engine_options(
-        command, default="`on` of the job file, else the first of trn:stacks that runs jobs, the cluster before others"
+        command, default="`on` of the job file, else the cluster, or the first of trn:stacks without one"
     )
 
 

@@ -61,16 +61,8 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
     key = PCS.key if on == SLURM else on
     if key is None or key in keys:
         return key or keys[0]
-    raise JobError(
-        [
-            JobProblem(
-                key="--on",
-                got=on,
-                allowed=", ".join(keys),
-                fix=f"add {key} to trn:stacks, and run `trn deploy`",
-            )
-        ]
-    )
+    fix = f"add {key} to trn:stacks, and run `trn deploy`"
+    raise JobError([JobProblem(key="--on", got=on, allowed=", ".join(keys), fix=fix)])
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:

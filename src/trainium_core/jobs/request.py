@@ -48,7 +48,7 @@ class JobRequest:
         Choice((*CONSTRUCT_IDS, SLURM)),
         meaning="Engine of the job: a key of trn:stacks, or slurm for pcs.",
         default=None,
-        default_text="the first of trn:stacks that runs jobs, the cluster before others",
+        default_text="the cluster, or the first of trn:stacks without one",
     )
     source: str | None = setting(
         "source",
