@@ -11,7 +11,7 @@ from constructs import Construct
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.fleet_props import FleetProps
-from trainium_cdk.fleet.node_image import image_id_of
+from trainium_cdk.fleet.node_image import resolved_image_id
 from trainium_cdk.fleet.node_volumes import RootVolume
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import HTTP, HTTPS
@@ -172,7 +172,7 @@ def plan_fleet(
         node=node_settings(plan),
         nodes=plan.nodes,
         capacity=Capacity(plan.capacity, plan.reservation_id),
-        image_id=image_id_of(scope, plan.image),
+        image_id=resolved_image_id(scope, plan.image),
         image_name=image_setting(plan),
         root_volume=plan_root_volume(plan),
         replacing=replacing_settings(plan),

@@ -24,7 +24,7 @@ def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
         raise refuse(construct, "grantee", grantee, allowed=allowed, fix=fix) from None
 
 
-def warn_of_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: s3.IBucket) -> None:
+def warn_about_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: s3.IBucket) -> None:
     """Warn if a grant needs a change to the policy of an imported bucket or key, which the CDK cannot make."""
     if not grant.resource_statements:
         return

@@ -56,7 +56,7 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
     return deployed_plan(AwsClustersAccount(region, clients=invocation.clients), cluster, region)
 
 
-def stack_of_cluster(invocation: Invocation, plan: Plan, stack: str | None) -> str:
+def cluster_stack_name(invocation: Invocation, plan: Plan, stack: str | None) -> str:
     """The CloudFormation stack of the nodes: the one of --stack, else a stack with nodes and the cluster's tag.
 
     The stack with the usual name is preferred. That name is also returned if no such stack is found.
@@ -68,7 +68,7 @@ def stack_of_cluster(invocation: Invocation, plan: Plan, stack: str | None) -> s
     return usual if usual in found or not found else found[0]
 
 
-def stacks_of_cluster(invocation: Invocation, plan: Plan, stacks: Collection[str] = ()) -> tuple[str, ...]:
+def cluster_stack_names(invocation: Invocation, plan: Plan, stacks: Collection[str] = ()) -> tuple[str, ...]:
     """The CloudFormation stacks: those of --stack, else the usual names and the stacks with the cluster's tag.
 
     If no stack with the tag is found, the stacks in the tags of the nodes are used instead. They may be deleted.

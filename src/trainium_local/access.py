@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainium_local.environment import ACCOUNT_ID
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 
 CALLER = "trainium_local.caller"
 """Key of the WSGI environment for the Caller of a request. Requests with a token in their URL have none."""
 
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_owner: list[Credentials] = []
-_of_roles: dict[tuple[str, str], Credentials] = {}
+_owner: list[SigningCredentials] = []
+_of_roles: dict[tuple[str, str], SigningCredentials] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +28,19 @@ class Caller:
     is_owner: bool
 
 
-def make_owner() -> Credentials:
+def make_owner() -> SigningCredentials:
     """Create the owner's credentials. Only this server process accepts them."""
     identity = "TRNL" + "".join(secrets.choice(_BASE32) for _ in range(16))
-    _owner[:] = [Credentials(access_key_id=identity, secret_access_key=secrets.token_urlsafe(30))]
+    _owner[:] = [SigningCredentials(access_key_id=identity, secret_access_key=secrets.token_urlsafe(30))]
     return _owner[0]
 
 
-def owner() -> Credentials:
+def owner() -> SigningCredentials:
     """Return the owner's credentials."""
     return _owner[0]
 
 
-def credentials_of(access_key_id: str) -> Credentials | None:
+def user_credentials(access_key_id: str) -> SigningCredentials | None:
     """Return the credentials with an access key ID, or None if the key is unknown or inactive."""
     from moto.iam.models import iam_backends
     from moto.sts.models import sts_backends
@@ -61,12 +61,12 @@ def caller(access_key_id: str) -> Caller:
     return Caller(access_key_id=access_key_id, is_owner=access_key_id == owner().access_key_id)
 
 
-def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials:
+def role_credentials(role_arn: str, *, session: str, region: str) -> SigningCredentials:
     """Return credentials for a role, as STS AssumeRole does. Each session reuses its credentials."""
     from moto.sts.models import sts_backends
 
     known = _of_roles.get((role_arn, session))
-    if known is None or credentials_of(known.access_key_id) is None:
+    if known is None or user_credentials(known.access_key_id) is None:
         role = sts_backends[role_arn.split(":")[4]]["aws"].assume_role(
             region_name=region,
             role_session_name=session,
@@ -95,8 +95,8 @@ def random_secret(length: int) -> str:
     return secrets.token_urlsafe(length)[:length]
 
 
-def _credentials(response: Any) -> Credentials:
-    return Credentials(
+def _credentials(response: Any) -> SigningCredentials:
+    return SigningCredentials(
         access_key_id=response.access_key_id,
         secret_access_key=response.secret_access_key,
         session_token=getattr(response, "session_token", None),

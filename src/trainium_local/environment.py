@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from trainium_local.signatures import Credentials, Request, sign
+from trainium_local.signatures import SignedRequest, SigningCredentials, sign
 
 ACCOUNT_ID = "123456789012"
 HOST = "127.0.0.1"
@@ -30,7 +30,7 @@ class Connection:
 
     endpoint: str
     region: str
-    credentials: Credentials
+    credentials: SigningCredentials
 
     def write(self, file: Path) -> None:
         """Write the connection atomically to a file that only its owner can read."""
@@ -54,7 +54,7 @@ class Connection:
                 raise PermissionError(f"{file} is not private")
             try:
                 fields = json.load(content)
-                return cls(**fields | {"credentials": Credentials(**fields["credentials"])})
+                return cls(**fields | {"credentials": SigningCredentials(**fields["credentials"])})
             except (TypeError, KeyError) as error:
                 raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
 
@@ -67,7 +67,7 @@ class Connection:
         """
         refuse_unless_loopback(self.endpoint)
         host = urlsplit(self.endpoint).netloc
-        request = Request(method=method, target=path, headers={"host": host})
+        request = SignedRequest(method=method, target=path, headers={"host": host})
         headers = sign(self.credentials, request, body, region=self.region, service="trn")
         server = http.client.HTTPConnection(host, timeout=seconds)
         try:
@@ -78,7 +78,9 @@ class Connection:
             raise NotTheEmbeddedAwsError(f"the embedded AWS does not answer at {self.endpoint}: {error!r}") from error
         finally:
             server.close()
-        if not hmac.compare_digest(proof.encode(), proof_of(self.credentials, headers["authorization"], body).encode()):
+        if not hmac.compare_digest(
+            proof.encode(), access_proof(self.credentials, headers["authorization"], body).encode()
+        ):
             raise NotTheEmbeddedAwsError(
                 f"refusing to use {self.endpoint}: the embedded AWS that was started is no longer running"
             )
@@ -92,7 +94,7 @@ def open_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
-def proof_of(credentials: Credentials, authorization: str, answer: bytes) -> str:
+def access_proof(credentials: SigningCredentials, authorization: str, answer: bytes) -> str:
     """Return a proof of having the credentials, for a response to the request with this Authorization header."""
     return hmac.digest(credentials.secret_access_key.encode(), authorization.encode() + answer, "sha256").hex()
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import ThreadedWSGIServer
 
-from trainium_local.signatures import Request
+from trainium_local.signatures import SignedRequest
 
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 120.0
@@ -42,7 +42,7 @@ class Incoming:
             does not arrive in time.
     """
 
-    request: Request
+    request: SignedRequest
     read_body: Callable[[], bytes]
 
 
@@ -101,7 +101,7 @@ class Handler(MotoRequestHandler):
         headers: dict[str, list[str]] = {}
         for name, value in self.headers.items():
             headers.setdefault(name.lower(), []).append(value)
-        request = Request(
+        request = SignedRequest(
             method=self.command, target=self.path, headers={name: ",".join(values) for name, values in headers.items()}
         )
         environ[INCOMING] = Incoming(request=request, read_body=partial(self._read_body, environ))

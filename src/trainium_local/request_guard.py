@@ -9,10 +9,10 @@ from typing import Any
 
 from trainium_local import access
 from trainium_local.access import CALLER, Caller
-from trainium_local.environment import HOST, PROOF_HEADER, proof_of
+from trainium_local.environment import HOST, PROOF_HEADER, access_proof
 from trainium_local.http_server import INCOMING, Incoming
 from trainium_local.own_paths import WsgiApp
-from trainium_local.signatures import Request, Signature, signature_of
+from trainium_local.signatures import Signature, SignedRequest, request_signature
 
 OWN_PATHS = "/_trn_local/"
 """Paths of the embedded AWS itself. They are for the owner, except those with a token."""
@@ -46,7 +46,7 @@ def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]
 
         incoming: Incoming = environ[INCOMING]
         path = str(environ["PATH_INFO"])
-        signature = signature_of(incoming.request)
+        signature = request_signature(incoming.request)
         try:
             refuse_foreign(incoming.request, path, port=port)
             if has_token(path):
@@ -64,7 +64,7 @@ def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]
     return answer
 
 
-def refuse_foreign(request: Request, path: str, *, port: int) -> None:
+def refuse_foreign(request: SignedRequest, path: str, *, port: int) -> None:
     """Raise RefusedError for requests of web pages, for other host names, and for moto's own API.
 
     The host name distinguishes a page whose name was re-resolved to 127.0.0.1 (DNS rebinding) from a program of the
@@ -87,7 +87,7 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
     """Return the signer of the request. The body is read only if the access key is known."""
     if signature is None:
         raise RefusedError(_FORBIDDEN, "MissingAuthenticationToken", f"Missing Authentication Token. {_HINT}")
-    credentials = access.credentials_of(signature.access_key_id)
+    credentials = access.user_credentials(signature.access_key_id)
     if credentials is None:
         code = "InvalidAccessKeyId" if signature.service == "s3" else "InvalidClientTokenId"
         raise RefusedError(_FORBIDDEN, code, f"The security token included in the request is invalid. {_HINT}")
@@ -101,7 +101,7 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
 
 
 def _refusal(
-    error: Exception, request: Request, signature: Signature | None, start: Callable[..., Any]
+    error: Exception, request: SignedRequest, signature: Signature | None, start: Callable[..., Any]
 ) -> Iterable[bytes]:
     """Return the refusal in the service's protocol, so that SDKs display the message."""
     status, code = ("400 Bad Request", "InvalidRequest")
@@ -126,7 +126,7 @@ def _with_proof(application: WsgiApp, environ: dict[str, Any], start: Callable[.
     status, headers = started[:2]
     authorization = environ.get("HTTP_AUTHORIZATION", "")
     others = [(name, value) for name, value in headers if name.lower() != "content-length"]
-    proof = (PROOF_HEADER, proof_of(access.owner(), authorization, body))
+    proof = (PROOF_HEADER, access_proof(access.owner(), authorization, body))
     start(status, [*others, ("Content-Length", str(len(body))), proof])
     return [body]
 

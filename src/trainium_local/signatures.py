@@ -21,14 +21,14 @@ _UNCHECKED_BODY = ("UNSIGNED-PAYLOAD", "STREAMING-")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Credentials:
+class SigningCredentials:
     access_key_id: str
     secret_access_key: str = field(repr=False)
     session_token: str | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class SignedRequest:
     """A request as sent.
 
     Attributes:
@@ -61,7 +61,7 @@ class Signature:
     signed_headers: Sequence[str]
     value: str
 
-    def is_valid(self, secret: str, request: Request, body: bytes) -> bool:
+    def is_valid(self, secret: str, request: SignedRequest, body: bytes) -> bool:
         """Return whether the holder of `secret` made the signature, for this request and time.
 
         The body is not checked if the request declares its payload as unsigned or streaming.
@@ -71,10 +71,10 @@ class Signature:
             return False
         if claimed and not claimed.startswith(_UNCHECKED_BODY) and claimed != hashlib.sha256(body).hexdigest():
             return False
-        credentials = Credentials(access_key_id=self.access_key_id, secret_access_key=secret)
+        credentials = SigningCredentials(access_key_id=self.access_key_id, secret_access_key=secret)
         return hmac.compare_digest(self._version_4(credentials, request, body).encode(), self.value.encode())
 
-    def _version_4(self, credentials: Credentials, request: Request, body: bytes) -> str:
+    def _version_4(self, credentials: SigningCredentials, request: SignedRequest, body: bytes) -> str:
         from botocore.auth import S3SigV4Auth, SigV4Auth
         from botocore.awsrequest import AWSRequest
 
@@ -86,7 +86,7 @@ class Signature:
         return signer.signature(signer.string_to_sign(signed, signer.canonical_request(signed)), signed)
 
 
-def signature_of(request: Request) -> Signature | None:
+def request_signature(request: SignedRequest) -> Signature | None:
     """Parse the signature of a request, without verification. None if it is missing or malformed."""
     headers = request.headers
     match = _HEADER.fullmatch(headers.get("authorization", "").strip())
@@ -109,7 +109,9 @@ def signature_of(request: Request) -> Signature | None:
     )
 
 
-def sign(credentials: Credentials, request: Request, body: bytes, *, region: str, service: str) -> dict[str, str]:
+def sign(
+    credentials: SigningCredentials, request: SignedRequest, body: bytes, *, region: str, service: str
+) -> dict[str, str]:
     """Return the headers of a request, which must include host, with a new signature."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
@@ -125,7 +127,7 @@ def sign(credentials: Credentials, request: Request, body: bytes, *, region: str
     return headers | {name.lower(): str(value) for name, value in signed.headers.items()}
 
 
-def _keys(credentials: Credentials) -> Any:
+def _keys(credentials: SigningCredentials) -> Any:
     from botocore.credentials import ReadOnlyCredentials
 
     return ReadOnlyCredentials(credentials.access_key_id, credentials.secret_access_key, credentials.session_token)

@@ -115,7 +115,7 @@ class FleetView:
         return [i for i in dict.fromkeys(self.instances) if i not in self.records and i not in self.leaving]
 
 
-def size_of_group(nodes: int, replacement: Replacement) -> int:
+def group_size(nodes: int, replacement: Replacement) -> int:
     """The size that a group must have now: 0 until the replacement is over.
 
     All nodes are replaced at once: half a cluster is of no use, and a reservation may have no room for more nodes.

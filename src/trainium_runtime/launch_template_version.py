@@ -20,7 +20,7 @@ _FIELD, _BEFORE = "|", " < "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class VersionChoice:
     """A version and the properties that it was chosen for.
 
     Attributes:
@@ -37,7 +37,7 @@ class Choice:
     script: str
 
     @classmethod
-    def latest(cls, offered: Mapping[str, Any]) -> "Choice":
+    def latest(cls, offered: Mapping[str, Any]) -> "VersionChoice":
         """The newest version, from the properties of the resource."""
         return cls(
             version=offered["LatestVersion"],
@@ -47,7 +47,7 @@ class Choice:
             script=offered["NodeScript"],
         )
 
-    def is_compatible_with(self, latest: "Choice") -> bool:
+    def is_compatible_with(self, latest: "VersionChoice") -> bool:
         """Whether nodes of this version can stay. A new image behind an SSM parameter does not replace nodes."""
         return self.kind == latest.kind and (self.image == latest.image or self.named == latest.named)
 
@@ -55,7 +55,7 @@ class Choice:
         return _FIELD.join((self.version, self.kind, self.named, self.image, self.script))
 
     @classmethod
-    def from_text(cls, text: str) -> "Choice | None":
+    def from_text(cls, text: str) -> "VersionChoice | None":
         """Parse the result of `str`. None for a text of another form."""
         parts = text.split(_FIELD)
         if len(parts) != 5:
@@ -63,12 +63,14 @@ class Choice:
         return cls(version=parts[0], kind=parts[1], named=parts[2], image=parts[3], script=parts[4])
 
     @classmethod
-    def remembered(cls, physical_id: str | None) -> "Choice | None":
+    def remembered(cls, physical_id: str | None) -> "VersionChoice | None":
         """The last choice in the physical ID of the resource; None if there is none."""
         return cls.from_text((physical_id or "").partition(_BEFORE)[0])
 
 
-def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back: bool = False) -> tuple[Choice, str]:
+def choose(
+    offered: Mapping[str, Any], physical_id: str | None, *, rolling_back: bool = False
+) -> tuple[VersionChoice, str]:
     """The version for the nodes, and the physical ID that stores it.
 
     Args:
@@ -76,9 +78,9 @@ def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back:
         physical_id: Physical ID with the previous choices. None at creation.
         rolling_back: Whether the stack is being rolled back. Only then can an earlier version be chosen again.
     """
-    latest = Choice.latest(offered)
-    current = Choice.remembered(physical_id)
-    earlier = Choice.from_text((physical_id or "").partition(_BEFORE)[2])
+    latest = VersionChoice.latest(offered)
+    current = VersionChoice.remembered(physical_id)
+    earlier = VersionChoice.from_text((physical_id or "").partition(_BEFORE)[2])
     if current and current.is_compatible_with(latest):
         choice = _renamed(current, latest)
         return choice, f"{choice}{_BEFORE}{earlier}" if earlier else str(choice)
@@ -88,8 +90,8 @@ def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back:
     return latest, f"{latest}{_BEFORE}{current}" if current else str(latest)
 
 
-def _renamed(choice: Choice, latest: Choice) -> Choice:
-    return Choice(
+def _renamed(choice: VersionChoice, latest: VersionChoice) -> VersionChoice:
+    return VersionChoice(
         version=choice.version, kind=choice.kind, named=latest.named, image=choice.image, script=choice.script
     )
 

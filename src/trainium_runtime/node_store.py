@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainium_wire.keys import MEMBERSHIP_KEY, instance_of_key
+from trainium_wire.keys import MEMBERSHIP_KEY, key_instance
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import LARGEST_RECORD, StoredRecord, stored_record
 
@@ -107,7 +107,7 @@ class NodeStore:
 
     def instance_of(self, key: str) -> str | None:
         """The instance ID in the key of a record; None for any other key."""
-        return instance_of_key(key, self._prefix)
+        return key_instance(key, self._prefix)
 
     def records(self) -> Mapping[str, StoredRecord]:
         """The records by instance ID, from the _MAX_RECORDS objects that were written last."""

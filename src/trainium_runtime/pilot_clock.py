@@ -210,8 +210,10 @@ def _decide(
     if ends and ends <= now:
         why, stopped = f"the pilot ended at {utc_text(ends)}", f"end {utc_text(ends)}"
         return ClockDecision(nodes=0, why=why, stopped=stopped, ended=ends, delete=terms.destroys)
-    warned_of = ends if ends and now >= warning_time(terms, deployed) and memory.notified != warning_of(ends) else None
-    if spent and (now >= _stop_of(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
+    warned_of = (
+        ends if ends and now >= warning_time(terms, deployed) and memory.notified != warning_mark(ends) else None
+    )
+    if spent and (now >= _stop_reason(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
         return _stop(_spent_reason(spent), _stopped_by(spent), warn_of=warned_of)
     if asleep:
         return ClockDecision(nodes=0, why="the cluster is asleep", warn_of=warned_of)
@@ -221,7 +223,7 @@ def _decide(
     return ClockDecision(nodes=terms.nodes, why="the pilot runs", warn_of=warned_of, notice=notice)
 
 
-def warning_of(ends: datetime) -> str:
+def warning_mark(ends: datetime) -> str:
     """The stored mark that people were warned of an end."""
     return f"warned of {utc_text(ends)}"
 
@@ -274,7 +276,7 @@ def _stopped_by(spent: SpentBudget) -> str:
     return f"budget {spent.usd}"
 
 
-def _stop_of(spent: SpentBudget) -> StopNotice:
+def _stop_reason(spent: SpentBudget) -> StopNotice:
     return StopNotice(at=spent.since + notice_period(), reason=_spent_reason(spent))
 
 
@@ -282,7 +284,7 @@ def _notice(
     ends: datetime | None, block: CapacityBlock | None, spent: SpentBudget | None, now: datetime
 ) -> StopNotice | None:
     """The notice for the earliest stop of the nodes, once it is near."""
-    coming: list[StopNotice] = [_stop_of(spent)] if spent else []
+    coming: list[StopNotice] = [_stop_reason(spent)] if spent else []
     if ends:
         coming.append(StopNotice(at=ends, reason=f"the pilot ends at {utc_text(ends)}"))
     if block:

@@ -60,16 +60,16 @@ class QuotaNeed:
         )
 
 
-def family_of(instance_type: str) -> str:
+def type_family(instance_type: str) -> str:
     """The letters at the start of an instance type, by which EC2 counts most quotas."""
     return re.split(r"[^a-z]", instance_type)[0]
 
 
-def generation_of(instance_type: str) -> str:
+def type_generation(instance_type: str) -> str:
     """The letters and the number at the start of an instance type, by which EC2 counts spot instances of P types."""
     return re.match(r"[a-z]*[0-9]*", instance_type)[0]  # pyright: ignore[reportOptionalSubscript]
 
 
 def is_of(family: str, instance_type: str) -> bool:
     """Whether the instance type belongs to the family or the generation."""
-    return family in (family_of(instance_type), generation_of(instance_type))
+    return family in (type_family(instance_type), type_generation(instance_type))

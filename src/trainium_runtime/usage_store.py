@@ -12,7 +12,7 @@ from typing import Any
 
 from trainium_runtime.usage import ClusterUsage, LastJob, cluster_usage
 from trainium_wire.job_keys import job_keys
-from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, instance_of_key
+from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, key_instance
 from trainium_wire.usage import NodeUsage
 
 _READERS = 16
@@ -34,7 +34,7 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetim
     names = sorted(instances)
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{USAGE_PREFIX}/")
     listed = [str(item["Key"]) for page in pages for item in page.get("Contents", [])]
-    keys = {instance_of_key(key, USAGE_PREFIX): key for key in listed}
+    keys = {key_instance(key, USAGE_PREFIX): key for key in listed}
     with ThreadPoolExecutor(_READERS) as readers:
         reports = readers.map(partial(_node_usage, s3, bucket), (keys.get(name) for name in names))
         usages = {name: usage for name, usage in zip(names, reports, strict=True) if usage}

@@ -95,7 +95,7 @@ def native_folders(folder: str) -> dict[str, str]:
     return {NATIVE_FOLDER: folder, NATIVE_LOCAL_FOLDER: f"{folder}/.local"}
 
 
-def place_of(
+def cache_entry_place(
     *, compiler: str, instance_type: str, lnc: int, stack: str, world_size: int, compiler_flags: str = ""
 ) -> Place:
     """The place of a job's entries.
@@ -129,12 +129,14 @@ def direct_url(url: str, *, compiler: str, instance_type: str, lnc: int, world_s
 
     Args:
         url: URL of the compile cache.
-        compiler, instance_type, lnc, world_size: As in `place_of`.
+        compiler, instance_type, lnc, world_size: As in `cache_entry_place`.
 
     Raises:
         ValueError: The version or the instance type is invalid.
     """
-    place = place_of(compiler=compiler, instance_type=instance_type, lnc=lnc, stack="xla", world_size=world_size)
+    place = cache_entry_place(
+        compiler=compiler, instance_type=instance_type, lnc=lnc, stack="xla", world_size=world_size
+    )
     return f"{url}/{place.direct_path}"
 
 

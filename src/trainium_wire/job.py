@@ -290,12 +290,12 @@ def checkpoint_part(attempt: int, rank: int, version: int) -> str:
     return f"{attempt}-{rank}-{version}"
 
 
-def rank_of_part(part: str) -> int:
+def part_rank(part: str) -> int:
     """The rank of the node that stored a part."""
     return int(part.split("-")[1])
 
 
-def version_of_part(part: str) -> int:
+def part_version(part: str) -> int:
     return int(part.split("-")[2])
 
 

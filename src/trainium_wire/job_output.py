@@ -6,7 +6,7 @@ import math
 import re
 
 PROGRESS = re.compile(r"(?:^|[\s.])TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
-"""A progress line such as `TRN step=120 loss=2.31 tokens=8192`. `pairs_of` parses its group 1."""
+"""A progress line such as `TRN step=120 loss=2.31 tokens=8192`. `progress_pairs` parses its group 1."""
 
 CACHED = ("Using a cached neff at",)
 COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
@@ -14,7 +14,7 @@ COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
 tutorials of the Neuron documentation, 2.0 to 2.28. TorchNeuron is not known to print any of these lines."""
 
 
-def pairs_of(text: str) -> dict[str, str]:
+def progress_pairs(text: str) -> dict[str, str]:
     """The keys and values of a progress line."""
     return dict(pair.split("=", 1) for pair in text.split())
 

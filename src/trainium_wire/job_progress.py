@@ -171,7 +171,7 @@ def _counts(raw: object) -> Mapping[str, int]:
     return {one_line(str(key), 200): _count(value) for key, value in _items(raw)[:_MAX_MISSED]}
 
 
-def attempt_of(
+def attempt_state(
     number: int,
     start: Mapping[str, Any],
     end: Mapping[str, Any] | None,

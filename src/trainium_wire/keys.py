@@ -47,7 +47,7 @@ def instance_name(instance_id: str, role_id: str | None) -> str:
     return f"{role_id}:{instance_id}" if role_id else instance_id
 
 
-def instance_of_key(key: str, prefix: str) -> str | None:
+def key_instance(key: str, prefix: str) -> str | None:
     """The ID of the instance that an object in a folder belongs to; None for any other key."""
     match = re.fullmatch(rf"{re.escape(prefix)}/(?:[A-Z0-9]{{16,128}}:)?(i-[0-9a-z]+)\.(?:json|log)", key)
     return match[1] if match else None

@@ -24,7 +24,7 @@ class _StandardOutput(logging.Handler):
         sys.stdout.flush()
 
 
-def logger_of(name: str, formatter: logging.Formatter | None = None) -> logging.Logger:
+def file_logger(name: str, formatter: logging.Formatter | None = None) -> logging.Logger:
     """The logger of a program, which writes only to standard output. Without a formatter, it writes plain lines."""
     logger = logging.getLogger(name)
     if not logger.handlers:

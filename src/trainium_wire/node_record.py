@@ -22,7 +22,7 @@ State = Literal["proven", "failed", "draining"]
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckRecord:
     """One check of a node.
 
     Attributes:
@@ -55,7 +55,7 @@ class NodeRecord:
     state: State
     time: str
     reason: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckRecord, ...] = ()
     address: str = ""
     membership: str = ""
 
@@ -84,7 +84,7 @@ class NodeRecord:
                 state=state,
                 reason=str(raw.get("reason", "")),
                 checks=tuple(
-                    Check(
+                    CheckRecord(
                         name=str(c["name"]),
                         expected=str(c["expected"]),
                         found=str(c["found"]),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.constructs.plans import RESERVATION, plans
 from tests.constructs.synth import Json, Template, a_plan, new_stack, synthesize
 from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
-from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, launch_market_type
 from trainium_cdk.from_plan import plan_fleet
 from trainium_core import Plan
 
@@ -35,7 +35,7 @@ def of_plan(stack: Stack, plan: Plan, groups: Any, profile: iam.IInstanceProfile
     of_fleet = {name: getattr(fleet, name) for name in ("node", "capacity", "image_id", "root_volume", "tags")}
     props = {"user_data": USER_DATA, **of_fleet, **arguments}
     return LaunchTemplateProps(
-        security_groups=groups, instance_profile=profile, market_type=market_type_of(fleet.capacity), **props
+        security_groups=groups, instance_profile=profile, market_type=launch_market_type(fleet.capacity), **props
     )
 
 

@@ -3,9 +3,21 @@
 from dataclasses import replace
 from typing import Any
 
-from trainium_core.evidence.record import GPU, LAB, MEASURED, Gate, Hardware, Input, Metric, Record, Run, Tool, Workload
+from trainium_core.evidence.record import (
+    GPU,
+    LAB,
+    MEASURED,
+    BenchWorkload,
+    Gate,
+    Hardware,
+    Input,
+    Metric,
+    Record,
+    RecordedRun,
+    Tool,
+)
 
-WORKLOAD = Workload(
+WORKLOAD = BenchWorkload(
     name="lm",
     model="examples/lm",
     dataset_sha256="0" * 64,
@@ -25,7 +37,9 @@ TRAINIUM_SIDE = Record(
     side="trainium",
     workload=WORKLOAD,
     hardware=Hardware(type="trn2.3xlarge", nodes=1, accelerators=1, used=1, purchase="on-demand"),
-    runs=(Run(job="lm-1", seed=1, phases={"compile_cold": 30.0, "data": None}, loss=((1.0, 2.5), (2.0, 2.25))),),
+    runs=(
+        RecordedRun(job="lm-1", seed=1, phases={"compile_cold": 30.0, "data": None}, loss=((1.0, 2.5), (2.0, 2.25))),
+    ),
     metrics={
         "tokens_per_second": Metric(
             value=10.0, unit="tokens/s", n=3, low=9.0, high=11.0, level=0.95, method="bootstrap", origin=MEASURED

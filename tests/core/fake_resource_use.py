@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from trainium_core.facts import facts
-from trainium_core.quotas.resource_use import Use
+from trainium_core.quotas.resource_use import UsedAmount
 from trainium_runtime.quota import Quota
 
 BY_CODE = {limit["code"]: key for key, limit in facts()["limits"].items() if isinstance(limit, dict)}
@@ -36,22 +36,22 @@ class FakeResourceUse:
         limit = self.limits.get(key, facts()["limits"][key]["default"])
         return None if limit is None else Quota(code=code, name=facts()["limits"][key]["name"], limit=limit)
 
-    def _use(self, key: str, cluster: str) -> Use:
+    def _use(self, key: str, cluster: str) -> UsedAmount:
         assert cluster == "trn-pilot"
         self._check_available(key)
-        return Use(amount=self.in_use.get(key, 0), complete=key not in self.uncounted)
+        return UsedAmount(amount=self.in_use.get(key, 0), complete=key not in self.uncounted)
 
-    def elastic_ips_excluding(self, cluster: str) -> Use:
+    def elastic_ips_excluding(self, cluster: str) -> UsedAmount:
         return self._use("elastic_ips", cluster)
 
-    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> UsedAmount:
         assert zone_id is not None
         return self._use("nat_gateways", cluster)
 
-    def gp3_tib_excluding(self, cluster: str) -> Use:
+    def gp3_tib_excluding(self, cluster: str) -> UsedAmount:
         return self._use("gp3_storage", cluster)
 
-    def network_interfaces_excluding(self, cluster: str) -> Use:
+    def network_interfaces_excluding(self, cluster: str) -> UsedAmount:
         return self._use("network_interfaces", cluster)
 
     def pcs_clusters(self) -> Collection[str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
-from trainium_core.stacks.description import StackDescription, StackProgress, StackResource
+from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
 from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
@@ -43,17 +43,17 @@ def cluster_stack(**changes: object) -> StackDescription:
         status="CREATE_COMPLETE",
         cluster=OWN_CLUSTER,
         resources=(
-            StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP),
-            StackResource(kind="AWS::S3::Bucket", resource_id=RECORDS),
-            StackResource(kind="AWS::S3::Bucket", resource_id=CACHE, kept=True),
-            StackResource(kind="AWS::Lambda::Function", resource_id=FUNCTION),
+            DescribedResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP),
+            DescribedResource(kind="AWS::S3::Bucket", resource_id=RECORDS),
+            DescribedResource(kind="AWS::S3::Bucket", resource_id=CACHE, kept=True),
+            DescribedResource(kind="AWS::Lambda::Function", resource_id=FUNCTION),
         ),
     )
     return replace(stack, **changes)  # pyright: ignore[reportArgumentType]
 
 
 def training_stack() -> StackDescription:
-    machine = StackResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
+    machine = DescribedResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
     return StackDescription(
         name=SAGEMAKER.construct_id,
         stack_id="stack/sm",

@@ -6,30 +6,30 @@ import pytest
 
 from trainium_core.assess import checks
 from trainium_core.assess.assessment import assess
-from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, Severity, libraries, rules, stacks
+from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, CodeRule, Severity, libraries, rules, stacks
 
 CODE_RULES = [rule for rule in rules().values() if not rule.id.startswith(LIBRARY_PREFIX)]
 LIBRARY_RULES = list(libraries().optional)
 
 
-def rules_of_example(folder: Path, rule: Rule, text: str) -> set[str]:
+def rules_of_example(folder: Path, rule: CodeRule, text: str) -> set[str]:
     (folder / rule.example_file).write_text(text.lstrip("\n"))
     return {finding.rule for finding in assess([folder]).findings}
 
 
 @pytest.mark.parametrize("rule", CODE_RULES, ids=lambda rule: rule.id)
-def test_bad_example_of_a_rule_is_found(rule: Rule, tmp_path: Path) -> None:
+def test_bad_example_of_a_rule_is_found(rule: CodeRule, tmp_path: Path) -> None:
     assert rule.id in rules_of_example(tmp_path, rule, rule.bad)
 
 
 @pytest.mark.parametrize("rule", CODE_RULES, ids=lambda rule: rule.id)
-def test_good_example_of_a_rule_is_not_found(rule: Rule, tmp_path: Path) -> None:
+def test_good_example_of_a_rule_is_not_found(rule: CodeRule, tmp_path: Path) -> None:
     assert rule.good.strip()
     assert rule.id not in rules_of_example(tmp_path, rule, rule.good)
 
 
 @pytest.mark.parametrize("rule", LIBRARY_RULES, ids=lambda rule: rule.id)
-def test_library_is_found_as_import_and_as_requirement(rule: Rule, tmp_path: Path) -> None:
+def test_library_is_found_as_import_and_as_requirement(rule: CodeRule, tmp_path: Path) -> None:
     modules = [name for name, found_rule in libraries().by_module.items() if found_rule is rule]
     names = [name for name, found_rule in libraries().by_distribution.items() if found_rule is rule]
     (tmp_path / "requirements.txt").write_text("\n".join(f"{name}==1.0" for name in names))
@@ -39,7 +39,7 @@ def test_library_is_found_as_import_and_as_requirement(rule: Rule, tmp_path: Pat
 
 
 @pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.id)
-def test_rule_has_reason_fix_effort_and_source(rule: Rule) -> None:
+def test_rule_has_reason_fix_effort_and_source(rule: CodeRule) -> None:
     assert all((rule.why, rule.fix, rule.source))
     assert rule.date.year >= 2026
     assert rule.effort in ("S", "M", "L")

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core.assessed import assessment_of
-from trainium_core.assess.assessment import assess, assess_file, project_of
-from trainium_core.assess.rules import Rule, Severity, rules
+from trainium_core.assess.assessment import assess, assess_file, read_project
+from trainium_core.assess.rules import CodeRule, Severity, rules
 
 
 def notebook(*cells: str) -> str:
@@ -250,7 +250,7 @@ def is_inside(text: str, line: int, column: int) -> bool:
 def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(text.encode())
-    file_findings = assess_file(path, project_of([path]))
+    file_findings = assess_file(path, read_project([path]))
     assert all(problem.line <= text.count("\n") + text.count("\r") + 2 for problem in file_findings.unreadable)
     assert all(is_inside(text, finding.line, finding.column) for finding in file_findings.findings)
     assert all(is_inside(text, finding.end_line, finding.end_column) for finding in file_findings.findings)
@@ -259,12 +259,12 @@ def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str
 @pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 1))
-def test_findings_in_a_truncated_example_have_valid_places(rule: Rule, tmp_path: Path, cut: float) -> None:
+def test_findings_in_a_truncated_example_have_valid_places(rule: CodeRule, tmp_path: Path, cut: float) -> None:
     text = rule.bad[: int(len(rule.bad) * cut)]
     path = tmp_path / rule.example_file
     path.write_text(text)
     assert all(
-        is_inside(text, finding.line, finding.column) for finding in assess_file(path, project_of([path])).findings
+        is_inside(text, finding.line, finding.column) for finding in assess_file(path, read_project([path])).findings
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainium_core.compile_cache.contents import FINISHED, CachedObject, contents_of, to_clean
+from trainium_core.compile_cache.contents import FINISHED, CachedObject, cache_contents, to_clean
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -30,7 +30,7 @@ def packed(release: str, hours_ago: float) -> CachedObject:
 @pytest.mark.parametrize("above", ["", "direct/neuronx-cc-2.21.2-a1/trn2-lnc2/xla/world-64/"])
 def test_state_of_an_xla_entry_follows_from_its_files(above: str, files: list[str], state: str) -> None:
     objects = [CachedObject(key=f"{above}{DIRECT}/{file}", size=1, modified=NOON) for file in files]
-    (entry,) = contents_of(objects).entries
+    (entry,) = cache_contents(objects).entries
     assert (entry.state, entry.path, entry.release) == (state, f"{above}{DIRECT}", "neuronx-cc-2.21.2-a1")
 
 
@@ -45,7 +45,7 @@ def test_state_of_an_xla_entry_follows_from_its_files(above: str, files: list[st
 )
 def test_clean_selects_entries_that_match_all_conditions(conditions: dict[str, Any], chosen: list[str]) -> None:
     objects = [packed("neuronx-cc-2.19", 48), packed("neuronx-cc-2.20", 24), packed("neuronx-cc-2.21", 1)]
-    found = to_clean(contents_of(objects).entries, now=NOON, **conditions)
+    found = to_clean(cache_contents(objects).entries, now=NOON, **conditions)
     assert [entry.release for entry in found] == chosen
 
 
@@ -79,5 +79,5 @@ def test_unused_entries_are_only_packed_ones_in_unused_places() -> None:
     old, new = packed("neuronx-cc-2.21", 48), packed("neuronx-cc-2.21", 1)
     alone = CachedObject(key=f"{DIRECT}/model.done", size=1, modified=NOON - timedelta(hours=48))
     again = replace(old, key=old.key.replace("0.neff", "1.neff"))
-    entries = contents_of([again, new, alone]).entries
+    entries = cache_contents([again, new, alone]).entries
     assert to_clean(entries, now=NOON, unused_for=timedelta(hours=20)) == ()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.evidence.charts import Dot, Line, curve, dots, stacked
+from trainium_core.evidence.charts import ChartLine, Dot, curve, dots, stacked
 from trainium_core.evidence.numbers import number
 
 ANY = st.floats(allow_nan=False, allow_infinity=False)
@@ -47,7 +47,7 @@ def test_vertical_lines_do_not_cross_the_labels() -> None:
 
 @given(points=st.lists(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=9), min_size=1, max_size=3))
 def test_any_points_can_be_drawn_as_lines(points: list[list[tuple[float, float]]]) -> None:
-    chart = curve("t", "step", "loss", [Line(label=f"l{at}", points=line) for at, line in enumerate(points)])
+    chart = curve("t", "step", "loss", [ChartLine(label=f"l{at}", points=line) for at, line in enumerate(points)])
     assert_inside(chart.svg)
     assert len(chart.rows) == len(points)
 
@@ -76,7 +76,7 @@ def test_number_is_rounded_for_the_reader(value: float, text: str) -> None:
 
 
 def test_legend_names_lines_with_one_label_once() -> None:
-    lines = [Line(label="GPU", detail=f"run {at}", points=[(0, 1), (1, at)]) for at in range(3)]
+    lines = [ChartLine(label="GPU", detail=f"run {at}", points=[(0, 1), (1, at)]) for at in range(3)]
     chart = curve("loss", "step", "loss", lines)
     assert chart.svg.count(">GPU<") == 1
     assert [row[0] for row in chart.rows] == ["GPU run 0", "GPU run 1", "GPU run 2"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trainium_core.nodes.fleet import DeployedFleet, fleets_in
-from trainium_core.stacks.cluster_resources import clusters_in, resources_of
+from trainium_core.stacks.cluster_resources import cluster_resources, clusters_in
 
 TAGS = [{"Key": "trn:cluster", "Value": "web-train"}]
 
@@ -61,14 +61,14 @@ OF_AN_APP = {
 
 
 def test_resource_belongs_to_a_cluster_by_tag_handler_or_reference() -> None:
-    others = OF_AN_APP.keys() - resources_of(OF_AN_APP, "web-train")
+    others = OF_AN_APP.keys() - cluster_resources(OF_AN_APP, "web-train")
     assert others == {"Vpc", "Route", "Site", "Dataset", "DatasetPolicy"}
 
 
 def test_two_clusters_in_a_stack_have_separate_resources() -> None:
     both = {**of_fleet(), **of_fleet("other", "Other")}
     assert clusters_in(both) == ("web-train", "other")
-    assert "OtherGroup" not in resources_of(both, "web-train")
+    assert "OtherGroup" not in cluster_resources(both, "web-train")
     assert [fleet.cluster for fleet in fleets_in(both, {})] == ["web-train", "other"]
 
 

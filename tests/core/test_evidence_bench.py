@@ -10,7 +10,7 @@ import pytest
 
 from tests.core.job_bucket import JOB
 from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, SidePrices, measured_run, side_record, with_ratios
-from trainium_core.evidence.bench_file import BenchFile, gate_of, read_bench_file, seeded
+from trainium_core.evidence.bench_file import BenchFile, gate_from_table, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import Hardware, Metric, Record, Software, Tool, read_record, record_text
@@ -286,7 +286,7 @@ def test_results_of_other_tools_have_costs_and_ratios(spec: BenchFile) -> None:
 )
 def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, state: str) -> None:
     metric = None if value is None else Metric(value=value, unit="s", origin="measured")
-    assert gate_of("x", limit, metric).state == state
+    assert gate_from_table("x", limit, metric).state == state
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.evidence_records import GPU_SIDE, TRAINIUM_SIDE
-from trainium_core.evidence.pack import MANIFEST, REPORT, STATEMENT, manifest_of, pack_problems, statement_of
+from trainium_core.evidence.pack import MANIFEST, REPORT, STATEMENT, pack_manifest, pack_problems, pack_statement
 from trainium_core.evidence.record import record_text
 
 COPIES = {
@@ -18,8 +18,8 @@ COPIES = {
 
 
 def packed(copies: dict[str, bytes]) -> dict[str, bytes]:
-    files = {**copies, MANIFEST: manifest_of(copies), REPORT: b"<p>report</p>"}
-    return {**files, STATEMENT: statement_of(files, made="2026-11-24T12:00:00Z", version="1", decision="go")}
+    files = {**copies, MANIFEST: pack_manifest(copies), REPORT: b"<p>report</p>"}
+    return {**files, STATEMENT: pack_statement(files, made="2026-11-24T12:00:00Z", version="1", decision="go")}
 
 
 PACK = packed(COPIES)
@@ -62,7 +62,7 @@ def test_foreign_file_is_named(path: str) -> None:
 
 def test_manifest_written_again_contradicts_the_statement() -> None:
     changed = {**COPIES, "evidence/a.json": record_text(replace(GPU_SIDE, inputs=())).encode()}
-    messages = problems({**PACK, **changed, MANIFEST: manifest_of(changed)})
+    messages = problems({**PACK, **changed, MANIFEST: pack_manifest(changed)})
     assert "manifest.json was changed: its SHA-256 is not that of the statement" in messages
     assert "evidence/a.json has another SHA-256 in the statement than in the manifest" in messages
 

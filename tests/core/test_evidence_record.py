@@ -20,12 +20,12 @@ from tests.core.evidence_records import (
 )
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.record import (
+    BenchWorkload,
     Comparability,
     Gate,
     Metric,
     Record,
     RecordError,
-    Workload,
     read_record,
     record_text,
     unknown,
@@ -137,7 +137,7 @@ def test_equal_conditions_are_comparable() -> None:
     assert {"model", "seq", "steps", "precision", "price basis"} <= {*comparison.equal}
 
 
-COMPARED = [field.name for field in fields(Workload) if field.name not in ("command", "parallelism", "tuned")]
+COMPARED = [field.name for field in fields(BenchWorkload) if field.name not in ("command", "parallelism", "tuned")]
 
 
 @pytest.mark.parametrize("name", COMPARED)

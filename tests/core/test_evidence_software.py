@@ -7,18 +7,18 @@ import pytest
 
 from tests.core.job_bucket import JOB
 from trainium_core.evidence.record import Software
-from trainium_core.evidence.software import software_of
+from trainium_core.evidence.software import job_software
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job_progress import Attempt, CacheUse, NodeProgress
-from trainium_wire.node_record import Check, NodeRecord, StoredRecord
+from trainium_wire.node_record import CheckRecord, NodeRecord, StoredRecord
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 
 
 def record(driver: str, framework: str) -> StoredRecord:
     checks = (
-        Check(name="driver", expected="", found=driver, ok=True),
-        Check(name="framework", expected="any", found=framework, ok=True),
+        CheckRecord(name="driver", expected="", found=driver, ok=True),
+        CheckRecord(name="framework", expected="any", found=framework, ok=True),
     )
     return StoredRecord(record=NodeRecord("i-0", "proven", "", checks=checks), written=NOW)
 
@@ -30,7 +30,7 @@ def software(*records: StoredRecord, stack: str | None = None) -> Software:
     attempt = Attempt(number=1, started=None, instance_ids=ids, resume_from=None, nodes=nodes)
     state = JobState(job=replace(JOB, stack=stack), attempts=(attempt,), outcome=None)
     of_nodes = {f"i-{number}": stored for number, stored in enumerate(records)}
-    return software_of(state, of_nodes | {"i-other": record("driver 1.0", "")}, git_commit=None, git_dirty=None)
+    return job_software(state, of_nodes | {"i-other": record("driver 1.0", "")}, git_commit=None, git_dirty=None)
 
 
 @pytest.mark.parametrize(

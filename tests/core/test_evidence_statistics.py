@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trainium_core.evidence import statistics
 from trainium_core.evidence.record import Metric
-from trainium_core.evidence.statistics import fewest_samples, mean_of_runs, percentile, ratio_of_runs
+from trainium_core.evidence.statistics import fewest_samples, percentile, runs_mean, runs_ratio
 
 DRAWS = 1000
 LEAST_COVERED = 0.93 * DRAWS
@@ -51,7 +51,7 @@ def test_interval_of_a_percentile_covers_it(quantile: float, n: int) -> None:
 def test_interval_of_a_mean_covers_it(n: int) -> None:
     randomness = random.Random(3)
     drawn = ([randomness.gauss(10, 1) for _ in range(n)] for _ in range(DRAWS))
-    assert sum(holds(mean_of_runs(values, "tokens/s"), 10) for values in drawn) >= LEAST_COVERED
+    assert sum(holds(runs_mean(values, "tokens/s"), 10) for values in drawn) >= LEAST_COVERED
 
 
 @pytest.mark.parametrize(("n", "spreads"), [(3, (0.02, 0.02)), (3, (0.02, 0.1)), (8, (0.02, 0.1))])
@@ -61,7 +61,7 @@ def test_interval_of_a_ratio_covers_it(n: int, spreads: tuple[float, float], mon
     covered = 0
     for _ in range(DRAWS):
         first, second = ([math.exp(randomness.gauss(0, spread)) for _ in range(n)] for spread in spreads)
-        covered += holds(ratio_of_runs([2 * value for value in first], second, "a / b"), 2)
+        covered += holds(runs_ratio([2 * value for value in first], second, "a / b"), 2)
     assert covered >= LEAST_COVERED
 
 
@@ -71,7 +71,7 @@ def test_interval_of_a_ratio_covers_it(n: int, spreads: tuple[float, float], mon
     st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=8),
 )
 def test_ratio_has_a_finite_interval_or_a_reason(values: list[float], others: list[float]) -> None:
-    metric = ratio_of_runs(values, others, "a / b")
+    metric = runs_ratio(values, others, "a / b")
     if metric.value is None:
         assert metric.why_null == "the runs of a side differ too much for an interval"
     else:
@@ -79,11 +79,11 @@ def test_ratio_has_a_finite_interval_or_a_reason(values: list[float], others: li
         assert metric.high is not None
         assert 0 < metric.low <= metric.value * (1 + 1e-9)
         assert metric.value <= metric.high * (1 + 1e-9)
-    assert ratio_of_runs(values, others, "a / b") == metric
+    assert runs_ratio(values, others, "a / b") == metric
 
 
 def test_equal_runs_have_a_ratio_without_width() -> None:
-    metric = ratio_of_runs([4.0] * 3, [2.0] * 3, "a / b")
+    metric = runs_ratio([4.0] * 3, [2.0] * 3, "a / b")
     assert metric.value == pytest.approx(2)
     assert (metric.low, metric.high) == (pytest.approx(2), pytest.approx(2))
     assert (metric.n, metric.origin) == (3, "derived")
@@ -91,6 +91,6 @@ def test_equal_runs_have_a_ratio_without_width() -> None:
 
 @pytest.mark.parametrize("few", [[], [1.0], [1.0, 2.0]])
 def test_fewer_than_three_runs_give_no_number(few: list[float]) -> None:
-    for metric in (mean_of_runs(few, "s"), ratio_of_runs(few, [1.0] * 3, "a / b"), ratio_of_runs([1.0] * 3, few, "x")):
+    for metric in (runs_mean(few, "s"), runs_ratio(few, [1.0] * 3, "a / b"), runs_ratio([1.0] * 3, few, "x")):
         assert metric.value is None
         assert "at least 3 are needed" in (metric.why_null or "")

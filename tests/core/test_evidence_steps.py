@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.evidence.steps import Step, counted, steps_of
+from trainium_core.evidence.steps import TrainingStep, counted, steps_of
 from trainium_core.jobs.follow import LogLine
 
 
@@ -11,7 +11,7 @@ def lines(*texts: str, attempt: int = 1) -> list[LogLine]:
     return [LogLine(attempt=attempt, rank=0, text=text) for text in texts]
 
 
-def numbers(found: tuple[Step, ...]) -> list[int]:
+def numbers(found: tuple[TrainingStep, ...]) -> list[int]:
     return [step.number for step in found]
 
 

@@ -22,7 +22,7 @@ from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
-from trainium_wire.job_progress import attempt_of
+from trainium_wire.job_progress import attempt_state
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -146,7 +146,7 @@ def test_job_waits_only_after_a_retried_attempt(
 ) -> None:
     settings = {**RETRY_SETTINGS, **changes}
     job = replace(JOB, **{**settings, "retry_on_exit_codes": tuple(settings["retry_on_exit_codes"])})
-    attempt = attempt_of(1, {}, {"result": result, "exit_code": exit_code}, nodes=(), reporting=0)
+    attempt = attempt_state(1, {}, {"result": result, "exit_code": exit_code}, nodes=(), reporting=0)
     state = JobState(job=job, attempts=(attempt,), outcome=None)
     assert state.status == (f"{result}, waiting for the nodes" if retried else "ending")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.job_bucket import JOB
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import attempt_seconds, graphs_of, record_of
+from trainium_core.jobs.record import attempt_seconds, graph_counts, record_of
 from trainium_wire.job import Outcome
 from trainium_wire.job_progress import Attempt, CacheUse, NodeProgress
 
@@ -122,8 +122,8 @@ def test_graphs_are_counted_by_the_compile_cache_if_it_has_counts() -> None:
     printed = node(0, graphs={"compiled": 4, "cached": 1})
     known = replace(printed, caches=(CacheUse(stack="xla", hits=3, misses=5, compile_seconds=60),))
     unknown = replace(printed, caches=(CacheUse(stack="xla", hits=None, misses=5),))
-    assert graphs_of(known) == {"compiled": 5, "cached": 3, "compile_seconds": 60}
-    assert graphs_of(unknown) == {"compiled": 4, "cached": 1}
+    assert graph_counts(known) == {"compiled": 5, "cached": 3, "compile_seconds": 60}
+    assert graph_counts(unknown) == {"compiled": 4, "cached": 1}
 
 
 def test_running_time_ends_with_its_attempt() -> None:

@@ -16,7 +16,7 @@ from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.jobs import JobAccess
-from trainium_core.plan.settings.network import Egress, Network
+from trainium_core.plan.settings.network import Egress, NetworkSettings
 from trainium_core.problems import PlanError
 from trainium_wire.job import Job
 
@@ -128,7 +128,9 @@ def test_profile_names_ranks_of_the_job() -> None:
 
 def test_job_may_name_data_that_the_plan_allows() -> None:
     access = JobAccess(inputs=("s3://data/tokens",), secrets=(PARAMETER,), checkpoints="s3://mine/kept/")
-    plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", network=Network(egress="nat-gateway"), jobs=access)
+    plan = Plan(
+        instance_type="trn1.32xlarge", region="us-west-2", network=NetworkSettings(egress="nat-gateway"), jobs=access
+    )
     job = new_job(plan, JobRequest(**DATA), script="train.py", now=NOON)
     assert (job.inputs, job.secrets, job.checkpoints) == tuple(DATA.values())
     assert Job.from_json(job.to_json()) == job
@@ -158,7 +160,7 @@ def test_folder_with_the_same_prefix_is_another_folder() -> None:
     ],
 )
 def test_secrets_that_nodes_cannot_reach_are_refused_in_the_plan(egress: Egress, arn: str, allowed: str | None) -> None:
-    sections = {"network": Network(egress=egress), "jobs": JobAccess(secrets=(arn,))}
+    sections = {"network": NetworkSettings(egress=egress), "jobs": JobAccess(secrets=(arn,))}
     if allowed is None:
         Plan(instance_type="trn1.32xlarge", region="us-west-2", **sections)
         return

@@ -13,7 +13,7 @@ from tests.core.plans import plans
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.limits_check import LIMITS, judge_limit
-from trainium_core.quotas.resource_use import Use
+from trainium_core.quotas.resource_use import UsedAmount
 from trainium_runtime.quota import Quota
 
 WITH_NAT: dict[str, Any] = {"egress": "nat-gateway"}
@@ -76,7 +76,7 @@ def test_limit_passes_only_with_room_and_suggests_a_fit(
     key: str, plan: Plan, used: int, limit: int, complete: bool
 ) -> None:
     quota = Quota(code="L-1", name="x", limit=limit)
-    answer = judge_limit(key, plan, quota=quota, use=Use(amount=used, complete=complete))
+    answer = judge_limit(key, plan, quota=quota, use=UsedAmount(amount=used, complete=complete))
     fits = used + LIMITS[key].need(plan) <= limit
     assert answer.outcome == ("fail" if not fits else "pass" if complete else "unknown")
     _, suggested, nodes = answer.fix.partition("set trn:nodes to ")

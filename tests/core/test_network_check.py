@@ -13,7 +13,7 @@ from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import finding_of
 from tests.core.plans import EXISTING_VPC, from_settings
 from trainium_core.network.vpc import VpcEndpoint
-from trainium_core.permissions.roles import scope_of
+from trainium_core.permissions.roles import role_scope
 from trainium_core.preflight.endpoint_policy_check import s3_needs
 from trainium_core.preflight.finding import Finding
 
@@ -133,7 +133,7 @@ def test_s3_endpoint_policy_must_allow_the_nodes(statements: list[dict[str, Any]
 def test_s3_needs_name_buckets_as_permissions_do() -> None:
     """Physical names contain only the beginning of a long stack name."""
     plan = from_settings(cluster_name="research-llama")
-    named = scope_of(plan).fill_in(["arn:aws:s3:::{bucket}-*"])
+    named = role_scope(plan).fill_in(["arn:aws:s3:::{bucket}-*"])
     assert named == ["arn:aws:s3:::research-llama-trncluste*-*"]
     assert {need.resource for need in s3_needs(plan) if need.action == "s3:ListBucket"} == set(named)
 

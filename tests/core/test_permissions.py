@@ -25,8 +25,8 @@ from trainium_core.permissions.roles import (
     commands,
     known_actions,
     policies,
+    role_scope,
     roles,
-    scope_of,
 )
 
 SOURCES = [Path(trainium_core.__file__).parent, Path(trainium_runtime.__file__).parent]
@@ -182,7 +182,7 @@ def test_custom_image_parameter_is_readable(role: str) -> None:
 
 def documents(role: str, **settings: Any) -> list[Any]:
     plan = from_settings(stacks=",".join(CONSTRUCT_IDS), **settings)
-    return [dict(document) for document in policies(role, scope_of(plan, account="123456789012"))]
+    return [dict(document) for document in policies(role, role_scope(plan, account="123456789012"))]
 
 
 @pytest.mark.parametrize("role", roles())
@@ -245,7 +245,7 @@ def test_resource_types_of_actions_equal_those_of_cfn_lint(prefix: str) -> None:
 
 def test_operator_may_only_read_a_read_only_cache() -> None:
     plan = from_settings(cache_bucket="team-cache", cache_access="read")
-    statements = [each for document in policies("operate", scope_of(plan)) for each in document["Statement"]]
+    statements = [each for document in policies("operate", role_scope(plan)) for each in document["Statement"]]
     on_cache = [statement for statement in statements if any("team-cache/" in arn for arn in statement["Resource"])]
     assert {name for statement in on_cache for name in statement["Action"]} == {"s3:GetObject"}
 

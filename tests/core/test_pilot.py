@@ -16,12 +16,12 @@ from trainium_core.evidence.pilot import (
     INTERRUPTED_CODE,
     UNKNOWN_CODE,
     Outside,
-    Pilot,
-    PilotEnd,
+    PilotResult,
+    PilotRun,
     PilotState,
     StepEnd,
 )
-from trainium_core.evidence.pilot_file import PilotFile, Step, read_pilot_file, steps_of
+from trainium_core.evidence.pilot_file import PilotFile, PilotStep, read_pilot_file, steps_of
 from trainium_core.evidence.toml_file import TomlFileError
 
 WANTED = PilotFile(plan="cdk.json", job="job.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
@@ -58,7 +58,7 @@ class FakeCommands:
         self.unknown_price_of = ""
         self.agrees = True
 
-    def run(self, step: Step, job: str, seconds: float | None) -> StepEnd:
+    def run(self, step: PilotStep, job: str, seconds: float | None) -> StepEnd:
         self.before(step.key)
         self.calls.append(step.key)
         self.limits[step.key] = seconds
@@ -76,7 +76,7 @@ class FakeCommands:
         self.after(step.key)
         return StepEnd(exit_code=code, output=self._output(step), late=late)
 
-    def _output(self, step: Step) -> str:
+    def _output(self, step: PilotStep) -> str:
         if step.name == "estimate":
             unknown = int(step.side == self.unknown_price_of)
             return json.dumps({"totals": {"running_hour": {"usd_at_least": self._hourly, "unknown_prices": unknown}}})
@@ -88,28 +88,28 @@ class FakeCommands:
             )
         return json.dumps({"job": self.jobs[0]}) if step.starts and self.jobs else ""
 
-    def save(self, state: PilotState, _step: Step | None, _output: str) -> None:
+    def save(self, state: PilotState, _step: PilotStep | None, _output: str) -> None:
         self.stored = state.to_json()
 
     def confirm(self) -> bool:
         self.asked += 1
         return self.agrees
 
-    def pilot(self, wanted: PilotFile = WANTED) -> PilotEnd:
+    def pilot(self, wanted: PilotFile = WANTED) -> PilotResult:
         """Run a process of `trn pilot`, with the stored state."""
         state = PilotState.from_json(self.stored) if self.stored else PilotState(digest="")
         outside = Outside(
             run=self.run, save=self.save, confirm=self.confirm, say=lambda _line: None, now=lambda: self.now
         )
-        return Pilot(wanted, state, outside).run()
+        return PilotRun(wanted, state, outside).run()
 
 
 def test_every_step_runs_once_in_order() -> None:
     commands = FakeCommands()
-    assert commands.pilot() == PilotEnd(result="complete")
+    assert commands.pilot() == PilotResult(result="complete")
     assert commands.calls == KEYS
     assert commands.running == set()
-    assert commands.pilot() == PilotEnd(result="complete")
+    assert commands.pilot() == PilotResult(result="complete")
     assert commands.calls == [*KEYS, "report"]
 
 
@@ -164,14 +164,14 @@ def test_failed_step_leaves_only_clusters_whose_deletion_failed(wanted: PilotFil
         if commands.pilot(wanted).result == "complete":
             break
     assert commands.running == set()
-    assert commands.pilot(wanted) == PilotEnd(result="complete")
+    assert commands.pilot(wanted) == PilotResult(result="complete")
 
 
 def test_bench_has_both_clusters_at_the_same_time() -> None:
     commands = FakeCommands()
     seen: list[set[str]] = []
     commands.before = lambda key: seen.append({*commands.running}) if key == "bench" else None
-    assert commands.pilot(MEASURED) == PilotEnd(result="complete")
+    assert commands.pilot(MEASURED) == PilotResult(result="complete")
     assert seen == [{"trainium", "gpu"}]
     assert commands.calls == [step.key for step in steps_of(MEASURED)]
 
@@ -180,17 +180,17 @@ def test_gate_that_is_not_met_does_not_stop_the_pilot() -> None:
     commands = FakeCommands()
     run = commands.run
 
-    def gate_not_met(step: Step, job: str, seconds: float | None) -> StepEnd:
+    def gate_not_met(step: PilotStep, job: str, seconds: float | None) -> StepEnd:
         end = run(step, job, seconds)
         return StepEnd(exit_code=1, output=end.output) if step.name == "bench" else end
 
     commands.run = gate_not_met
-    assert commands.pilot(MEASURED) == PilotEnd(result="complete")
+    assert commands.pilot(MEASURED) == PilotResult(result="complete")
 
 
 def test_failed_observed_job_does_not_stop_the_pilot() -> None:
     commands = FakeCommands(lambda key, _times: int(key == "trainium observe-follow"))
-    assert commands.pilot(MEASURED) == PilotEnd(result="complete")
+    assert commands.pilot(MEASURED) == PilotResult(result="complete")
     assert "trainium observe-compare" in commands.calls
 
 

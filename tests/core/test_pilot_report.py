@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.core.evidence_records import GPU_SIDE, LAB_SIDE, TRAINIUM_SIDE, with_metric, with_workload
 from tests.core.test_tco import side, stated
-from trainium_core.assess.findings import Assessment, Finding
+from trainium_core.assess.findings import Assessment, CodeFinding
 from trainium_core.assess.observed import Comparison
 from trainium_core.assess.observed import as_json as observed_json
 from trainium_core.assess.report_formats import as_json as assess_json
@@ -33,7 +33,7 @@ from trainium_core.evidence.record import (
     Gate,
     Metric,
     Record,
-    Run,
+    RecordedRun,
     Tool,
     record_text,
     unknown,
@@ -58,7 +58,9 @@ GOOD = replace(
     gates=(gate(MET),),
     fidelity=(fidelity(MET),),
     inputs=(),
-    runs=tuple(Run(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0))) for _ in range(3)),
+    runs=tuple(
+        RecordedRun(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0))) for _ in range(3)
+    ),
 )
 GPU = replace(GPU_SIDE, gates=(), inputs=(), runs=GOOD.runs)
 LAB_RECORD = replace(LAB_SIDE, inputs=(), runs=GOOD.runs)
@@ -78,7 +80,7 @@ def page(files: Evidence, other: Evidence | None = None) -> str:
 
 
 def assessed(**more: Any) -> bytes:
-    finding = Finding(path="train.py", line=1, column=1, end_line=1, end_column=5, rule="C02", code="x.cuda()")
+    finding = CodeFinding(path="train.py", line=1, column=1, end_line=1, end_column=5, rule="C02", code="x.cuda()")
     unknown_libraries = {"odd": "train.py:1"}
     code = Assessment(files=1, lines=10, findings=[finding], unreadable=[], comments=[], unknown=unknown_libraries)
     return json.dumps({**assess_json(code, STACKS, "1"), **more}).encode()
@@ -99,14 +101,18 @@ def test_all_gates_met_on_trainium_is_go() -> None:
 
 
 def test_excluded_run_without_job_is_named_by_its_record() -> None:
-    record = replace(GOOD, runs=(Run(excluded="it was interrupted"), Run(job="train-1", excluded="a node failed")))
+    record = replace(
+        GOOD, runs=(RecordedRun(excluded="it was interrupted"), RecordedRun(job="train-1", excluded="a node failed"))
+    )
     notes = arrange(evidence(record)).not_measured
     assert f"a run of {record.id} is excluded from all numbers: it was interrupted" in notes
     assert f"the run train-1 of {record.id} is excluded from all numbers: a node failed" in notes
 
 
 def test_excluded_run_with_a_warning_is_listed_once() -> None:
-    record = replace(GOOD, runs=(Run(job="train-1", excluded="a node failed"),), warnings=("it: a node failed",))
+    record = replace(
+        GOOD, runs=(RecordedRun(job="train-1", excluded="a node failed"),), warnings=("it: a node failed",)
+    )
     assert sum("a node failed" in note for note in arrange(evidence(record)).not_measured) == 1
 
 
@@ -197,7 +203,10 @@ def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
         gates=(gate(NOT_MET, text, text),),
         fidelity=(replace(fidelity(MET), method=text, reference=text),),
         metrics={**GOOD.metrics, text: Metric(value=1.0, unit=text, origin="measured"), "other": unknown("s", why)},
-        runs=(Run(job=text, phases={text: 1.0}, excluded=text), Run(phases={text: 1.0}, loss=((1.0, 2.0),))),
+        runs=(
+            RecordedRun(job=text, phases={text: 1.0}, excluded=text),
+            RecordedRun(phases={text: 1.0}, loss=((1.0, 2.0),)),
+        ),
         warnings=(text,),
     )
     marked = Parsed(page(evidence(nasty, GPU, assess_json=assessed()), evidence(nasty)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan import Plan
-from trainium_core.plan.settings.network import Network
+from trainium_core.plan.settings.network import NetworkSettings
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.problems import PlanError
 from trainium_core.setting_schema.forms import as_written
@@ -79,10 +79,10 @@ def test_default_equals_the_value_without_the_setting(key: str) -> None:
 
 
 def test_section_of_settings_is_validated_with_its_plan() -> None:
-    network = Network(vpc_id=VPC["vpc_id"], subnet_id=VPC["subnet_id"])
+    network = NetworkSettings(vpc_id=VPC["vpc_id"], subnet_id=VPC["subnet_id"])
     assert Plan(**GOOD, network=network) == from_settings(**VPC)
     with pytest.raises(PlanError, match="trn:subnet_id: got nothing"):
-        Plan(**GOOD, network=Network(vpc_id=VPC["vpc_id"]))
+        Plan(**GOOD, network=NetworkSettings(vpc_id=VPC["vpc_id"]))
 
 
 def test_plan_validation_imports_no_cdk_boto3_or_jinja2() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_core.sleep.account import SleepState
-from trainium_core.sleep.decision import Observed, Switch, Want, decide
+from trainium_core.sleep.decision import ObservedStack, SleepChange, Want, decide
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
@@ -18,8 +18,8 @@ WITHOUT_SWITCH = replace(AWAKE, asleep=None)
 STUCK = "UPDATE_ROLLBACK_FAILED"
 
 
-def decided(want: Want, state: SleepState, *, nodes: bool = True, **more: object) -> Switch:
-    observed = Observed(
+def decided(want: Want, state: SleepState, *, nodes: bool = True, **more: object) -> SleepChange:
+    observed = ObservedStack(
         stack="Stack",
         state=state,
         has_nodes=nodes,

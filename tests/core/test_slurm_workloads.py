@@ -12,7 +12,7 @@ from tests.core.aws_stubs import REGION
 from trainium_core.engines.pcs import aws_workloads
 from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError
 from trainium_core.engines.pcs.engine import PCS
-from trainium_core.stacks.description import StackDescription, StackResource
+from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.account import Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import Scope
@@ -116,7 +116,7 @@ def test_only_an_existing_pcs_stack_has_workloads() -> None:
 
 
 def test_stack_of_another_name_has_the_workloads_of_its_resources() -> None:
-    machine = StackResource(kind="AWS::StepFunctions::StateMachine", resource_id="arn")
+    machine = DescribedResource(kind="AWS::StepFunctions::StateMachine", resource_id="arn")
     stack = StackDescription(name="Web", stack_id="1", status="CREATE_COMPLETE", cluster="team", resources=(machine,))
     assert Scope(cluster="team", existing=(stack,)).engines_with_workloads == ("sagemaker",)
     assert Scope(cluster="team", deleted=(stack,)).engines_with_workloads == ("sagemaker",)

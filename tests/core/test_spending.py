@@ -22,7 +22,7 @@ from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.naming import STACK_NAME
 from trainium_core.spending.aws_account import COST_EXPLORER_REGION, AwsSpendingAccount
 from trainium_core.spending.runner import spending
-from trainium_core.spending.spending import Line, Spending
+from trainium_core.spending.spending import Spending, SpendingLine
 from trainium_runtime.errors import UnavailableError
 
 HOURLY = Decimal("21.5") + (512 * Decimal("0.08") + 375 * Decimal("0.04")) / 730
@@ -125,7 +125,7 @@ def test_nodes_in_a_reservation_cost_their_run_times() -> None:
 
 def test_capacity_block_is_listed_as_prepaid() -> None:
     costs = spent(account(), capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
-    line = Line(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="prepaid, not included")
+    line = SpendingLine(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="prepaid, not included")
     assert line in costs.estimated
 
 
@@ -155,7 +155,7 @@ def test_resource_costs_since_its_creation() -> None:
     endpoint = replace(resource("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
     costs = spent(account(lister=FakeLister(found=[endpoint], kind="VPC endpoint")))
     assert costs.estimated == (
-        Line(what="VPC endpoint vpce-1", usd=Decimal(10), how="estimated: 5.00 h at today's price"),
+        SpendingLine(what="VPC endpoint vpce-1", usd=Decimal(10), how="estimated: 5.00 h at today's price"),
     )
 
 

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from tests.core.evidence_records import GPU_SIDE, LAB_SIDE, TRAINIUM_SIDE, with_hardware, with_metric, with_workload
 from trainium_core.costs.estimate import Estimate, estimate, stack_cost_items
-from trainium_core.evidence.record import Record, Run, Tool, read_record, record_text
-from trainium_core.evidence.tco import Tco, tco, tco_records, total_metric, warnings_of
+from trainium_core.evidence.record import Record, RecordedRun, Tool, read_record, record_text
+from trainium_core.evidence.tco import Tco, tco, tco_records, tco_warnings, total_metric
 from trainium_core.evidence.tco_file import read_tco_file
 from trainium_core.evidence.tco_side import TcoError, check_plan
 from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.plan.context import plan_from_context
 
 SOURCED = 'source = "training plan", date = 2026-11-01'
-TRN = replace(TRAINIUM_SIDE, runs=(Run(phases={"compile_cold": 360.0}), Run(phases={"compile_cold": 720.0})))
+TRN = replace(
+    TRAINIUM_SIDE, runs=(RecordedRun(phases={"compile_cold": 360.0}), RecordedRun(phases={"compile_cold": 720.0}))
+)
 
 
 def side(name: str, *, usd_hour: float = 10, days: float = 30, more: str = "") -> str:
@@ -164,7 +166,7 @@ def test_lab_side_stays_lab_and_refuses_a_plan() -> None:
     assert record.side == "lab"
     assert record.hardware.type.startswith("lab:")
     assert "unknown: Hours at work, on-demand, Compilation, Idle hours" in str(record.metrics["total"].why_null)
-    assert any("measured in the lab" in warning for warning in warnings_of(costs))
+    assert any("measured in the lab" in warning for warning in tco_warnings(costs))
     with pytest.raises(TcoError, match=r"prices of cdk\.json are for other machines"):
         computed(stated(side("lab", more='plan = "cdk.json"')), LAB_SIDE)
 
@@ -219,7 +221,7 @@ def test_plan_of_other_instances_is_refused() -> None:
 
 def test_work_beyond_a_year_requires_several_clusters() -> None:
     costs = computed(stated(side("trn"), work=36e7), TRN)
-    assert any("needs 1.4 clusters" in warning for warning in warnings_of(costs))
+    assert any("needs 1.4 clusters" in warning for warning in tco_warnings(costs))
 
 
 @pytest.mark.parametrize(

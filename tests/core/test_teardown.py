@@ -27,25 +27,25 @@ from tests.core.fake_teardown import (
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.plan import Plan
-from trainium_core.stacks.description import StackResource
+from trainium_core.stacks.description import DescribedResource
 from trainium_core.teardown.account import Workload
 from trainium_core.teardown.inventory import inventory
-from trainium_core.teardown.run import Outcome, others_sentence, take_down, verdict
+from trainium_core.teardown.run import StepOutcome, others_sentence, take_down, verdict
 from trainium_core.teardown.scope import find_scope
-from trainium_core.teardown.steps import Progress
+from trainium_core.teardown.steps import StepProgress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 
 
-def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any) -> Sequence[Outcome]:
+def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any) -> Sequence[StepOutcome]:
     clock, lines = FakeClock(), [] if messages is None else messages
     arguments: dict[str, Any] = {"pause": clock.pause, "now": clock.now, **options}
     scope = find_scope(account, OWN_CLUSTER)
     return take_down(account, scope, on_progress=lambda step, now: lines.append(f"{step}: {now.message}"), **arguments)
 
 
-def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
+def of(outcomes: Sequence[StepOutcome], step: str) -> StepOutcome:
     """The last outcome of the step with this name."""
     return [outcome for outcome in outcomes if outcome.step == step][-1]
 
@@ -185,7 +185,7 @@ def test_unreadable_jobs_make_the_verdict_unknown() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
-RETAINED_GROUP = StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
+RETAINED_GROUP = DescribedResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_COMPLETE"])
@@ -217,7 +217,7 @@ def test_bucket_that_cannot_be_emptied_does_not_stop_others(error: type[Exceptio
                 raise error("it is locked")
             return super().delete_some(bucket)
 
-    buckets = tuple(StackResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("locked", RECORDS))
+    buckets = tuple(DescribedResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("locked", RECORDS))
     deleted = [cluster_stack(status="DELETE_COMPLETE", resources=buckets)]
     account = Locked(stacks=[], deleted=deleted, leftovers=[], work=[])
     account.tags["locked"] = CONSENT
@@ -292,8 +292,8 @@ def test_nodes_that_a_group_keeps_are_left_to_cloudformation() -> None:
 WITH_A_WEBSITE = cluster_stack(
     resources=(
         *cluster_stack().resources,
-        StackResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True),
-        StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id="website", other=True),
+        DescribedResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True),
+        DescribedResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id="website", other=True),
     )
 )
 
@@ -310,13 +310,13 @@ def test_shared_stack_loses_nodes_and_unattached_interfaces() -> None:
 
 
 def test_sentence_about_other_resources_counts_types_that_it_does_not_name() -> None:
-    others = tuple(StackResource(kind=f"AWS::EC2::Kind{number}", resource_id="", other=True) for number in range(5))
+    others = tuple(DescribedResource(kind=f"AWS::EC2::Kind{number}", resource_id="", other=True) for number in range(5))
     sentence = others_sentence(cluster_stack(resources=others))
     assert "1 AWS::EC2::Kind3 and resources of 1 other type, which" in sentence
 
 
 def test_bucket_of_an_earlier_stack_is_announced_only_if_no_stack_stays() -> None:
-    bucket = StackResource(kind="AWS::S3::Bucket", resource_id=RECORDS)
+    bucket = DescribedResource(kind="AWS::S3::Bucket", resource_id=RECORDS)
     earlier = replace(training_stack(), status="DELETE_COMPLETE", resources=(bucket,))
     shared = replace(WITH_A_WEBSITE, resources=WITH_A_WEBSITE.resources[-2:])
     account = FakeTeardown(stacks=[shared], deleted=[earlier], work=[])
@@ -332,7 +332,7 @@ def test_shared_stack_is_deleted_with_whole_stacks() -> None:
     scope = find_scope(account, OWN_CLUSTER, whole_stacks=True)
     clock = FakeClock()
 
-    def on_progress(_step: str, _progress: Progress) -> None:
+    def on_progress(_step: str, _progress: StepProgress) -> None:
         pass
 
     outcomes = take_down(account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now)

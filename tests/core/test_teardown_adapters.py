@@ -10,7 +10,7 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
-from trainium_core.stacks.description import StackDescription, StackResource
+from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -267,7 +267,7 @@ def stack_resource(physical_id: str, status: str) -> dict[str, Any]:
 
 
 def test_resource_that_is_not_created_is_not_among_the_ids() -> None:
-    resources = (StackResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("", "records"))
+    resources = (DescribedResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("", "records"))
     stack = StackDescription(
         name="mine", stack_id="x", status="CREATE_IN_PROGRESS", cluster="mine", resources=tuple(resources)
     )

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from trainium_local.environment import Connection
-from trainium_local.signatures import Request, sign, signature_of
+from trainium_local.signatures import SignedRequest, request_signature, sign
 
 _READ_PREFIXES = ("Describe", "Get", "List", "Head")
 
@@ -118,8 +118,8 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
         def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             connection = HTTPConnection(host, timeout=120)
             headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
-            request = Request(method=self.command, target=self.path, headers=headers)
-            if signature := signature_of(request):  # The signature includes the host, which is the proxy's.
+            request = SignedRequest(method=self.command, target=self.path, headers=headers)
+            if signature := request_signature(request):  # The signature includes the host, which is the proxy's.
                 request = replace(request, headers=headers | {"host": host})
                 where = {"region": signature.region, "service": signature.service}
                 headers = sign(proxy.connection.credentials, request, body, **where)

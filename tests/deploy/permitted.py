@@ -7,15 +7,15 @@ from functools import cache
 
 from tests.constructs.synth import a_plan
 from tests.deploy.account import Account
-from trainium_core.permissions.roles import CLOUDFORMATION, PolicyScope, policies, scope_of
+from trainium_core.permissions.roles import CLOUDFORMATION, PolicyScope, policies, role_scope
 from trainium_local.environment import ACCOUNT_ID
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 
 
 @cache
 def scope() -> PolicyScope:
     """The scope of the plans in tests/constructs/synth.py."""
-    return scope_of(a_plan(), account=ACCOUNT_ID)
+    return role_scope(a_plan(), account=ACCOUNT_ID)
 
 
 def execution_policies(account: Account) -> Sequence[str]:
@@ -35,6 +35,6 @@ def as_user(account: Account, role: str) -> Account:
     for number, document in enumerate(policies(role, scope())):
         iam.put_user_policy(UserName=role, PolicyName=f"trn-{number}", PolicyDocument=json.dumps(document))
     key = iam.create_access_key(UserName=role)["AccessKey"]
-    credentials = Credentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
+    credentials = SigningCredentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
     connection = replace(account.aws.connection, credentials=credentials)
     return replace(account, aws=replace(account.aws, connection=connection, _clients={}))

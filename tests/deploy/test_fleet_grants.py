@@ -17,7 +17,7 @@ from tests.deploy.command import run_trn
 from trainium_cdk import ClusterNetwork, NeuronFleet
 from trainium_local.environment import ACCOUNT_ID
 from trainium_local.server import Settings
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 
 STACK, CLUSTER = "Operated", "operated"
 RUNNER, OPERATOR = "runner", "operator"
@@ -51,8 +51,8 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 
 def with_role(account: Account, name: str) -> Account:
     role = f"arn:aws:iam::{ACCOUNT_ID}:role/{name}"
-    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
-    credentials = Credentials(
+    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["SigningCredentials"]
+    credentials = SigningCredentials(
         access_key_id=keys["AccessKeyId"],
         secret_access_key=keys["SecretAccessKey"],
         session_token=keys["SessionToken"],

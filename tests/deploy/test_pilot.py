@@ -21,9 +21,9 @@ from tests.deploy.account import Account, differences
 from tests.deploy.command import run_trn
 from tools.demo.inventory import Inventory
 from trainium_cli.evidence import pilot_command
-from trainium_cli.evidence.pilot_command import PilotCommands, digest_of
-from trainium_core.evidence.pilot import DONE, Outside, Pilot, PilotState, StepEnd
-from trainium_core.evidence.pilot_file import Step, read_pilot_file, steps_of
+from trainium_cli.evidence.pilot_command import PilotCommands, file_digest
+from trainium_core.evidence.pilot import DONE, Outside, PilotRun, PilotState, StepEnd
+from trainium_core.evidence.pilot_file import PilotStep, read_pilot_file, steps_of
 from trainium_local.environment import safe_environment, tool_folders
 
 PILOT = """
@@ -111,13 +111,13 @@ class Killed:
 
     def run(self) -> None:
         stored = self.place / "pilot.json"
-        state = PilotState(digest=digest_of(self.pilot, self._file))
+        state = PilotState(digest=file_digest(self.pilot, self._file))
         if stored.exists():
             state = PilotState.from_json(stored.read_text())
         options = {side: ("--file", file) for side, file in self.pilot.sides.items()}
         commands = PilotCommands(self.pilot, state, self._file.parent, options, yes=True)
 
-        def run_and_die(step: Step, job: str, seconds: float | None) -> StepEnd:
+        def run_and_die(step: PilotStep, job: str, seconds: float | None) -> StepEnd:
             end = commands.run(step, job, seconds)
             self.calls.append(step.key)
             if step.key in self.fatal and self.calls.count(step.key) == 1:
@@ -131,7 +131,7 @@ class Killed:
             say=lambda _line: None,
             now=lambda: datetime.now(UTC),
         )
-        Pilot(self.pilot, state, outside).run()
+        PilotRun(self.pilot, state, outside).run()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.layout.repository import ROOT
-from trn_job.progress import Progress
+from trn_job.progress import RankProgress
 
 SCRIPT = ROOT / "examples" / "lm" / "train.py"
 STEPS = 160
@@ -166,7 +166,7 @@ def test_every_step_is_reported_once_by_rank_0(trained: Trained) -> None:
 
 
 def test_node_reads_the_progress_lines(trained_by_one: Trained) -> None:
-    progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # A line takes half a second.
+    progress = RankProgress(clock=itertools.count(0.5, 0.5).__next__)  # A line takes half a second.
     for line in trained_by_one.run.outputs[0].splitlines():
         progress.feed(0, line)
     record = progress.as_record()

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials as Keys
+from botocore.credentials import SigningCredentials as Keys
 from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ from tests.local.conftest import EmbeddedAws
 from trainium_local import CLOCK_PATH, http_server
 from trainium_local.environment import Connection
 from trainium_local.server import HEALTH_PATH
-from trainium_local.signatures import Credentials, Request, sign, signature_of
+from trainium_local.signatures import SignedRequest, SigningCredentials, request_signature, sign
 
 IDENTITY = b"Action=GetCallerIdentity&Version=2011-06-15"
 FORM = "application/x-www-form-urlencoded"
@@ -51,7 +51,7 @@ def signed(connection: Connection, method: str = "POST", path: str = "/", body: 
     """A request as raw bytes, with a valid signature and further headers (underscores for dashes)."""
     further = {name.replace("_", "-"): value for name, value in more.items()}
     headers = {"host": urlsplit(connection.endpoint).netloc, "content-type": FORM} | further
-    request = Request(method=method, target=path, headers=headers)
+    request = SignedRequest(method=method, target=path, headers=headers)
     return raw(method, path, sign(connection.credentials, request, body, region="us-west-2", service="sts"), body)
 
 
@@ -185,8 +185,8 @@ def test_expired_signature_is_refused(embedded_aws: EmbeddedAws, monkeypatch: py
 def assumed(embedded_aws: EmbeddedAws) -> EmbeddedAws:
     """The same server with the credentials of a role."""
     arn = "arn:aws:iam::123456789012:role/somebody"
-    response = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["Credentials"]
-    keys = Credentials(
+    response = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["SigningCredentials"]
+    keys = SigningCredentials(
         access_key_id=response["AccessKeyId"],
         secret_access_key=response["SecretAccessKey"],
         session_token=response["SessionToken"],
@@ -207,7 +207,7 @@ def test_access_key_of_user_is_accepted_until_deleted(embedded_aws: EmbeddedAws)
     iam = embedded_aws.client("iam")
     iam.create_user(UserName="with-a-key")
     key = iam.create_access_key(UserName="with-a-key")["AccessKey"]
-    keys = Credentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
+    keys = SigningCredentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
     user = EmbeddedAws(connection=replace(embedded_aws.connection, credentials=keys), log=embedded_aws.log)
     assert user.client("sts").get_caller_identity()["Arn"].endswith("user/with-a-key")
     iam.delete_access_key(UserName="with-a-key", AccessKeyId=keys.access_key_id)
@@ -301,8 +301,8 @@ def test_every_request_signed_by_botocore_is_recognised(
     signer = S3SigV4Auth if service == "s3" else SigV4Auth
     signer(Keys("TRNL", "secret"), service, "us-west-2").add_auth(request)
     headers = {name.lower(): str(value) for name, value in request.headers.items()}
-    sent = Request(method="POST", target=target, headers=headers)
-    signature = signature_of(sent)
+    sent = SignedRequest(method="POST", target=target, headers=headers)
+    signature = request_signature(sent)
     assert signature is not None
     assert signature.is_valid("secret", sent, body)
     assert not signature.is_valid("another", sent, body)

@@ -45,7 +45,7 @@ ANYTHING = st.sampled_from(
 class Anything(registry.ResourceType):
     """Stands in for AWS; no call reaches it."""
 
-    def create(self, request: registry.Request) -> registry.Provisioned:
+    def create(self, request: registry.ResourceRequest) -> registry.Provisioned:
         raise NotImplementedError
 
 

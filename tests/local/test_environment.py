@@ -26,10 +26,10 @@ from trainium_local.environment import (
     tool_folders,
 )
 from trainium_local.server import HEALTH_PATH
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 
 ENDPOINT = "http://127.0.0.1:4599"
-KEYS = Credentials(access_key_id="TRNLACCESSKEYOFATEST", secret_access_key="known-to-this-test")
+KEYS = SigningCredentials(access_key_id="TRNLACCESSKEYOFATEST", secret_access_key="known-to-this-test")
 CONNECTION = Connection(endpoint=ENDPOINT, region="us-west-2", credentials=KEYS)
 SERVICES = ("sts", "s3", "budgets")
 

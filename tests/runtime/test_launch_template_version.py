@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trainium_runtime.launch_template_version import Choice, choose
+from trainium_runtime.launch_template_version import VersionChoice, choose
 
 SCRIPT = "arn:aws:s3:::assets/one.sh"
 
@@ -90,7 +90,7 @@ def test_rolled_back_settings_get_a_new_version() -> None:
 
 @pytest.mark.parametrize("text", ["", "fleet/version", "1|2|3"])
 def test_malformed_selection_counts_as_none(text: str) -> None:
-    assert Choice.from_text(text) is None
+    assert VersionChoice.from_text(text) is None
     assert choose(offer(7), text)[0].version == "7"
 
 

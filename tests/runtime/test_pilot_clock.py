@@ -19,7 +19,7 @@ from trainium_runtime.pilot_clock import (
     StopNotice,
     clock_decision,
     stops_before_block_end,
-    warning_of,
+    warning_mark,
     warning_time,
 )
 from trainium_runtime.pilot_end import PilotEnd
@@ -61,7 +61,7 @@ def test_end_is_warned_of_once() -> None:
     end = DEPLOYED + timedelta(hours=100)
     assert decision(75, terms(100)).warn_of is None
     assert decision(76, terms(100)).warn_of == end
-    assert decision(77, terms(100), memory=Memory(notified=warning_of(end))).warn_of is None
+    assert decision(77, terms(100), memory=Memory(notified=warning_mark(end))).warn_of is None
     assert decision(100, terms(100)).warn_of is None
 
 

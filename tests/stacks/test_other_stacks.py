@@ -9,7 +9,7 @@ from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.costs.estimate import stack_cost_items
-from trainium_core.stacks.cluster_resources import resources_of
+from trainium_core.stacks.cluster_resources import cluster_resources
 from trainium_runtime.naming import CLUSTER_TAG
 
 BILLED = {
@@ -71,7 +71,7 @@ def test_thousand_nodes_have_the_resources_of_two(names: dict[str, Json]) -> Non
 def test_every_resource_belongs_to_the_cluster(name: str) -> None:
     """Without `--whole-stacks`, `trn destroy` keeps a stack with other resources."""
     resources = other_template(name).resources()
-    assert resources_of(resources, "trn-pilot") == resources.keys()
+    assert cluster_resources(resources, "trn-pilot") == resources.keys()
 
 
 @every_stack

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.userdata import fake_compiler
-from trainium_wire.cache_place import Place, place_of
+from trainium_wire.cache_place import Place, cache_entry_place
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
@@ -19,7 +19,7 @@ URL = "s3://compiled/neuron-compile-cache"
 
 def place(stack: str = "xla", **changes: Any) -> Place:
     defaults = {"compiler": fake_compiler.COMPILER, "instance_type": "trn2.48xlarge", "lnc": 2, "world_size": 8}
-    return place_of(stack=stack, **{**defaults, **changes})
+    return cache_entry_place(stack=stack, **{**defaults, **changes})
 
 
 class Keys(Imds):

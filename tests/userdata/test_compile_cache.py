@@ -20,7 +20,7 @@ from trainium_wire.cache_place import DIGEST, parse_key
 from trn_cache.cache import BOOT
 from trn_cache.entries import Entries
 from trn_cache.packing import Unpacking
-from trn_cache.use import RECOMPILES, Use
+from trn_cache.use import RECOMPILES, CacheUsage
 
 MODULES = [f"module{number}" for number in range(12)]
 STACKS = ("xla", "native")
@@ -46,7 +46,7 @@ def test_failed_compilation_is_a_miss_with_the_last_line(new_node: Callable[...,
     node = new_node()
     node.begin()
     fake_compiler.fail("xla", node.cache.root, "a")
-    used = Use(node.cache, s3, URL).as_record()
+    used = CacheUsage(node.cache, s3, URL).as_record()
     name = fake_compiler.name_of("xla", "a")
     assert (used["misses"], used["failed"]) == (1, [f"{name}: failed: [F137] neuronx-cc was forcibly killed"])
 
@@ -187,7 +187,7 @@ def test_reads_by_the_cache_itself_are_not_hits(new_node: Callable[..., CacheNod
     second.begin()
     for node in (first, second):
         assert node.result("a")
-        assert Use(node.cache, s3, URL).as_record()["hits"] == 1
+        assert CacheUsage(node.cache, s3, URL).as_record()["hits"] == 1
 
 
 def test_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode]) -> None:
@@ -303,28 +303,28 @@ def test_other_compilation_settings_use_another_place(
     second.begin()
     assert not second.has("a")
     second.compile("a")
-    assert Use(second.cache, s3, URL).as_record()["reasons"] == {reason: 1}
+    assert CacheUsage(second.cache, s3, URL).as_record()["reasons"] == {reason: 1}
 
 
 def test_reasons_of_misses_in_the_same_place(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     node, later = new_node(), new_node()
     node.begin()
     node.compile("a")
-    assert Use(node.cache, s3, URL).as_record()["reasons"] == {"first time": 1}
+    assert CacheUsage(node.cache, s3, URL).as_record()["reasons"] == {"first time": 1}
     node.cache.store()
     later.begin()
     same_graph = later.cache.root / fake_compiler.name_of("xla", "a").replace("+d7517139", "+00000000")
     later.compile("b")
     (later.cache.root / fake_compiler.name_of("xla", "b")).rename(same_graph)
     later.compile("c")
-    reasons = Use(later.cache, s3, URL).as_record()["reasons"]
+    reasons = CacheUsage(later.cache, s3, URL).as_record()["reasons"]
     assert reasons == {"other flags": 1, "other shapes, code or paths": 1}
 
 
 def test_many_recompiles_while_training_are_a_warning(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     node = new_node()
     node.begin()
-    use = Use(node.cache, s3, URL)
+    use = CacheUsage(node.cache, s3, URL)
     node.compile("before")
     use.has_first_step = True
     use.as_record()

@@ -17,8 +17,8 @@ from trainium_userdata.node.trn_node.internode import (
     TOGETHER,
     UNABLE,
     WRONG,
-    Judgement,
-    Outcome,
+    RoundOutcome,
+    TestVerdict,
     groups,
     judge,
 )
@@ -30,9 +30,9 @@ def names(count: int) -> list[str]:
     return [f"i-{number}" for number in range(count)]
 
 
-def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outcome | None]) -> Judgement:
+def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], RoundOutcome | None]) -> TestVerdict:
     """Give each node its outcome by node, group and step until there is a judgement."""
-    history: list[dict[str, Outcome]] = []
+    history: list[dict[str, RoundOutcome]] = []
     while True:
         found = judge(nodes, history, slow=SLOW)
         if found:
@@ -41,13 +41,17 @@ def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outc
         history.append({node: result for node, result in shown.items() if result})
 
 
-def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], int], Outcome]:
+def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], int], RoundOutcome]:
     """All nodes in a group with the faulty node have this state."""
 
-    def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(_node: str, group: Sequence[str], step: int) -> RoundOutcome:
         if step == ASSEMBLY:
-            return Outcome(READY)
-        return Outcome(state, "it hangs") if faulty in group and len(group) > 1 else Outcome(RIGHT, bandwidth=88.0)
+            return RoundOutcome(READY)
+        return (
+            RoundOutcome(state, "it hangs")
+            if faulty in group and len(group) > 1
+            else RoundOutcome(RIGHT, bandwidth=88.0)
+        )
 
     return outcome
 
@@ -55,12 +59,12 @@ def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], in
 def test_nodes_with_correct_common_sums_need_no_further_test():
     steps: list[int] = []
 
-    def outcome(_node: str, _group: Sequence[str], step: int) -> Outcome:
+    def outcome(_node: str, _group: Sequence[str], step: int) -> RoundOutcome:
         steps.append(step)
-        return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=88.04)
+        return RoundOutcome(READY) if step == ASSEMBLY else RoundOutcome(RIGHT, bandwidth=88.04)
 
     found = play(names(3), outcome)
-    assert found == Judgement("correct over 3 nodes, 88.0 GB/s at 256 MiB", tested=True)
+    assert found == TestVerdict("correct over 3 nodes, 88.0 GB/s at 256 MiB", tested=True)
     assert max(steps) == TOGETHER
 
 
@@ -100,41 +104,53 @@ def test_two_nodes_with_wrong_sums_both_fail():
 
 
 def test_wrong_sums_without_a_faulty_pair_fail_all_nodes():
-    def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(_node: str, group: Sequence[str], step: int) -> RoundOutcome:
         return (
-            Outcome(READY) if step == ASSEMBLY else Outcome(WRONG, "3 is not 4") if len(group) > 2 else Outcome(RIGHT)
+            RoundOutcome(READY)
+            if step == ASSEMBLY
+            else RoundOutcome(WRONG, "3 is not 4")
+            if len(group) > 2
+            else RoundOutcome(RIGHT)
         )
 
     assert [*play(names(4), outcome).faults] == names(4)
 
 
 def test_wrong_sums_of_a_single_node_fail_only_this_node():
-    def outcome(node: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(node: str, group: Sequence[str], step: int) -> RoundOutcome:
         wrong = "i-2" in group and (node == "i-2" or len(group) > 1)
-        return Outcome(READY) if step == ASSEMBLY else Outcome(WRONG, "3 is not 4") if wrong else Outcome(RIGHT)
+        return (
+            RoundOutcome(READY)
+            if step == ASSEMBLY
+            else RoundOutcome(WRONG, "3 is not 4")
+            if wrong
+            else RoundOutcome(RIGHT)
+        )
 
     found = play(names(4), outcome)
     assert found.faults == {"i-2": "wrong sums over its own cores: 3 is not 4"}
 
 
 def test_failure_on_every_single_node_fails_no_node():
-    found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
-    assert found == Judgement("not tested: the test works on no node alone (no module)")
+    found = play(
+        names(4), lambda _node, _group, step: RoundOutcome(NO_RESULT, "no module") if step else RoundOutcome(READY)
+    )
+    assert found == TestVerdict("not tested: the test works on no node alone (no module)")
 
 
 def test_wrong_sums_fail_all_nodes_if_none_computes_alone():
-    def outcome(_node: str, _group: Sequence[str], step: int) -> Outcome:
-        common = Outcome(WRONG, "3 is not 4") if step == TOGETHER else Outcome(NO_RESULT, "no module")
-        return common if step else Outcome(READY)
+    def outcome(_node: str, _group: Sequence[str], step: int) -> RoundOutcome:
+        common = RoundOutcome(WRONG, "3 is not 4") if step == TOGETHER else RoundOutcome(NO_RESULT, "no module")
+        return common if step else RoundOutcome(READY)
 
     assert [*play(names(3), outcome).wrong] == names(3)
 
 
 def test_node_that_cannot_run_the_test_is_not_blamed_for_pairs():
-    def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(_node: str, group: Sequence[str], step: int) -> RoundOutcome:
         if step == ASSEMBLY:
-            return Outcome(READY)
-        return Outcome(NO_RESULT, "no module") if "i-1" in group else Outcome(RIGHT)
+            return RoundOutcome(READY)
+        return RoundOutcome(NO_RESULT, "no module") if "i-1" in group else RoundOutcome(RIGHT)
 
     found = play(names(4), outcome)
     assert not found.faults
@@ -142,8 +158,8 @@ def test_node_that_cannot_run_the_test_is_not_blamed_for_pairs():
 
 
 def test_nothing_is_tested_without_all_nodes():
-    found = play(names(3), lambda node, _group, _step: Outcome(READY) if node != "i-1" else None)
-    assert found == Judgement("not tested: no outcome yet from i-1")
+    found = play(names(3), lambda node, _group, _step: RoundOutcome(READY) if node != "i-1" else None)
+    assert found == TestVerdict("not tested: no outcome yet from i-1")
 
 
 @given(st.integers(2, 8), st.data())
@@ -151,12 +167,16 @@ def test_missing_outcomes_fail_no_node(count: int, data: st.DataObject):
     nodes = names(count)
     silent = data.draw(st.sampled_from(nodes))
 
-    def outcome(node: str, group: Sequence[str], step: int) -> Outcome | None:
+    def outcome(node: str, group: Sequence[str], step: int) -> RoundOutcome | None:
         if step == ASSEMBLY:
-            return Outcome(READY)
+            return RoundOutcome(READY)
         alone = len(group) == 1
         return (
-            None if node == silent else Outcome(RIGHT) if alone or silent not in group else Outcome(NO_RESULT, "late")
+            None
+            if node == silent
+            else RoundOutcome(RIGHT)
+            if alone or silent not in group
+            else RoundOutcome(NO_RESULT, "late")
         )
 
     assert not play(nodes, outcome).faults
@@ -164,11 +184,11 @@ def test_missing_outcomes_fail_no_node(count: int, data: st.DataObject):
 
 @pytest.mark.parametrize(("bandwidths", "slow"), [((90, 91, 60), ["i-2"]), ((90, 91, 75), []), ((90,), [])])
 def test_much_slower_node_is_a_warning(bandwidths: Sequence[float], slow: list[str]):
-    assembled = {f"i-{n}": Outcome(READY, bandwidth=bandwidth) for n, bandwidth in enumerate(bandwidths)}
+    assembled = {f"i-{n}": RoundOutcome(READY, bandwidth=bandwidth) for n, bandwidth in enumerate(bandwidths)}
     assert [*internode.slow_nodes(assembled, SLOW)] == slow
 
 
 def test_nothing_is_tested_while_a_node_computes():
-    busy = Outcome(UNABLE, "NeuronCores are in use by python train.py (42)")
-    found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else Outcome(READY))
-    assert found == Judgement("not tested: NeuronCores are in use by python train.py (42) on i-2")
+    busy = RoundOutcome(UNABLE, "NeuronCores are in use by python train.py (42)")
+    found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else RoundOutcome(READY))
+    assert found == TestVerdict("not tested: NeuronCores are in use by python train.py (42) on i-2")

@@ -24,8 +24,8 @@ from trainium_userdata.node.trn_node.internode import (
     RIGHT,
     TOGETHER,
     WRONG,
-    Judgement,
-    Outcome,
+    RoundOutcome,
+    TestVerdict,
 )
 from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
 from trainium_userdata.node.trn_node.s3 import S3
@@ -50,10 +50,10 @@ def task(instance_id: str, version: str = "v1") -> Task:
     return Task(version, instance_id, NODES, "s3://records")
 
 
-def run_test(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
+def run_test(outcome: Callable[[str, Sequence[str], int], RoundOutcome], **limits: float) -> list[TestVerdict]:
     """Let every node take part. Returns the judgement that each node reaches."""
 
-    def meet(instance_id: str) -> Judgement:
+    def meet(instance_id: str) -> TestVerdict:
         imds = Imds(retries=0)
         rounds = Rounds(S3(imds, retries=0), task(instance_id), {**LIMITS, **limits}, partial(outcome, instance_id))
         return rounds.lead() if instance_id == "i-0" else rounds.follow()
@@ -62,8 +62,8 @@ def run_test(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: fl
         return list(side_by_side.map(meet, NODES))
 
 
-def sound(_instance_id: str, _group: Sequence[str], step: int) -> Outcome:
-    return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=80)
+def sound(_instance_id: str, _group: Sequence[str], step: int) -> RoundOutcome:
+    return RoundOutcome(READY) if step == ASSEMBLY else RoundOutcome(RIGHT, bandwidth=80)
 
 
 def test_all_nodes_reach_the_same_judgement():
@@ -72,10 +72,10 @@ def test_all_nodes_reach_the_same_judgement():
 
 
 def test_only_the_faulty_node_learns_that_it_failed():
-    def outcome(_instance_id: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(_instance_id: str, group: Sequence[str], step: int) -> RoundOutcome:
         if step == ASSEMBLY:
-            return Outcome(READY)
-        return Outcome(NO_RESULT, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
+            return RoundOutcome(READY)
+        return RoundOutcome(NO_RESULT, "no packet came") if "i-1" in group and len(group) > 1 else RoundOutcome(RIGHT)
 
     checks = {
         instance_id: check(found, task(instance_id))
@@ -97,7 +97,7 @@ def test_restarted_leader_repeats_no_test(aws: AwsStandIn):
     run_test(sound)
     before = dict(aws.records)
 
-    def fails(_instance_id: str, _group: Sequence[str], _step: int) -> Outcome:
+    def fails(_instance_id: str, _group: Sequence[str], _step: int) -> RoundOutcome:
         raise AssertionError("tested twice")
 
     assert run_test(fails)[0].tested
@@ -108,20 +108,20 @@ def test_judgement_with_other_types_is_refused_or_read_as_text(aws: AwsStandIn):
     """Any node can write the judgement, and root reads it."""
     forged = {"found": 5, "tested": "yes", "faults": {"i-1": ["x"]}, "wrong": [7], "warnings": {}}
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": forged})
-    read = Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: Outcome(READY)).follow()
-    assert read == Judgement("5", faults={"i-1": "['x']"}, wrong=["7"])
+    read = Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: RoundOutcome(READY)).follow()
+    assert read == TestVerdict("5", faults={"i-1": "['x']"}, wrong=["7"])
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": {**forged, "faults": "all"}})
     with pytest.raises(AttributeError):
-        Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: Outcome(READY)).follow()
+        Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: RoundOutcome(READY)).follow()
 
 
 def test_restarted_node_keeps_its_results(aws: AwsStandIn):
     shown = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
     aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(shown)
 
-    def outcome(instance_id: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(instance_id: str, group: Sequence[str], step: int) -> RoundOutcome:
         return (
-            Outcome(NO_RESULT, "too late")
+            RoundOutcome(NO_RESULT, "too late")
             if step == TOGETHER and instance_id == "i-1"
             else sound(instance_id, group, step)
         )
@@ -130,7 +130,7 @@ def test_restarted_node_keeps_its_results(aws: AwsStandIn):
 
 
 def test_node_without_leader_waits_within_its_limit():
-    rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
+    rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: RoundOutcome(READY))
     assert rounds.follow().found == "not tested: i-0, which leads the test, wrote nothing within 0.05 seconds"
 
 
@@ -147,7 +147,7 @@ def torchrun(node: VerifiedNode, body: str) -> None:
     program.chmod(0o755)
 
 
-def shared(node: VerifiedNode, step: int = TOGETHER) -> Outcome:
+def shared(node: VerifiedNode, step: int = TOGETHER) -> RoundOutcome:
     return run_step(node.expectations, task(INSTANCE_ID), list(NODES), step)
 
 
@@ -164,7 +164,7 @@ def test_process_of_native_pytorch_has_the_settings_of_jobs(node: VerifiedNode):
 
 def test_process_is_started_like_that_of_a_job(node: VerifiedNode):
     torchrun(node, ANSWERS)
-    assert shared(node) == Outcome(RIGHT, bandwidth=77.5)
+    assert shared(node) == RoundOutcome(RIGHT, bandwidth=77.5)
     *options, script, stack = node.read("torchrun.arguments").split()
     assert options == [
         "--nnodes=3",
@@ -178,7 +178,7 @@ def test_process_is_started_like_that_of_a_job(node: VerifiedNode):
 
 def test_wrong_sums_of_any_process_are_wrong_numbers(node: VerifiedNode):
     torchrun(node, f"{ANSWERS}; echo '{all_reduce.MARK}\"the sums are not those of the CPU\"'; exit 1")
-    assert shared(node) == Outcome(WRONG, "the sums are not those of the CPU on 1 of 32 cores")
+    assert shared(node) == RoundOutcome(WRONG, "the sums are not those of the CPU on 1 of 32 cores")
 
 
 @pytest.mark.parametrize(
@@ -210,23 +210,23 @@ def test_node_in_use_takes_no_part(node: VerifiedNode, monkeypatch: pytest.Monke
     job = [{"neuron_device": 0, "neuron_processes": [{"pid": 42, "command": "python train.py"}]}]
     node.neuron_ls(job)
     monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
-    assert shared(node, ASSEMBLY) == Outcome("unable", "NeuronCores are in use by python train.py (42)")
+    assert shared(node, ASSEMBLY) == RoundOutcome("unable", "NeuronCores are in use by python train.py (42)")
 
 
 def test_first_outcome_has_the_bandwidth_within_the_node(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     node.run("verify")
     monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
-    assert shared(node, ASSEMBLY) == Outcome(READY, bandwidth=91.24)
+    assert shared(node, ASSEMBLY) == RoundOutcome(READY, bandwidth=91.24)
 
 
 def test_untested_membership_is_a_warning():
-    found = check(Judgement("not tested: no outcome yet from i-1"), task("i-0"))
+    found = check(TestVerdict("not tested: no outcome yet from i-1"), task("i-0"))
     assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no outcome yet from i-1")
 
 
 @pytest.mark.parametrize(("wrong", "ok"), [([], True), (["i-1"], False)], ids=["no result", "wrong numbers"])
 def test_observed_node_fails_only_by_wrong_numbers(wrong: list[str], ok: bool):
-    judgement = Judgement("not correct because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
+    judgement = TestVerdict("not correct because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
     found = check(judgement, task("i-1")).counted({"verification": "observe", "suppress_checks": []})
     assert (found.ok, bool(found.warning)) == (ok, ok)
 
@@ -349,6 +349,6 @@ def test_gpu_node_uses_nccl_over_efa(tmp_path: Path, aws: AwsStandIn, monkeypatc
     answers = ANSWERS.replace("1..32", "1..8")
     program.write_text(f'#!/bin/bash\necho "$@" >{node.root}/arguments; env >{node.root}/environment\n{answers}\n')
     program.chmod(0o755)
-    assert shared(node) == Outcome(RIGHT, bandwidth=77.5)
+    assert shared(node) == RoundOutcome(RIGHT, bandwidth=77.5)
     assert node.read("arguments").split()[-1] == "cuda"
     assert {"FI_PROVIDER=efa", "NCCL_SOCKET_IFNAME=^docker,lo,veth"} <= {*node.read("environment").splitlines()}

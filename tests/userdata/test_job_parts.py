@@ -17,7 +17,7 @@ from trn_job.end import End
 from trn_job.inputs import InputError
 from trn_job.peers import already_succeeded
 from trn_job.periodic_thread import PeriodicThread
-from trn_job.progress import MAX_KEYS, Compiling, Progress
+from trn_job.progress import MAX_KEYS, Compiling, RankProgress
 from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
 
@@ -54,7 +54,7 @@ def test_first_failure_on_any_node_is_the_reason_for_all() -> None:
 
 def test_rates_are_those_of_the_last_steps() -> None:
     at = iter([0.0, 0.5, 1.0])
-    progress = Progress(lambda: next(at))
+    progress = RankProgress(lambda: next(at))
     for step in (10, 11, 12):
         progress.feed(0, f"12:00 TRN step={step} tokens=100 loss=2.{step} note=warm")
     as_record = progress.as_record()
@@ -67,20 +67,20 @@ def test_rates_are_those_of_the_last_steps() -> None:
 
 
 def test_first_rank_that_prints_is_followed() -> None:
-    progress = Progress()
+    progress = RankProgress()
     progress.feed(None, "TRN step=1")
     progress.feed(3, "TRN step=7")
     assert progress.as_record()["step"] == 1
 
 
 def test_progress_after_compiler_dots_counts() -> None:
-    progress = Progress()
+    progress = RankProgress()
     progress.feed(0, "...TRN step=1")
     assert progress.as_record()["step"] == 1
 
 
 def test_last_values_of_many_keys_are_kept() -> None:
-    progress = Progress()
+    progress = RankProgress()
     for step in (1, 2):
         progress.feed(0, f"TRN step={step} " + " ".join(f"key{number}={step}" for number in range(MAX_KEYS - 1)))
     record = progress.as_record()
@@ -88,7 +88,7 @@ def test_last_values_of_many_keys_are_kept() -> None:
 
 
 def test_keys_of_progress_are_limited() -> None:
-    progress = Progress()
+    progress = RankProgress()
     for _ in range(2):
         progress.feed(0, "TRN " + " ".join(f"key{number}=1" for number in range(MAX_KEYS + 1)))
     assert {*progress.as_record()} == {*(f"key{number}" for number in range(MAX_KEYS)), "last_at"}
@@ -111,13 +111,13 @@ def test_output_is_a_sign_of_life_except_while_waiting_for_a_lock(block: bytes, 
 
 @pytest.mark.parametrize("line", ["TRN", "STRN step=1", "TRN step", "the TRN step=1 is done", "TRN =1"])
 def test_other_lines_are_not_progress(line: str) -> None:
-    progress = Progress()
+    progress = RankProgress()
     progress.feed(0, line)
     assert progress.as_record() == {}
 
 
 def test_non_finite_loss_is_kept_as_text_for_json() -> None:
-    progress = Progress()
+    progress = RankProgress()
     progress.feed(0, "TRN step=1 loss=nan")
     assert progress.as_record()["loss"] == "nan"
 

@@ -12,7 +12,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import VerifiedNode
 from trainium_userdata.node.trn_node import status
-from trainium_wire.keys import instance_of_key
+from trainium_wire.keys import key_instance
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_record_and_log_are_named_as_iam_names_the_node(node: VerifiedNode):
     names = {unquote(key.partition("/")[2]) for key in node.aws.records}
     own = f"AROAEXAMPLEEXAMPLE0:{INSTANCE_ID}"
     assert names == {f"nodes/{own}.json", f"logs/{own}.log"}
-    assert {instance_of_key(name, name.partition("/")[0]) for name in names} == {INSTANCE_ID}
+    assert {key_instance(name, name.partition("/")[0]) for name in names} == {INSTANCE_ID}
 
 
 def test_later_failure_keeps_the_checks(node: VerifiedNode):

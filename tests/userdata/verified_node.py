@@ -18,7 +18,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata import node
 from trainium_userdata.expectations import node_expectations
-from trainium_wire.node_record import Check, NodeRecord
+from trainium_wire.node_record import CheckRecord, NodeRecord
 
 PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
 PACKAGES = f"{Path(node.__file__).parent}:{Path(trainium_wire.__file__).parents[1]}"
@@ -37,7 +37,7 @@ class Outcome:
     output: str
     record: NodeRecord | None
 
-    def check(self, name: str) -> Check:
+    def check(self, name: str) -> CheckRecord:
         assert self.record
         (found,) = [check for check in self.record.checks if check.name == name]
         return found

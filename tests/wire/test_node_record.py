@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_wire.node_record import Check, NodeRecord
+from trainium_wire.node_record import CheckRecord, NodeRecord
 
-checks = st.builds(Check, name=st.text(), expected=st.text(), found=st.text(), ok=st.booleans())
+checks = st.builds(CheckRecord, name=st.text(), expected=st.text(), found=st.text(), ok=st.booleans())
 records = st.builds(
     NodeRecord,
     instance_id=st.text(),

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from tools.lab.certificates import Certificates
 from tools.lab.network import SERVICES
 from trainium_local.environment import Connection
-from trainium_local.signatures import Request as NodeRequest
-from trainium_local.signatures import sign, signature_of
+from trainium_local.signatures import SignedRequest as NodeRequest
+from trainium_local.signatures import request_signature, sign
 
 PORT = 443
 _HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect", "date")
@@ -194,7 +194,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
             path = f"/{bucket}{self.path}" if bucket else self.path
             request = NodeRequest(method=self.command, target=path, headers=passed | {"host": target.netloc})
             # The embedded AWS knows neither the node's credentials nor AWS's host names.
-            if signature := signature_of(request):
+            if signature := request_signature(request):
                 where = {"region": signature.region, "service": signature.service}
                 passed = sign(state.connection.credentials, request, body, **where)
             try:

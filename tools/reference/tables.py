@@ -6,7 +6,7 @@ from typing import Any
 
 from tools.reference.markdown import code, table, text
 from tools.reference.messages import messages
-from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, libraries, rules
+from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, CodeRule, libraries, rules
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.engines.registry import ENGINES, engines_with_check
@@ -74,7 +74,7 @@ def _rules(*, is_library: bool) -> Iterator[tuple[str, ...]]:
         yield code(rule.id.removeprefix(LIBRARY_PREFIX)), shown, *severities, _source(rule)
 
 
-def _source(rule: Rule) -> str:
+def _source(rule: CodeRule) -> str:
     shown = f"{text(rule.source)}, {rule.date}"
     return f"[{shown}]({rule.url})" if rule.url else shown
 

@@ -15,7 +15,7 @@ from moto.server import ThreadedMotoServer
 from trainium_local import lifecycle
 from trainium_local.environment import Connection
 from trainium_local.server import Settings
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 
 REGION = "us-west-2"
 IMAGE = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
@@ -86,7 +86,7 @@ def plain_moto() -> Generator[Target]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        keys = Credentials(access_key_id="AKIAIOSFODNN7EXAMPLE", secret_access_key="any")
+        keys = SigningCredentials(access_key_id="AKIAIOSFODNN7EXAMPLE", secret_access_key="any")
         yield Target(connection=Connection(endpoint=f"http://{host}:{port}", region=REGION, credentials=keys))
     finally:
         server.stop()

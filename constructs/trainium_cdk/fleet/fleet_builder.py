@@ -15,12 +15,12 @@ from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
 from trainium_cdk.fleet.group_checks import GroupChecks
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
-from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, launch_market_type
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
 from trainium_cdk.fleet.node_image import new_placement_group
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
-from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
+from trainium_cdk.fleet.node_records import NodeRecords, role_unique_id
 from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
 from trainium_cdk.fleet.quota_check import QuotaCheck
@@ -128,7 +128,7 @@ class Fleet(CreatedFleet):
             cache_url=props.cache.url,
             report_url=self.records.url,
             cache_access="read" if props.cache.read_only else None,
-            role_id=role_id_of(self.role),
+            role_id=role_unique_id(self.role),
             node_script_url=script.s3_object_url,
         )
         for file_system in props.file_systems:
@@ -147,7 +147,7 @@ class Fleet(CreatedFleet):
             props=LaunchTemplateProps(
                 node=props.node,
                 capacity=props.capacity,
-                market_type=market_type_of(props.capacity),
+                market_type=launch_market_type(props.capacity),
                 image_id=props.image_id,
                 root_volume=props.root_volume,
                 security_groups=self._groups,

@@ -15,7 +15,7 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import check, refuse
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.cluster_names import checked_cluster_name
-from trainium_cdk.fleet.node_image import node_image_id, placement_group_name_of
+from trainium_cdk.fleet.node_image import known_placement_group_name, node_image_id
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
 from trainium_cdk.fleet.node_volumes import RootVolume, block_device_mappings, checked_root_volume
 from trainium_cdk.network.security_group import check_groups, may_carry_efa
@@ -24,7 +24,7 @@ from trainium_core.catalog.catalog import Catalog
 from trainium_core.facts import facts
 from trainium_core.plan.network_layout import NetworkInterface
 from trainium_core.plan.node_settings import NodeSettings
-from trainium_core.plan.rules.nodes import placement_of_block
+from trainium_core.plan.rules.nodes import block_placement
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -206,8 +206,8 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             secondary_interface_type=secondary_interface_type or "efa",
         )
         check_secondary_interfaces(self, secondary_interface_type, node)
-        group = placement_group_name_of(self, placement_group)
-        check(self, placement_of_block(group, purchase_option.kind, field="placement_group"))
+        group = known_placement_group_name(self, placement_group)
+        check(self, block_placement(group, purchase_option.kind, field="placement_group"))
         check_key(self, "volume_key", volume_key)
         check_groups(self, security_groups, vpc=None)
         if not security_groups:
@@ -217,7 +217,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             LaunchTemplateProps(
                 node=node,
                 capacity=purchase_option,
-                market_type=market_type_of(purchase_option),
+                market_type=launch_market_type(purchase_option),
                 image_id=node_image_id(self, machine_image, kind),
                 root_volume=checked_root_volume(
                     self,
@@ -317,7 +317,7 @@ def _interface(
     )
 
 
-def market_type_of(capacity: Capacity) -> str | None:
+def launch_market_type(capacity: Capacity) -> str | None:
     """The market type of instances of an Auto Scaling group; None for On-Demand Instances and reservations."""
     return capacity.kind if capacity.kind in ("spot", "capacity-block") else None
 

@@ -17,7 +17,7 @@ from trainium_cdk.fleet.cluster_names import checked_cluster_name
 from trainium_cdk.fleet.fleet_builder import Fleet
 from trainium_cdk.fleet.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
-from trainium_cdk.fleet.node_image import image_name, node_image_id, placement_group_name_of
+from trainium_cdk.fleet.node_image import image_name, known_placement_group_name, node_image_id
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type, node_count_problems
 from trainium_cdk.fleet.node_volumes import checked_root_volume
 from trainium_cdk.fleet.setup_script import SetupScript
@@ -31,13 +31,13 @@ from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, chec
 from trainium_cdk.storage.encryption_key import check_granting_key, check_key
 from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_systems
 from trainium_core.catalog.catalog import Catalog
-from trainium_core.catalog.neuron_software import default_image, framework_of_parameter
+from trainium_core.catalog.neuron_software import default_image, parameter_framework
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.replacing_settings import replacing_values
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.instance_type import core_config
 from trainium_core.plan.rules.nodes import (
-    placement_of_block,
+    block_placement,
     script_for_bash,
     software_for_devices,
 )
@@ -214,14 +214,14 @@ class NeuronFleet(Fleet):
         name = checked_cluster_name(self, cluster_name)
         minutes = Node.timeout_minutes if timeout is None else whole_duration(self, "timeout", timeout, "minutes")
         max_replacements = Node.replacements if replacements is None else replacements
-        group = placement_group_name_of(self, placement_group)
+        group = known_placement_group_name(self, placement_group)
         script = None if setup is None else setup.text
         check_known(self, "node_generation", node_generation, why="it is converted to text at synthesis")
         check_known(self, "replacements", replacements, why="it is converted to text at synthesis")
         check(
             self,
             node_count_problems(self, nodes, kind, purchase_option, catalog),
-            placement_of_block(group, purchase_option.kind, field="placement_group"),
+            block_placement(group, purchase_option.kind, field="placement_group"),
             core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
             form("dns_servers", tuple(dns_servers)),
             form("suppress_checks", tuple(suppress_checks)),
@@ -260,7 +260,7 @@ class NeuronFleet(Fleet):
             type=kind,
             logical_neuroncore_config=logical_neuroncore_config,
             secondary_interface_type=secondary_interface_type or "efa",
-            framework=framework_of_parameter(default_image(kind)) if machine_image is None else None,
+            framework=parameter_framework(default_image(kind)) if machine_image is None else None,
             neuron_software=neuron_software,
             mounts=tuple(file_system.kind for file_system in file_systems),
             setup_script=script,

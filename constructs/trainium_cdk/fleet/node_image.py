@@ -21,7 +21,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         PropsError: The image has no ID in the stack's region, is a Windows image, has user data, or is for arm64.
     """
     if image is None:
-        return image_id_of(construct, default_image(kind))
+        return resolved_image_id(construct, default_image(kind))
     try:
         config = image.get_image(construct)
     except RuntimeError as error:
@@ -43,7 +43,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
     return config.image_id
 
 
-def image_id_of(construct: Construct, ami: str) -> str:
+def resolved_image_id(construct: Construct, ami: str) -> str:
     """The ID of an image, given by its ID or by the name of an SSM parameter."""
     if not ami.startswith("/"):
         return ami
@@ -57,7 +57,7 @@ def image_name(construct: Construct, image_id: str) -> str:
     return json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
 
 
-def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | None) -> str | None:
+def known_placement_group_name(construct: Construct, group: ec2.IPlacementGroup | None) -> str | None:
     """The name of a placement group. Raises PropsError if it has another strategy or region."""
     if group is None:
         return None

@@ -13,7 +13,7 @@ from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard, justify_wildcards
 from trainium_cdk.service_role import allow
-from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, arn_of
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, named_bucket_arn
 from trainium_wire.job_keys import JOB_FOLDERS_OF_NODES, job_keys
 from trainium_wire.keys import (
     CURRENT_JOB_KEY,
@@ -81,8 +81,10 @@ class NodeRecords(Construct):
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
         own = {RECORDS_PREFIX: "json", LOGS_PREFIX: "log", USAGE_PREFIX: "json"}
         own |= {SSH_KEYS_PREFIX: "json"} if internode_ssh else {}
-        if role_id_of(role):
-            names = [arn_of(self.bucket, f"{prefix}/${{aws:userid}}.{suffix}") for prefix, suffix in own.items()]
+        if role_unique_id(role):
+            names = [
+                named_bucket_arn(self.bucket, f"{prefix}/${{aws:userid}}.{suffix}") for prefix, suffix in own.items()
+            ]
             allow(role, write, names)
             own = {}
         allow_objects(
@@ -99,12 +101,12 @@ class NodeRecords(Construct):
         )
         if internode_ssh:
             allow_objects(self.bucket, role, {SSH_KEYS_PREFIX: ["s3:GetObject"]})
-        allow(role, ["s3:GetObject"], [self.membership_arn, arn_of(self.bucket, CURRENT_JOB_KEY)])
-        ends = arn_of(self.bucket, job_keys("*").end)
+        allow(role, ["s3:GetObject"], [self.membership_arn, named_bucket_arn(self.bucket, CURRENT_JOB_KEY)])
+        ends = named_bucket_arn(self.bucket, job_keys("*").end)
         justify_wildcards(role, {ends: "one object for each job; job IDs are not known at synthesis"}, of=self.bucket)
         allow(role, write, [ends])
         # Without this permission, S3 answers 403 instead of 404 for an object that does not exist yet.
-        allow(role, ["s3:ListBucket"], [arn_of(self.bucket)])
+        allow(role, ["s3:ListBucket"], [named_bucket_arn(self.bucket)])
         if self.bucket.encryption_key is not None:
             self.bucket.encryption_key.grant_encrypt_decrypt(role)
 
@@ -115,8 +117,10 @@ class NodeRecords(Construct):
             grantee: A principal, such as a role.
         """
         resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
-        everything = arn_of(self.bucket, "*")
-        submitted = [arn_of(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)]
+        everything = named_bucket_arn(self.bucket, "*")
+        submitted = [
+            named_bucket_arn(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)
+        ]
         key = self.bucket.encryption_key
         with granting(self, grantee):
             grants = [
@@ -124,7 +128,7 @@ class NodeRecords(Construct):
                     grantee=grantee, actions=[action], resource=resource, resource_arns=arns
                 )
                 for action, arns in (
-                    ("s3:ListBucket", [arn_of(self.bucket)]),
+                    ("s3:ListBucket", [named_bucket_arn(self.bucket)]),
                     ("s3:GetObject", [everything]),
                     ("s3:PutObject", submitted),
                 )
@@ -155,18 +159,18 @@ class NodeRecords(Construct):
     @property
     def membership_arn(self) -> str:
         """ARN of the object with the membership."""
-        return arn_of(self.bucket, MEMBERSHIP_KEY)
+        return named_bucket_arn(self.bucket, MEMBERSHIP_KEY)
 
 
-def role_id_of(role: iam.IRole) -> str | None:
+def role_unique_id(role: iam.IRole) -> str | None:
     """The ID of a role, which is part of the names of its nodes' objects; None for an imported role."""
     return role.role_id if isinstance(role, iam.Role) else None
 
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
     """Allow a function of this package to read all records and the membership."""
-    function.allow(actions=["s3:ListBucket"], resources=[arn_of(records.bucket)])
-    objects = arn_of(records.bucket, f"{records.prefix}/*")
+    function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(records.bucket)])
+    objects = named_bucket_arn(records.bucket, f"{records.prefix}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
     justify_wildcard(function, objects, "one record for each instance; instance IDs are not known at synthesis")
     records.allow_key(function)
@@ -175,9 +179,9 @@ def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> No
 def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
     """Allow a function of this package to read whether nodes are in use, and whether a job is running."""
     bucket = records.bucket
-    function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
-    written = [arn_of(bucket, key) for key in (f"{USAGE_PREFIX}/*", job_keys("*").end)]
-    function.allow(actions=["s3:GetObject"], resources=[*written, arn_of(bucket, CURRENT_JOB_KEY)])
+    function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(bucket)])
+    written = [named_bucket_arn(bucket, key) for key in (f"{USAGE_PREFIX}/*", job_keys("*").end)]
+    function.allow(actions=["s3:GetObject"], resources=[*written, named_bucket_arn(bucket, CURRENT_JOB_KEY)])
     for objects in written:
         justify_wildcard(function, objects, "one object for each instance or job; ids are not known at synthesis")
     records.allow_key(function)

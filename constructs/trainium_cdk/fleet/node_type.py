@@ -12,7 +12,7 @@ from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.rules.instance_type import known_type, region_in_catalog, region_with_type
-from trainium_core.plan.rules.nodes import nodes_of_block, nodes_with_efa
+from trainium_core.plan.rules.nodes import block_nodes, nodes_with_efa
 from trainium_core.problems import Problem
 
 _REGION = "the region of the stack"
@@ -44,7 +44,7 @@ def node_count_problems(
     check_known(construct, "nodes", nodes, why="it is compared with quota, subnet and capacity")
     return [*form("nodes", nodes)] or [
         *nodes_with_efa(nodes, kind, catalog or builtin_catalog(), field="nodes"),
-        *nodes_of_block(nodes, capacity.kind, field="nodes"),
+        *block_nodes(nodes, capacity.kind, field="nodes"),
     ]
 
 

@@ -16,7 +16,7 @@ from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan.rules.network import overlaps_docker
-from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress, Network
+from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress, NetworkSettings
 from trainium_core.plan.settings_by_key import SETTINGS
 
 _PUBLIC_SUBNET_PREFIX = 28
@@ -53,7 +53,7 @@ class ClusterNetwork(Construct):
         construct_id: str,
         *,
         zone_id: str,
-        cidr: str = Network.vpc_cidr,
+        cidr: str = NetworkSettings.vpc_cidr,
         egress: Egress = DEFAULT_EGRESS,
         s3_buckets: Sequence[str] | None = (),
         endpoint_services: Sequence[str] = (),

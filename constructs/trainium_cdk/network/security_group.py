@@ -102,13 +102,13 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
     for group in groups:
         check_same_region(construct, "security_groups", group, what="a group")
         if vpc is not None:
-            refuse_another_vpc(construct, "security_groups", group, vpc_id_of(group), vpc)
+            refuse_another_vpc(construct, "security_groups", group, group_vpc_id(group), vpc)
     paths = [group.node.path for group in groups]
     most = facts()["security_group"]["most_of_an_interface"] - (vpc is not None)
     if len(paths) > most or len(set(paths)) < len(paths):
         allowed = f"up to {most} groups, each once"
         raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="leave out some of them")
-    vpc_ids = map(vpc_id_of, groups)
+    vpc_ids = map(group_vpc_id, groups)
     if vpc is None and len({known_vpc(Stack.of(construct), vpc_id) for vpc_id in vpc_ids if vpc_id} - {None}) > 1:
         allowed = "groups of one VPC"
         raise refuse(
@@ -116,7 +116,7 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
         )
 
 
-def vpc_id_of(group: ec2.ISecurityGroup) -> str | None:
+def group_vpc_id(group: ec2.ISecurityGroup) -> str | None:
     """The VPC of a group; None for an imported group."""
     resource = group.node.default_child
     return resource.vpc_id if isinstance(resource, ec2.CfnSecurityGroup) else None

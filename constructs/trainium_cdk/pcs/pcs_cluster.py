@@ -13,7 +13,7 @@ from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, simple_launch_template
 from trainium_cdk.fleet.node_image import new_placement_group
-from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
+from trainium_cdk.fleet.node_records import NodeRecords, role_unique_id
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.from_plan import (
     check_region,
@@ -184,7 +184,7 @@ class PcsCluster(Construct):
             cache_url=self.cache.url,
             report_url=self.records.url,
             cache_access="read" if self.cache.read_only else None,
-            role_id=role_id_of(self.role),
+            role_id=role_unique_id(self.role),
             node_script_url=self._scripts.url(_PROOF),
         )
         for file_system in self.file_systems:

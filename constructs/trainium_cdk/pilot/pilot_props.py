@@ -13,7 +13,7 @@ from trainium_cdk.checks import check, check_known, form, refuse, whole_duration
 from trainium_core.naming import ENDS_OUTPUT
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.pilot import budget_in_region, lifetime, requires_field
-from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, Pilot
+from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, PilotSettings
 from trainium_runtime.pilot_end import PilotEnd
 
 
@@ -30,10 +30,10 @@ class PilotProps:
 
     end: PilotEnd | None = None
     action: EndsAction | None = None
-    warning_hours: int = Pilot.warning_hours
+    warning_hours: int = PilotSettings.warning_hours
     notify_email: str | None = None
     budget_usd: int | None = None
-    budget_action: BudgetAction = Pilot.budget_action
+    budget_action: BudgetAction = PilotSettings.budget_action
     idle_minutes: int | None = None
     capacity_block_id: str | None = None
 
@@ -78,7 +78,9 @@ def checked_pilot(
     check_known(construct, "budget_usd", budget_usd, why="it is converted to text at synthesis")
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
     hours = (
-        Pilot.warning_hours if warn_before is None else whole_duration(construct, "warn_before", warn_before, "hours")
+        PilotSettings.warning_hours
+        if warn_before is None
+        else whole_duration(construct, "warn_before", warn_before, "hours")
     )
     region = Stack.of(construct).region
     pilot = PilotProps(
@@ -87,7 +89,7 @@ def checked_pilot(
         warning_hours=hours,
         notify_email=notify_email,
         budget_usd=budget_usd,
-        budget_action=budget_action or Pilot.budget_action,
+        budget_action=budget_action or PilotSettings.budget_action,
         capacity_block_id=capacity_block_id,
     )
     check(

@@ -11,7 +11,7 @@ from constructs import Construct
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network.network_permissions import allow_interfaces
 from trainium_cdk.service_role import allow, service_role
-from trainium_cdk.storage.disposable_bucket import allow_objects, arn_of
+from trainium_cdk.storage.disposable_bucket import allow_objects, named_bucket_arn
 from trainium_core.engines.sagemaker.jobs.images import ContainerImage
 from trainium_core.facts import training_facts
 
@@ -91,7 +91,7 @@ class TrainingRole(Construct):
         if prefix:
             allow_objects(bucket, self.role, {prefix: reading})
             return
-        everything = arn_of(bucket, "*")
+        everything = named_bucket_arn(bucket, "*")
         allow(self.role, ["s3:GetObject"], [everything])
-        allow(self.role, ["s3:ListBucket"], [arn_of(bucket)])
+        allow(self.role, ["s3:ListBucket"], [named_bucket_arn(bucket)])
         justify_wildcard(self.role, everything, "trn:sagemaker_data names the whole bucket")

@@ -20,7 +20,7 @@ from trainium_cdk.checks import (
     refuse,
     whole_duration,
 )
-from trainium_cdk.grants import granting, warn_of_unchanged_policies
+from trainium_cdk.grants import granting, warn_about_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, grant_objects
 from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.naming import CACHE_PREFIX
@@ -224,7 +224,7 @@ class CompileCache(Construct):
         key = self.bucket.encryption_key
         with granting(self, grantee):
             grants = [grant_objects(self.bucket, grantee, prefix=prefix, actions=of) for prefix, of in actions.items()]
-            warn_of_unchanged_policies(self, grants[0], self.bucket)
+            warn_about_unchanged_policies(self, grants[0], self.bucket)
             if key is not None:
                 grants.append(key.grant_encrypt_decrypt(grantee) if encrypts else key.grant_decrypt(grantee))
         return reduce(iam.Grant.combine, grants)

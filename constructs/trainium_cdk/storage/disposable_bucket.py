@@ -117,11 +117,11 @@ def allow_provider(bucket: s3.Bucket, actions: Sequence[str], *keys: str) -> Non
     buckets would take the permissions out of a policy of the function before the bucket is emptied.
     """
     role: Any = iam.ArnPrincipal(provider(Stack.of(bucket)).role.role_arn)
-    resources = [arn_of(bucket, key) for key in keys] or [arn_of(bucket)]
+    resources = [named_bucket_arn(bucket, key) for key in keys] or [named_bucket_arn(bucket)]
     bucket.add_to_resource_policy(iam.PolicyStatement(actions=list(actions), resources=resources, principals=[role]))
 
 
-def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:
+def named_bucket_arn(bucket: s3.IBucket, key: str | None = None) -> str:
     """The ARN of a bucket, or of its objects.
 
     Args:
@@ -141,7 +141,7 @@ def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, a
 
     For a principal of another account, the bucket's policy is changed too.
     """
-    return _grant(bucket, grantee, prefix=prefix, objects=arn_of(bucket, f"{prefix}/*"), actions=actions)
+    return _grant(bucket, grantee, prefix=prefix, objects=named_bucket_arn(bucket, f"{prefix}/*"), actions=actions)
 
 
 def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Sequence[str]]) -> None:
@@ -150,7 +150,7 @@ def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Seq
     Args:
         actions: Actions for the objects of each prefix.
     """
-    objects = {prefix: arn_of(bucket, f"{prefix}/*") for prefix in actions}
+    objects = {prefix: named_bucket_arn(bucket, f"{prefix}/*") for prefix in actions}
     justify_wildcards(role, dict.fromkeys(objects.values(), _UNKNOWN_NAMES), of=bucket)
     for prefix, allowed in actions.items():
         _grant(bucket, role, prefix=prefix, objects=objects[prefix], actions=allowed)
@@ -170,7 +170,7 @@ def _grant(
         grantee=grantee,
         actions=["s3:ListBucket"],
         resource=resource,
-        resource_arns=[arn_of(bucket)],
+        resource_arns=[named_bucket_arn(bucket)],
         conditions={"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}},
     )
     return grant.combine(listing)

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from trainium_cdk.checks import check_same_region, is_pending, is_token, refuse
 from trainium_cdk.network.same_vpc import refuse_another_vpc
-from trainium_cdk.network.security_group import vpc_id_of
+from trainium_cdk.network.security_group import group_vpc_id
 from trainium_core.plan.node_settings import Mount
 from trainium_core.setting_schema.setting import HEX_ID
 from trainium_userdata.locations import NodeLocations
@@ -63,7 +63,7 @@ def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSyst
     for file_system in file_systems:
         group = file_system.security_group
         check_same_region(construct, "file_systems", group, what="a file system")
-        refuse_another_vpc(construct, "file_systems", file_system, vpc_id_of(group), vpc)
+        refuse_another_vpc(construct, "file_systems", file_system, group_vpc_id(group), vpc)
     kinds = [file_system.kind for file_system in file_systems]
     if len(kinds) != len(set(kinds)):
         paths = ", ".join(file_system.node.path for file_system in file_systems)

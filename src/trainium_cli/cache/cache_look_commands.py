@@ -7,7 +7,7 @@ import click
 
 from trainium_cli.cache.cache_options import CacheOptions, FoundCache, cache_options, find_cache, read_contents
 from trainium_cli.cache.cache_report import entries_and_size, entries_table, entry_as_json, releases_table
-from trainium_cli.cluster_choice import stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_cli.terminal import console, echo, pairs, print_json, say
@@ -118,7 +118,7 @@ def _hits(invocation: Invocation, plan: Plan, most: int) -> tuple[CacheHits | No
     """The hit rate of the cluster's last jobs, or why it is unknown; neither if the cluster has no stack."""
     try:
         with waiting("Asking S3 for the last jobs ..."):
-            stack = stack_of_cluster(invocation, plan, None)
+            stack = cluster_stack_name(invocation, plan, None)
             return cache_hits(Ec2Jobs(plan, stack, invocation.clients).newest(most)), ""
     except NoStackError:
         return None, ""

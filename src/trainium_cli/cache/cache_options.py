@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from trainium_cli.cluster_choice import configured_region, others_sentence, read_cluster_plan, stacks_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_names, configured_region, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
-from trainium_core.compile_cache.contents import Contents, contents_of
+from trainium_core.compile_cache.contents import Contents, cache_contents
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
@@ -106,7 +106,7 @@ def find_cache(options: CacheOptions) -> FoundCache:
     invocation = options.invocation
     limit = RequestLimit(options.most_requests)
     if options.location:
-        region, location, plan = _region_of(invocation, options.location), options.location, None
+        region, location, plan = _bucket_region(invocation, options.location), options.location, None
     else:
         plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
         region, location = plan.region, _of_cluster(invocation, plan)
@@ -114,7 +114,7 @@ def find_cache(options: CacheOptions) -> FoundCache:
     return FoundCache(cache=cache, limit=limit, plan=plan)
 
 
-def _region_of(invocation: Invocation, location: CacheLocation) -> str:
+def _bucket_region(invocation: Invocation, location: CacheLocation) -> str:
     """The region of a bucket, or the configured one if S3 does not name it. Raises UnavailableError, and CliError if
     the bucket does not exist."""
     region = configured_region(invocation)
@@ -137,7 +137,7 @@ def read_contents(cache: AwsCompileCache) -> Contents:
     except RequestLimitError as error:
         message = f"Unknown: {error}; {len(found):,} objects were listed. Pass a higher --most-requests."
         raise CliError(message, ExitCode.UNKNOWN) from error
-    return contents_of(found)
+    return cache_contents(found)
 
 
 def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
@@ -145,7 +145,7 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
         return CacheLocation(bucket=plan.cache.bucket)
     account = AwsFleets(plan.region, clients=invocation.clients)
     with waiting(f"Asking AWS for the cache of {plan.cluster_name} in {plan.region} ..."):
-        names = stacks_of_cluster(invocation, plan)
+        names = cluster_stack_names(invocation, plan)
         deployed = [stack for name in names if (stack := account.deployed_stack(name))]
         found = locations_in(stack.outputs for stack in deployed)
         if not found:  # the stack of another app may have no such output

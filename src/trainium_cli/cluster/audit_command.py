@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
-from trainium_cli.cluster_choice import read_cluster_plan, stacks_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_names, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import (
     SYNTH_ONLY_SETTINGS,
@@ -58,7 +58,7 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
             raise
         # 1 would say that something is left.
         raise CliError(error.message, ExitCode.UNKNOWN) from error
-    found = _read(invocation, plan, stacks_of_cluster(invocation, plan, stacks))
+    found = _read(invocation, plan, cluster_stack_names(invocation, plan, stacks))
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from trainium_cli.cluster.node_end import grace_option, in_words, running_job_sentence
-from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stacks_of_cluster, unreadable_stacks
+from trainium_cli.cluster_choice import cluster_stack_names, others_sentence, read_cluster_plan, unreadable_stacks
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
@@ -23,10 +23,10 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, RetainedResource, inventory
-from trainium_core.teardown.run import Outcome, take_down, verdict
+from trainium_core.teardown.run import StepOutcome, take_down, verdict
 from trainium_core.teardown.run import others_sentence as foreign_resources
 from trainium_core.teardown.scope import Scope, find_scope
-from trainium_core.teardown.steps import Progress
+from trainium_core.teardown.steps import StepProgress
 from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (
@@ -66,7 +66,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     account = AwsTeardown(plan.region)
     with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
-        stacks = stacks_of_cluster(invocation, plan)
+        stacks = cluster_stack_names(invocation, plan)
         scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
         found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
     if not invocation.as_json:
@@ -94,10 +94,10 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     return _EXIT_CODES[verdict(outcomes)]
 
 
-def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Outcome, ...]:
+def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[StepOutcome, ...]:
     with ProgressReporter() as reporter:
 
-        def on_progress(step: str, progress: Progress) -> None:
+        def on_progress(step: str, progress: StepProgress) -> None:
             reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
         return take_down(
@@ -152,7 +152,7 @@ def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
         screen.print(table(["What", "Name", "Holds", "Per month"], rows, right=["Holds", "Per month"]))
 
 
-def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
+def show_end(outcomes: Sequence[StepOutcome], cluster: str, region: str, *, kept: bool) -> None:
     """Show the steps that failed and the verdict, which mentions retained resources if there are any."""
     screen = console()
     for outcome in outcomes:
@@ -186,11 +186,11 @@ def kept_as_json(kept: RetainedResource) -> dict[str, Any]:
     return asdict(kept) | {"month_usd": None if kept.month_usd is None else float(kept.month_usd)}
 
 
-def outcomes_as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def outcomes_as_json(outcomes: Sequence[StepOutcome]) -> dict[str, Any]:
     return {"verdict": verdict(outcomes), "steps": [_outcome_as_json(outcome) for outcome in outcomes]}
 
 
-def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+def _outcome_as_json(outcome: StepOutcome) -> dict[str, Any]:
     return {"step": outcome.step, "state": outcome.state, "message": outcome.message, "counts": outcome.counts}
 
 

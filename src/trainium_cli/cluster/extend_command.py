@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
-from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, read_cluster_plan
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, changed_file_option, cluster_options, pass_invocation
@@ -118,7 +118,7 @@ def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
 def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -> str:
     if plan.pilot.ends is None:
         return f"{plan.cluster_name} in {plan.region} has no end."
-    stacks, estimated = _asked(plan, [stack_of_cluster(invocation, plan, None)], duration)
+    stacks, estimated = _asked(plan, [cluster_stack_name(invocation, plan, None)], duration)
     new = _new_end(plan.pilot.ends, duration, stacks)
     in_python = f"datetime({new.year}, {new.month}, {new.day}, {new.hour}, {new.minute}, tzinfo=UTC)"
     return (

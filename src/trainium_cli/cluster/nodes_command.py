@@ -9,7 +9,7 @@ import click
 from rich.console import Group
 from rich.text import Text
 
-from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, missing_stack, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
@@ -29,7 +29,7 @@ from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
-from trainium_wire.node_record import Check
+from trainium_wire.node_record import CheckRecord
 
 _PAUSE_S = 5
 
@@ -61,7 +61,7 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
     if watch and instance_id:
         raise click.UsageError("pass --watch or --node, not both")
     plan = read_cluster_plan(invocation)
-    stack = stack_of_cluster(invocation, plan, stack)
+    stack = cluster_stack_name(invocation, plan, stack)
     account = AwsNodes(plan.region)
 
     def read() -> NodesReport:
@@ -190,11 +190,11 @@ def checks_table(node: NodeStatus) -> Group:
     where = ", ".join(part for part in (node.zone, node.address) if part)
     title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
     problem = [Text(node.problem)] if node.problem else []
-    drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
+    drawn = table(("CheckRecord", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
     return Group(*[Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else [])])
 
 
-def _outcome(check: Check) -> Text:
+def _outcome(check: CheckRecord) -> Text:
     if not check.ok:
         return Text("fail", style="red")
     return Text("warn", style="yellow") if check.warning else Text("pass", style="green")

@@ -6,7 +6,7 @@ import subprocess
 
 import click
 
-from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, missing_stack, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_options, pass_invocation, stack_option
 from trainium_cli.terminal import echo
@@ -33,7 +33,7 @@ def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     _check_session(plan)
-    stack = stack_of_cluster(invocation, plan, stack)
+    stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for the nodes of {stack} ..."):
         deployed = AwsNodes(plan.region).nodes(stack)
     if deployed is None:

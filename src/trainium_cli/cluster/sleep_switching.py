@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from trainium_cli.cluster.node_end import running_job_sentence
-from trainium_cli.cluster_choice import missing_stack, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, missing_stack, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation
@@ -27,13 +27,13 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.sleep.account import SleepAccount, SleepState
 from trainium_core.sleep.aws_account import AwsSleepControl
-from trainium_core.sleep.decision import Observed, Switch, Want, decide
+from trainium_core.sleep.decision import ObservedStack, SleepChange, Want, decide
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import StackEvent, follow
 from trainium_core.teardown.notice import NotifyNodes
 from trainium_core.teardown.run import run_step
-from trainium_core.teardown.steps import EmptyGroups, Progress
+from trainium_core.teardown.steps import EmptyGroups, StepProgress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
@@ -88,7 +88,7 @@ def switch(
         UnavailableError: AWS could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
-    stack = stack_of_cluster(invocation, plan, given_stack)
+    stack = cluster_stack_name(invocation, plan, given_stack)
     account = AwsSleepControl(plan.region)
     with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
         state = account.sleep_state(stack)
@@ -107,9 +107,9 @@ def switch(
         return _carry_out(target, decision, want)
 
 
-def _observe(target: _Target) -> Observed:
+def _observe(target: _Target) -> ObservedStack:
     groups = target.account.node_groups(target.state.groups)
-    return Observed(
+    return ObservedStack(
         stack=target.stack,
         state=target.state,
         has_nodes=any(group.wanted or sum(group.instances.values()) for group in groups),
@@ -121,7 +121,7 @@ def _observe(target: _Target) -> Observed:
     )
 
 
-def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
+def _carry_out(target: _Target, decision: SleepChange, want: Want) -> str:
     match decision.action:
         case "launch nodes":
             return _launch(target)
@@ -300,8 +300,8 @@ def _forget_notice(target: _Target) -> None:
         target.account.withdraw(target.stack, _NOTICE)
 
 
-def _reporting(reporter: ProgressReporter) -> Callable[[str, Progress], None]:
-    def on_progress(step: str, progress: Progress) -> None:
+def _reporting(reporter: ProgressReporter) -> Callable[[str, StepProgress], None]:
+    def on_progress(step: str, progress: StepProgress) -> None:
         reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
     return on_progress

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.quantities import duration
@@ -43,7 +43,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     something could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
-    stack = stack_of_cluster(invocation, plan, stack)
+    stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
         found = _read(plan, stack)
     if found is None:

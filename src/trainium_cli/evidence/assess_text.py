@@ -8,7 +8,7 @@ from trainium_cli.layout import Pairs
 from trainium_cli.terminal import console, say
 from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
 from trainium_core.assess.observed import Comparison
-from trainium_core.assess.rules import Rule, Severity, rules, stacks
+from trainium_core.assess.rules import CodeRule, Severity, rules, stacks
 from trainium_core.evidence.record import LAB
 
 _STYLES = {
@@ -92,7 +92,7 @@ def _show_rest(assessment: Assessment) -> None:
                 say(f"  {row}")
 
 
-def _details(rule: Rule, shown: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _details(rule: CodeRule, shown: Sequence[str]) -> Iterator[tuple[str, str]]:
     severities = ", ".join(f"{stack} {rule.severity[stack].name}" for stack in shown)
     yield "severity", f"{severities}; effort {rule.effort}"
     yield "why", rule.why

@@ -135,7 +135,7 @@ def _steps(where: str) -> Sequence[str]:
     )
 
 
-def _app_of(app: str, folder: Path, output: Path) -> str:
+def _cdk_app(app: str, folder: Path, output: Path) -> str:
     """The value of `app` for a cdk.json in `output` that uses the app of `folder`: a command, or a folder of templates.
 
     The command runs in `folder`. The CDK CLI sets CDK_OUTDIR relative to `output`, so it is made absolute.
@@ -158,6 +158,6 @@ def _write(proposal: Baseline, file: Path, output: Path) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     app = document.get("app")
     if isinstance(app, str):
-        document["app"] = _app_of(app, file.absolute().parent, output.absolute())
+        document["app"] = _cdk_app(app, file.absolute().parent, output.absolute())
     target.write_text(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
     return target

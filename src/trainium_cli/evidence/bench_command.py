@@ -33,7 +33,7 @@ from trainium_core.evidence.record import (
     Tool,
     record_text,
 )
-from trainium_core.evidence.software import software_of
+from trainium_core.evidence.software import job_software
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
 from trainium_core.prices.aws_prices import AwsPrices
@@ -229,7 +229,7 @@ def _software(side: Side) -> Software:
         records = side.engine.node_records()
     except UnavailableError:
         records = dict[str, StoredRecord]()
-    return software_of(side.states[-1], records, git_commit=commit, git_dirty=is_dirty)
+    return job_software(side.states[-1], records, git_commit=commit, git_dirty=is_dirty)
 
 
 def _git_output(folder: Path, *arguments: str) -> str:

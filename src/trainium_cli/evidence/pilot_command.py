@@ -18,8 +18,17 @@ from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.terminal import console, question, say, table
 from trainium_core.costs.estimate import dollars
 from trainium_core.evidence.bench_file import bench_jobs, read_bench_file
-from trainium_core.evidence.pilot import DONE, INTERRUPTED_CODE, Outside, Pilot, PilotEnd, PilotState, Result, StepEnd
-from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, Step, read_pilot_file, steps_of
+from trainium_core.evidence.pilot import (
+    DONE,
+    INTERRUPTED_CODE,
+    Outside,
+    PilotResult,
+    PilotRun,
+    PilotState,
+    Result,
+    StepEnd,
+)
+from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, PilotStep, read_pilot_file, steps_of
 from trainium_core.jobs.request import job_request, read_job_file
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
@@ -69,14 +78,14 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
         return ExitCode.OK
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("not a terminal: pass --yes to confirm what is billed")
-    state = _stored(spec, file) or PilotState(digest=digest_of(spec, file))
+    state = _stored(spec, file) or PilotState(digest=file_digest(spec, file))
     for part in ("steps", "evidence"):
         (folder / spec.folder / part).mkdir(parents=True, exist_ok=True)
     commands = PilotCommands(spec, state, folder, options, yes=yes)
     outside = Outside(
         run=commands.run, save=commands.save, confirm=commands.confirm, say=say, now=lambda: datetime.now(UTC)
     )
-    end = Pilot(spec, state, outside).run()
+    end = PilotRun(spec, state, outside).run()
     _show_steps(spec, state, options)
     _show_end(spec, state, end, file)
     return ExitCode.NOT_READY if end.left and end.result == "complete" else _EXIT_CODES[end.result]
@@ -91,7 +100,7 @@ class PilotCommands:
         self._pilot, self._state, self._folder, self._options = pilot, state, folder, options
         self._confirmed = yes
 
-    def run(self, step: Step, job: str, seconds: float | None) -> StepEnd:
+    def run(self, step: PilotStep, job: str, seconds: float | None) -> StepEnd:
         lists = {"plan": self._options.get(step.side or TRAINIUM, ()), "grace": self._grace(step.side)}
         words = _words(self._pilot, step, job, lists)
         process = subprocess.Popen(
@@ -123,7 +132,7 @@ class PilotCommands:
             is_over = is_over and steps.get(f"{side} observe-follow", {}).get("exit_code") in _OVER
         return ("--grace", "0") if is_over else ()
 
-    def save(self, state: PilotState, step: Step | None, output: str) -> None:
+    def save(self, state: PilotState, step: PilotStep | None, output: str) -> None:
         """Replace each file as a whole: if the process is killed, or the step has no output, the earlier file stays."""
         place = self._folder / self._pilot.folder
         if step is not None and step.writes and output:
@@ -155,7 +164,7 @@ def _usd(amount: float) -> str:
     return dollars(Decimal(str(amount)))
 
 
-def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
+def _words(pilot: PilotFile, step: PilotStep, job: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
     """The arguments of `trn`.
 
     Args:
@@ -233,7 +242,7 @@ def _plan(pilot: PilotFile, side: str, folder: Path) -> Plan:
     return plan_from_file(folder / pilot.sides[side], ())
 
 
-def digest_of(pilot: PilotFile, file: Path) -> str:
+def file_digest(pilot: PilotFile, file: Path) -> str:
     """The digest of the pilot's file, and of the plans, job files and bench file that it names."""
     digest = sha256()
     named = (*pilot.sides.values(), pilot.job, pilot.bench, pilot.observe)
@@ -256,7 +265,7 @@ def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
     except (ValueError, LookupError, TypeError) as error:
         fix = f"run `trn destroy` for clusters that it deployed, then set another folder in {file}"
         raise CliError(f"{stored} is not the state of a pilot: {error}: {fix}.", ExitCode.BAD_INPUT) from error
-    if state.digest != digest_of(pilot, file):
+    if state.digest != file_digest(pilot, file):
         billed = [side for side in pilot.sides if state.is_billed(side)]
         first = f"run `trn destroy` for {' and '.join(billed)}, then " if billed else ""
         changed = f"{file}, or a plan, job file or bench file that it names, has changed since {stored} was written"
@@ -269,11 +278,11 @@ def _show_steps(pilot: PilotFile, state: PilotState | None, options: dict[str, t
     rows: list[tuple[str, str, str]] = []
     for step in steps_of(pilot):
         words = _words(pilot, step, "JOB", {"plan": options[step.side or TRAINIUM], "grace": ()})
-        rows.append((step.key, _state_of(step, state), f"trn {shlex.join(words)}"))
-    console().print(table(["Step", "State", "Command"], rows, wrapping=["Command"]))
+        rows.append((step.key, _pilot_state(step, state), f"trn {shlex.join(words)}"))
+    console().print(table(["PilotStep", "State", "Command"], rows, wrapping=["Command"]))
 
 
-def _state_of(step: Step, state: PilotState | None) -> str:
+def _pilot_state(step: PilotStep, state: PilotState | None) -> str:
     stored = state.steps.get(step.key) if state else None
     if stored is None:
         return ""
@@ -281,7 +290,7 @@ def _state_of(step: Step, state: PilotState | None) -> str:
     return f"{stored['state']}{code}"
 
 
-def _show_end(pilot: PilotFile, state: PilotState, end: PilotEnd, file: Path) -> None:
+def _show_end(pilot: PilotFile, state: PilotState, end: PilotResult, file: Path) -> None:
     spent = _usd(round(state.spent(datetime.now(UTC)), 2))
     say(f"\nSpent, by the estimate: {spent} of {_usd(pilot.budget_usd)}. Evidence: {file.parent / pilot.folder}")
     if end.why:

@@ -18,9 +18,9 @@ from trainium_core.evidence.pack import (
     REPORT,
     STATEMENT,
     digest,
-    manifest_of,
+    pack_manifest,
     pack_problems,
-    statement_of,
+    pack_statement,
 )
 from trainium_core.evidence.report import PilotReport, arrange, as_html
 
@@ -127,9 +127,9 @@ def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
         CliError: The folder exists.
     """
     files = {f"{EVIDENCE_FOLDER}{path}": content for path, content in arranged.evidence.files.items()}
-    manifest = manifest_of(files)
+    manifest = pack_manifest(files)
     files |= {MANIFEST: manifest, REPORT: _page(arranged, made, digest(manifest)).encode()}
-    statement = statement_of(
+    statement = pack_statement(
         files,
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
         version=version("trainium-cdk"),

@@ -22,8 +22,8 @@ from trainium_core.evidence.record import Input, Metric, Record, RecordError, To
 from trainium_core.evidence.tco import (
     Tco,
     tco_records,
+    tco_warnings,
     total_metric,
-    warnings_of,
 )
 from trainium_core.evidence.tco import tco as tco_of
 from trainium_core.evidence.tco_file import SideFile, read_tco_file
@@ -130,7 +130,7 @@ def _show(costs: Tco) -> None:
         say("")
     known = [driver for driver in costs.drivers.values() if driver.value is not None]
     out.print(table(["Number", "Value", "Source"], _driver_rows(known), right=["Value"], wrapping=["Number", "Source"]))
-    for warning in warnings_of(costs):
+    for warning in tco_warnings(costs):
         out.print(f"warning: {warning}", style="yellow")
 
 

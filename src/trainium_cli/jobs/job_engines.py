@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Command, Invocation, stack_option
 from trainium_cli.waiting import waiting
@@ -84,16 +84,16 @@ class JobEngines:
 
     def newest(self, most: int) -> list[tuple[JobEngine, JobState]]:
         """The most recent jobs of all engines, newest first. Raises CliError if no engine is deployed."""
-        return self._of_all(lambda engine: engine.newest(most))[:most]
+        return self._from_all(lambda engine: engine.newest(most))[:most]
 
     def _last(self, *, every_node: bool) -> tuple[JobEngine, JobState]:
-        newest = self._of_all(lambda engine: [state for state in [engine.last()] if state is not None])
+        newest = self._from_all(lambda engine: [state for state in [engine.last()] if state is not None])
         if not newest:
             raise CliError("No job has been started: `trn run` starts one.", ExitCode.NOT_READY)
         engine, state = newest[0]
         return engine, (engine.state(state.job.id, every_node=True) or state) if every_node else state
 
-    def _of_all(self, read: Callable[[JobEngine], Sequence[JobState]]) -> list[tuple[JobEngine, JobState]]:
+    def _from_all(self, read: Callable[[JobEngine], Sequence[JobState]]) -> list[tuple[JobEngine, JobState]]:
         """Newest first. Engines without a deployed stack are skipped. Raises CliError if no engine is deployed."""
         found: list[tuple[JobEngine, JobState]] = []
         missing: list[NoStackError] = []
@@ -124,7 +124,7 @@ def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tu
 
 def _engine(invocation: Invocation, plan: Plan, key: str, stack: str | None) -> JobEngine:
     if key == CLUSTER.key:
-        stack = stack_of_cluster(invocation, plan, stack)
+        stack = cluster_stack_name(invocation, plan, stack)
     return ENGINES[key].jobs(plan, stack or plan.stack_names[key], invocation.clients)
 
 

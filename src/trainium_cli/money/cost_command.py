@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from trainium_cli.cluster_choice import read_cluster_plan, stacks_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_names, read_cluster_plan
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stacks_option
 from trainium_cli.layout import Table
@@ -17,7 +17,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.spending.aws_account import AwsSpendingAccount
 from trainium_core.spending.runner import spending
-from trainium_core.spending.spending import Line, Spending
+from trainium_core.spending.spending import Spending, SpendingLine
 
 
 @click.command()
@@ -35,7 +35,7 @@ def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool
     Exit code 0: every estimated amount is known. 3: one is unknown, or something could not be read.
     """
     plan = read_cluster_plan(invocation)
-    stack_names = stacks_of_cluster(invocation, plan, stacks)
+    stack_names = cluster_stack_names(invocation, plan, stacks)
     costs = _read_spending(invocation, plan, stack_names, ask_cost_explorer=not no_cost_explorer)
     if invocation.as_json:
         print_json(spending_as_json(costs))
@@ -86,7 +86,7 @@ def _show(costs: Spending) -> None:
 LAG = "Cost Explorer lags by up to a day and does not include the last hours."
 
 
-def lines_table(lines: Iterable[Line], amount: str) -> Table:
+def lines_table(lines: Iterable[SpendingLine], amount: str) -> Table:
     rows = [(line.what, "unknown" if line.usd is None else dollars(line.usd), line.how) for line in lines]
     return table(["What", amount, "Basis"], rows, right=[amount], wrapping=["What", "Basis"])
 
@@ -142,7 +142,7 @@ def spending_as_json(spending: Spending) -> dict[str, Any]:
     }
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: SpendingLine) -> dict[str, Any]:
     return {"what": line.what, "usd": None if line.usd is None else float(line.usd), "how": line.how}
 
 

@@ -71,7 +71,7 @@ def _show(plan: Plan, estimated: Estimate) -> None:
     stacks = "" if plan.stacks == ("cluster",) else f": {', '.join(CONSTRUCT_IDS[stack] for stack in plan.stacks)}"
     out.print(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}{stacks}", style="bold")
     out.print("US dollars at list price, before tax and discounts.\n")
-    sources = sources_of(estimated)
+    sources = price_sources(estimated)
     numbers = ["Running,\nper hour", "Asleep,\nper month", f"Pilot,\n{estimated.hours} h"]
     out.print(
         table(
@@ -104,7 +104,7 @@ Footnotes = Mapping[tuple[Origin, str, str], int]
 """The number of each source, by origin, date and name."""
 
 
-def sources_of(estimated: Estimate) -> Footnotes:
+def price_sources(estimated: Estimate) -> Footnotes:
     """The sources of all prices, numbered in the order of the lines."""
     named = dict.fromkeys(_source(line.price) for line in estimated.lines if line.price is not None)
     return {source: number for number, source in enumerate(named, start=1)}

@@ -44,7 +44,7 @@ def status(invocation: Invocation) -> ExitCode:
     plan = invocation.plan()
     state, result = _state_and_result(plan)
     requests = state.requests if state else ()
-    of_services = _of_services(plan)
+    of_services = _service_results(plan)
     if invocation.as_json:
         others = {name: asdict(of_service) for name, of_service in of_services.items()}
         print_json({**asdict(result), "requests": [asdict(request) for request in requests], "services": others})
@@ -101,7 +101,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
     return _end(invocation, ExitCode.OK, message, replace(state, requests=(made,)))
 
 
-def _of_services(plan: Plan) -> dict[str, CheckResult]:
+def _service_results(plan: Plan) -> dict[str, CheckResult]:
     """The result of the check of each engine of the plan other than the cluster, by engine."""
     account = AwsAccount(plan.region)
     found: dict[str, CheckResult] = {}

@@ -21,7 +21,7 @@ from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.preflight.stack_checks import bootstrap_of
+from trainium_core.preflight.stack_checks import toolkit_bootstrap
 from trainium_runtime.errors import OfflineError, UnavailableError
 
 _FIX = "run `trn doctor --fix`"
@@ -135,7 +135,7 @@ def _account(region: str) -> Iterator[Diagnosis]:
     elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")
     try:
-        bootstrap = bootstrap_of(region, account)
+        bootstrap = toolkit_bootstrap(region, account)
     except UnavailableError as error:
         yield Diagnosis(what="bootstrap", outcome="unknown", found=str(error))
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster.audit_report import audit_as_json
-from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
+from trainium_cli.cluster_choice import cluster_stack_name, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.terminal import console, echo, print_json, table
@@ -97,7 +97,7 @@ def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: boo
         yield problems_part(error)
         return
     yield settings_part(plan)
-    stack = stack_of_cluster(invocation, plan, given_stack)
+    stack = cluster_stack_name(invocation, plan, given_stack)
     stacks = list(dict.fromkeys([stack, *(plan.stack_names[key] for key in plan.stacks if key != EC2.key)]))
     nodes, history = AwsNodes(plan.region), AwsSupport(plan.region)
     yield from account_parts(
@@ -128,7 +128,7 @@ def _versions() -> str:
         *(f"{name} {_version(name)}" for name in _PACKAGES),
         f"Python {sys.version.split()[0]}",
         f"system {platform.platform()}",
-        *(f"{' '.join(program)}: {_output_of(program)}" for program in _PROGRAMS),
+        *(f"{' '.join(program)}: {_program_output(program)}" for program in _PROGRAMS),
     ]
     return "\n".join(lines) + "\n"
 
@@ -140,7 +140,7 @@ def _version(package: str) -> str:
         return "is not installed"
 
 
-def _output_of(program: Sequence[str]) -> str:
+def _program_output(program: Sequence[str]) -> str:
     try:
         ran = subprocess.run(program, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

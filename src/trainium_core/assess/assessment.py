@@ -17,23 +17,23 @@ from threading import Thread
 from typing import cast
 
 from trainium_core.assess import manifests
-from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
-from trainium_core.assess.listener import Located, handles_import_errors, is_of_program
+from trainium_core.assess.findings import Assessment, CodeFinding, FileFindings, ReadingProblem
+from trainium_core.assess.listener import Located, handles_import_errors, is_program_name
 from trainium_core.assess.matching import Imported, Matcher, file_rules, may_match, text_rules
 from trainium_core.assess.project import ProjectFiles
-from trainium_core.assess.resolver import Resolver
-from trainium_core.assess.rules import LIBRARY_PREFIX, OPTIONAL_SUFFIX, Rule, libraries, normalised, rules
+from trainium_core.assess.resolver import NameResolver
+from trainium_core.assess.rules import LIBRARY_PREFIX, OPTIONAL_SUFFIX, CodeRule, libraries, normalised, rules
 from trainium_core.assess.sources import (
     PythonSource,
-    UnreadableError,
+    UnreadableSourceError,
     decoded,
+    file_kind,
     files_of,
     is_lfs_pointer,
-    kind_of,
-    lines_of,
     notebook_source,
     python_source,
     read_bytes,
+    source_lines,
 )
 
 SMALL_BYTES = 2_000_000
@@ -61,8 +61,8 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
         OSError: A path does not exist, or a folder cannot be listed.
     """
     files = list(dict.fromkeys(file for path in paths for file in files_of(path)))
-    project = project_of(files)
-    size = sum(file.stat().st_size for file in files if kind_of(file) in ("python", "notebook"))
+    project = read_project(files)
+    size = sum(file.stat().st_size for file in files if file_kind(file) in ("python", "notebook"))
     results = list[FileFindings]()
     for result in _each(files, project, in_processes=size > SMALL_BYTES):
         results.append(result)
@@ -78,9 +78,9 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
     )
 
 
-def project_of(files: Sequence[Path]) -> ProjectFiles:
+def read_project(files: Sequence[Path]) -> ProjectFiles:
     """The Python modules among the files, which may import each other."""
-    return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_whole)
+    return ProjectFiles([file for file in files if file_kind(file) == "python"], _read_whole)
 
 
 def _read_whole(path: Path, project: ProjectFiles) -> FileFindings:
@@ -143,7 +143,7 @@ class _FileReader:
             whole: Whether to resolve names even if no rule can match, because another module imports this one.
         """
         path, findings = self._path, self._findings
-        kind = kind_of(path) or "python"
+        kind = file_kind(path) or "python"
         try:
             if kind == "weights":
                 if is_lfs_pointer(path):
@@ -152,10 +152,10 @@ class _FileReader:
                 self._read_python(kind, whole=whole)
             else:
                 self._read_text(kind)
-        except UnreadableError as error:
-            findings.unreadable.append(Problem(path=str(path), line=error.line, message=str(error)))
+        except UnreadableSourceError as error:
+            findings.unreadable.append(ReadingProblem(path=str(path), line=error.line, message=str(error)))
         except OSError as error:
-            findings.unreadable.append(Problem(path=str(path), message=error.strerror or str(error)))
+            findings.unreadable.append(ReadingProblem(path=str(path), message=error.strerror or str(error)))
         return findings
 
     def _read_python(self, kind: str, *, whole: bool) -> None:
@@ -163,14 +163,14 @@ class _FileReader:
         content = read_bytes(path)
         source = notebook_source(content) if kind == "notebook" else python_source(content)
         self._findings.unreadable += [
-            Problem(path=str(path), line=line, message=message) for message, line in source.unreadable
+            ReadingProblem(path=str(path), line=line, message=message) for message, line in source.unreadable
         ]
         self._findings.lines = source.text.count("\n") + 1
-        reported = list[tuple[Rule, Located]]()
+        reported = list[tuple[CodeRule, Located]]()
         if whole or may_match(source.text):
             matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
-            resolver = Resolver(
-                project.module_of(path),
+            resolver = NameResolver(
+                project.file_module(path),
                 is_package=path.stem == "__init__",
                 text=source.text,
                 project=project,
@@ -186,7 +186,7 @@ class _FileReader:
         for name, node, optional in imports:
             if rule := self._library(name, node.lineno, optional=optional):
                 reported.append((rule, node))
-        lines = lines_of(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
+        lines = source_lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
         for rule, node in reported:
             self._add_node(rule, source, lines, node)
         for line, command in source.shell_lines:
@@ -198,7 +198,7 @@ class _FileReader:
 
     def _read_text(self, kind: str) -> None:
         text = decoded(read_bytes(self._path))
-        lines = lines_of(text)
+        lines = source_lines(text)
         self._findings.lines = len(lines)
         for rule in file_rules(self._path.name):
             self._add(rule, lines[0] if lines else "", 1, 0, 0)
@@ -237,7 +237,7 @@ class _FileReader:
                     elif name and isinstance(keyword.value, ast.List):
                         self._add_unknown(name, node.lineno)
 
-    def _library(self, name: str, line: int, *, optional: bool) -> Rule | None:
+    def _library(self, name: str, line: int, *, optional: bool) -> CodeRule | None:
         """The rule of an imported library. A library that libraries.toml does not name is recorded as unknown."""
         by_module = libraries().by_module
         parts = name.split(".")
@@ -257,7 +257,7 @@ class _FileReader:
         if not is_known and module not in self._project.roots and module not in sys.stdlib_module_names:
             self._findings.unknown.setdefault(name, f"{self._path}:{line}")
 
-    def _add_node(self, rule: Rule, source: PythonSource, lines: Sequence[str], node: Located) -> None:
+    def _add_node(self, rule: CodeRule, source: PythonSource, lines: Sequence[str], node: Located) -> None:
         line, end_line = node.lineno, node.end_lineno or node.lineno
         start = _characters(lines[line - 1], node.col_offset)
         end = _characters(lines[end_line - 1], node.end_col_offset or node.col_offset)
@@ -265,10 +265,10 @@ class _FileReader:
         self._add(rule, lines[line - 1], number, start, end, cell, number + end_line - line)
 
     def _add(
-        self, rule: Rule, code: str, line: int, start: int, end: int, cell: int = 0, end_line: int | None = None
+        self, rule: CodeRule, code: str, line: int, start: int, end: int, cell: int = 0, end_line: int | None = None
     ) -> None:
         self._findings.findings.append(
-            Finding(
+            CodeFinding(
                 path=str(self._path),
                 cell=cell,
                 line=line,
@@ -282,10 +282,10 @@ class _FileReader:
 
     def _finish(self, comments: Mapping[int, tuple[Sequence[str], str]]) -> None:
         """Keep one finding per rule and line, drop covered findings, and mark findings that comments ignore."""
-        by_line = dict[tuple[int, int], dict[str, Finding]]()
+        by_line = dict[tuple[int, int], dict[str, CodeFinding]]()
         for finding in sorted(self._findings.findings):
             by_line.setdefault((finding.cell, finding.line), {}).setdefault(finding.rule, finding)
-        used, findings = set[int](), list[Finding]()
+        used, findings = set[int](), list[CodeFinding]()
         for by_rule in by_line.values():
             covered = {name for rule in by_rule for name in rules()[rule].covers}
             for rule, finding in by_rule.items():
@@ -302,10 +302,10 @@ class _FileReader:
                 self._add_comment(line, f"ignores nothing: no finding of {', '.join(names)} here")
 
     def _add_comment(self, line: int, message: str) -> None:
-        self._findings.comments.append(Problem(path=str(self._path), line=line, message=message))
+        self._findings.comments.append(ReadingProblem(path=str(self._path), line=line, message=message))
 
 
-def _ignored_by(finding: Finding, comments: Mapping[int, tuple[Sequence[str], str]]) -> int:
+def _ignored_by(finding: CodeFinding, comments: Mapping[int, tuple[Sequence[str], str]]) -> int:
     """The line of the comment that ignores a finding; 0 if there is none. Comments in notebooks have no effect."""
     name = finding.rule.removesuffix(OPTIONAL_SUFFIX).removeprefix(LIBRARY_PREFIX)
     for line in () if finding.cell else (finding.line, finding.end_line):
@@ -321,7 +321,7 @@ def _with_deep_recursion(read: Callable[[], None]) -> None:
     try:
         read()
     except RecursionError as error:
-        raise UnreadableError("is nested too deeply") from error
+        raise UnreadableSourceError("is nested too deeply") from error
     finally:
         sys.setrecursionlimit(limit)
 
@@ -336,7 +336,7 @@ def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Im
                 yield from ((f"{statement.module}.{alias.name}", statement, optional) for alias in statement.names)
         else:
             is_tried = isinstance(statement, ast.Try | ast.TryStar) and handles_import_errors(statement)
-            is_conditional = optional or (isinstance(statement, ast.If) and not is_of_program(statement))
+            is_conditional = optional or (isinstance(statement, ast.If) and not is_program_name(statement))
             for field in ("body", "orelse", "finalbody"):
                 inner: object = getattr(statement, field, None)
                 if isinstance(inner, list):

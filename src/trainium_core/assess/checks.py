@@ -12,7 +12,7 @@ from typing import Any
 from trainium_core.assess import kinds
 from trainium_core.assess.kinds import BOOL_TENSOR, HOST_INTS, INT_TENSOR, TENSOR, TENSORS
 from trainium_core.assess.listener import CallSite
-from trainium_core.assess.resolver import Resolver
+from trainium_core.assess.resolver import NameResolver
 
 Check = Callable[..., bool]
 
@@ -24,7 +24,7 @@ _MODEL = re.compile(r"self|(self\.)?\w*(model|decoder|net|transformer|forward)")
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
-def host_sync(reader: Resolver, site: CallSite) -> bool:
+def host_sync(reader: NameResolver, site: CallSite) -> bool:
     """A value that the host waits for in each pass of a loop."""
     if not reader.place.loops or reader.place.sets_up:
         return False
@@ -39,40 +39,40 @@ def host_sync(reader: Resolver, site: CallSite) -> bool:
     return waits and not reader.place.is_periodic
 
 
-def no_device(reader: Resolver, site: CallSite) -> bool:
+def no_device(reader: NameResolver, site: CallSite) -> bool:
     """A tensor that a module creates on the CPU in its forward pass."""
     is_made = site.path == f"torch.{site.method or site.path[6:]}" and not {"device", "**", "out"} & set(site.keywords)
     return is_made and reader.place.in_forward and not reader.place.moved
 
 
-def integer_reduction(_reader: Resolver, site: CallSite) -> bool:
+def integer_reduction(_reader: NameResolver, site: CallSite) -> bool:
     """A collective reduction of integers, for example of counters."""
     return site.path.startswith("torch.distributed.") and any(
         value in (INT_TENSOR, BOOL_TENSOR, HOST_INTS) for value in site.arguments
     )
 
 
-def integer_scatter(_reader: Resolver, site: CallSite) -> bool:
+def integer_scatter(_reader: NameResolver, site: CallSite) -> bool:
     first = site.arguments[0] if site.path.startswith("torch.") and site.arguments else site.receiver
     return first in (INT_TENSOR, BOOL_TENSOR)
 
 
-def integer_product(_reader: Resolver, site: CallSite) -> bool:
+def integer_product(_reader: NameResolver, site: CallSite) -> bool:
     tensors = {value for value in (site.receiver, *site.arguments) if value in TENSORS}
     return tensors == {INT_TENSOR}
 
 
-def integer_topk(_reader: Resolver, site: CallSite) -> bool:
+def integer_topk(_reader: NameResolver, site: CallSite) -> bool:
     return (site.method == "topk" and site.receiver == INT_TENSOR) or (
         site.path == "torch.topk" and site.arguments[:1] == [INT_TENSOR]
     )
 
 
-def tensor_sort(_reader: Resolver, site: CallSite) -> bool:
+def tensor_sort(_reader: NameResolver, site: CallSite) -> bool:
     return site.receiver in TENSORS
 
 
-def partial_batch_loader(_reader: Resolver, site: CallSite) -> bool:
+def partial_batch_loader(_reader: NameResolver, site: CallSite) -> bool:
     """A training loader that keeps the last, smaller batch."""
     if site.path not in _LOADERS or {"batch_sampler", "**"} & set(site.keywords):
         return False
@@ -86,18 +86,18 @@ def partial_batch_loader(_reader: Resolver, site: CallSite) -> bool:
     return shuffles or "sampler" in site.keywords or ("train" in name and _keyword(site.node, "shuffle") is not False)
 
 
-def lone_loader(_reader: Resolver, site: CallSite) -> bool:
+def lone_loader(_reader: NameResolver, site: CallSite) -> bool:
     """A loader without worker processes."""
     if site.path not in _LOADERS or "**" in site.keywords:
         return False
     return len(site.node.args) < 6 and ("num_workers" not in site.keywords or _keyword(site.node, "num_workers") == 0)
 
 
-def one_argument_where(_reader: Resolver, site: CallSite) -> bool:
+def one_argument_where(_reader: NameResolver, site: CallSite) -> bool:
     return site.path == "torch.where" and len(site.node.args) == 1 and not site.node.keywords
 
 
-def slice_update(reader: Resolver, site: CallSite) -> bool:
+def slice_update(reader: NameResolver, site: CallSite) -> bool:
     """A method that changes part of a tensor in place, such as `x[:, 0].add_(1)`."""
     is_part = isinstance(site.node.func, ast.Attribute) and isinstance(site.node.func.value, ast.Subscript)
     return (
@@ -108,7 +108,7 @@ def slice_update(reader: Resolver, site: CallSite) -> bool:
     )
 
 
-def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: str) -> bool:
+def slice_assignment(reader: NameResolver, node: ast.Subscript, base: str, index: str) -> bool:
     is_stored = isinstance(node.ctx, ast.Store) and base == TENSOR and index != BOOL_TENSOR
     parts: Sequence[ast.expr] = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     is_part = any(
@@ -117,30 +117,30 @@ def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: st
     return is_stored and is_part and _is_trained(reader)
 
 
-def _is_trained(reader: Resolver) -> bool:
+def _is_trained(reader: NameResolver) -> bool:
     """Whether a gradient may flow here: in the forward pass of a module or in a loss."""
     return reader.place.in_forward or "loss" in reader.place.function
 
 
-def boolean_mask(_reader: Resolver, node: ast.Subscript, base: str, index: str) -> bool:
+def boolean_mask(_reader: NameResolver, node: ast.Subscript, base: str, index: str) -> bool:
     return index == BOOL_TENSOR and not kinds.is_host(base) and not isinstance(node.ctx, ast.Del)
 
 
-def right_shift(_reader: Resolver, node: ast.BinOp, left: str, right: str) -> bool:
+def right_shift(_reader: NameResolver, node: ast.BinOp, left: str, right: str) -> bool:
     return isinstance(node.op, ast.RShift) and (left in TENSORS or right in TENSORS)
 
 
-def integer_operation(_reader: Resolver, node: ast.BinOp, left: str, right: str) -> bool:
+def integer_operation(_reader: NameResolver, node: ast.BinOp, left: str, right: str) -> bool:
     if isinstance(node.op, ast.MatMult):
         return left == right == INT_TENSOR
     return isinstance(node.op, ast.Pow) and left == INT_TENSOR
 
 
-def tensor_branch(reader: Resolver, _node: ast.expr, value: str) -> bool:
+def tensor_branch(reader: NameResolver, _node: ast.expr, value: str) -> bool:
     return value in TENSORS and (reader.place.loops > 0 or reader.place.in_forward)
 
 
-def step_loop(reader: Resolver, node: ast.For | ast.While) -> bool:
+def step_loop(reader: NameResolver, node: ast.For | ast.While) -> bool:
     """A loop over time steps or decoded tokens."""
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return False
@@ -158,7 +158,7 @@ def _calls_in(node: ast.For | ast.While) -> Iterator[str]:
         yield from (ast.unparse(call.func) for call in ast.walk(statement) if isinstance(call, ast.Call))
 
 
-def unmarked_xla_loop(reader: Resolver, node: ast.For | ast.While) -> bool:
+def unmarked_xla_loop(reader: NameResolver, node: ast.For | ast.While) -> bool:
     """A training loop, in a file for PyTorch/XLA without any call that ends the graph of a step."""
     if re.search(r"mark_step|optimizer_step|DeviceLoader|torch_xla\.(sync|step)", reader.text):
         return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainium_core.assess import kinds
 from trainium_core.assess.kinds import ARRAY, GUARD, INT, INTS, PYTHON, SELF, TENSOR, UNKNOWN
-from trainium_core.assess.listener import CallSite, Class, Function, Listener, Place, Project, Scope
+from trainium_core.assess.listener import CallSite, Class, CodeListener, CodePlace, Function, Project, Scope
 
 _BUILTINS = frozenset(vars(builtins))
 _RESULTS = {
@@ -21,11 +21,11 @@ _HOLDERS = frozenset(("builtins.list", "builtins.tuple", "builtins.sorted", "bui
 class Expressions:
     """Evaluates expressions at the reader's current place, which `Resolver` moves."""
 
-    def __init__(self, *, text: str, project: Project, listener: Listener) -> None:
+    def __init__(self, *, text: str, project: Project, listener: CodeListener) -> None:
         self.has_default_device = "set_default_device" in text or "set_default_tensor_type" in text
         self.project = project
         self.listener = listener
-        self.place: Place = Place()
+        self.place: CodePlace = CodePlace()
         self.globals: Scope = {}
         self.scopes: list[Scope] = [self.globals]
         self.functions: dict[str, Function] = {}
@@ -107,15 +107,15 @@ class Expressions:
         return value
 
     def _attribute(self, node: ast.Attribute) -> str:
-        return self._attribute_of(self.value(node.value), node)
+        return self._attribute_value(self.value(node.value), node)
 
-    def _attribute_of(self, base: str, node: ast.Attribute) -> str:
+    def _attribute_value(self, base: str, node: ast.Attribute) -> str:
         if not base or len(base) > kinds.LONGEST:
             return UNKNOWN
         if base[0] == "<":
             if base == SELF and self.place.owner:
                 return self.place.owner.attributes.get(node.attr, UNKNOWN)
-            return kinds.attribute_of(base, node.attr)
+            return kinds.attribute_kind(base, node.attr)
         if base[-1] == ")":
             if base.startswith("torch.nn.") and node.attr in ("weight", "bias"):
                 return TENSOR
@@ -132,7 +132,7 @@ class Expressions:
             self.place.moved += moves
             receiver = self.value(node.func.value)
             self.place.moved -= moves
-            path = self._attribute_of(receiver, node.func)
+            path = self._attribute_value(receiver, node.func)
         else:
             path = self.value(node.func)
         compares = method in ("startswith", "endswith")
@@ -252,7 +252,7 @@ class Expressions:
     def _comprehension(self, generators: Sequence[ast.comprehension], elements: Sequence[ast.expr]) -> str:
         self.scopes.append({})
         for generator in generators:
-            self.bind(generator.target, element_of(self.value(generator.iter), generator.iter))
+            self.bind(generator.target, element_value(self.value(generator.iter), generator.iter))
             for condition in generator.ifs:
                 self.listener.branch(condition, self.value(condition))
         self.place.loops += 1
@@ -299,7 +299,7 @@ def _is_cuda(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == "cuda"
 
 
-def element_of(value: str, node: ast.expr) -> str:
+def element_value(value: str, node: ast.expr) -> str:
     """The value of each element of an iterable, given the value of the iterable and its expression."""
     if value in kinds.TENSORS or value in kinds.ARRAYS:
         return value

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainium_core.assess.rules import STACKS, Rule, Severity, rules
+from trainium_core.assess.rules import STACKS, CodeRule, Severity, rules
 
 CANNOT_SEE = (
     "what only a compiler decides: graph size, device memory, operators inside installed libraries",
@@ -19,7 +19,7 @@ EFFORT = {"S": "up to an hour", "M": "up to a day", "L": "more than a day"}
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Finding:
+class CodeFinding:
     """A place that a rule matches. Lines and columns count from 1, columns in characters; the end is after the match.
 
     Attributes:
@@ -47,7 +47,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Problem:
+class ReadingProblem:
     """A file or notebook cell that could not be read, or a comment that ignores nothing.
 
     Attributes:
@@ -73,9 +73,9 @@ class FileFindings:
         lines: The number of lines that were read.
     """
 
-    findings: list[Finding] = field(default_factory=list[Finding])
-    unreadable: list[Problem] = field(default_factory=list[Problem])
-    comments: list[Problem] = field(default_factory=list[Problem])
+    findings: list[CodeFinding] = field(default_factory=list[CodeFinding])
+    unreadable: list[ReadingProblem] = field(default_factory=list[ReadingProblem])
+    comments: list[ReadingProblem] = field(default_factory=list[ReadingProblem])
     unknown: dict[str, str] = field(default_factory=dict[str, str])
     lines: int = 0
 
@@ -94,12 +94,12 @@ class Assessment:
 
     files: int
     lines: int
-    findings: Sequence[Finding]
-    unreadable: Sequence[Problem]
-    comments: Sequence[Problem]
+    findings: Sequence[CodeFinding]
+    unreadable: Sequence[ReadingProblem]
+    comments: Sequence[ReadingProblem]
     unknown: Mapping[str, str]
 
-    def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[Finding]:
+    def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[CodeFinding]:
         """Findings that matter for at least one of the stacks and that no comment ignores."""
         return [
             finding
@@ -108,12 +108,12 @@ class Assessment:
         ]
 
     @property
-    def ignored(self) -> Sequence[Finding]:
+    def ignored(self) -> Sequence[CodeFinding]:
         return [finding for finding in self.findings if finding.reason]
 
-    def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[Rule, Sequence[Finding]]:
+    def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[CodeRule, Sequence[CodeFinding]]:
         """Counted findings by rule, the worst first; rules of equal severity by falling number of findings."""
-        findings_of = dict[str, list[Finding]]()
+        findings_of = dict[str, list[CodeFinding]]()
         for finding in self.counted(stacks):
             findings_of.setdefault(finding.rule, []).append(finding)
         ordered = sorted(findings_of, key=lambda name: (-rules()[name].worst_of(stacks), -len(findings_of[name]), name))

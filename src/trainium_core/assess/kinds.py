@@ -58,7 +58,7 @@ def is_host(value: str) -> bool:
     return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
 
 
-def attribute_of(kind: str, name: str) -> str:
+def attribute_kind(kind: str, name: str) -> str:
     """The value of an attribute of a value in angle brackets."""
     if kind in TENSORS:
         if name in NAMES["host_attributes"]:

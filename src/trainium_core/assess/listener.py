@@ -35,7 +35,7 @@ class CallSite:
     keywords: Mapping[str, str]
 
 
-class Listener(Protocol):
+class CodeListener(Protocol):
     """Receives the contents of a module while a `Resolver` reads it."""
 
     def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None: ...
@@ -108,14 +108,14 @@ def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
     return any(re.search(r"ImportError|ModuleNotFoundError|Exception", name) for name in caught)
 
 
-def is_of_program(node: ast.If) -> bool:
+def is_program_name(node: ast.If) -> bool:
     """Whether the condition compares `__name__`, which tells whether the file is run as a program."""
     left = node.test.left if isinstance(node.test, ast.Compare) else None
     return isinstance(left, ast.Name) and left.id == "__name__"
 
 
 @dataclass
-class Place:
+class CodePlace:
     """The current place of the reader in a module.
 
     Attributes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trainium_core.assess.sources import FILES, UnreadableError, lines_of
+from trainium_core.assess.sources import FILES, UnreadableSourceError, source_lines
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
@@ -38,32 +38,32 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
 
     Args:
         text: The content of the file.
-        kind: Its kind, from `kind_of`. Kinds other than requirements, conda, pyproject, lock and setup.cfg have none.
+        kind: Its kind, from `file_kind`. Kinds other than requirements, conda, pyproject, lock and setup.cfg have none.
 
     Raises:
-        UnreadableError: The content is not valid for this kind.
+        UnreadableSourceError: The content is not valid for this kind.
     """
     if kind == "requirements":
-        for number, line in enumerate(lines_of(text), 1):
-            if requirement := _of_line(line):
+        for number, line in enumerate(source_lines(text), 1):
+            if requirement := _line_requirement(line):
                 yield Requirement(requirement, number, line.find(requirement) + 1)
     elif kind == "conda":
         section = ""
-        for number, line in enumerate(lines_of(text), 1):
+        for number, line in enumerate(source_lines(text), 1):
             if key := re.match(r"([\w-]+):", line):
                 section = key[1]
             if section != "dependencies":  # Such as channels.
                 continue
             item = re.match(r"\s*-\s+(?:[\w-]+::)?([A-Za-z0-9][\w.+/:@-]*)", line)
-            if item and (requirement := _of_line(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
+            if item and (requirement := _line_requirement(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
                 yield Requirement(requirement, number, max(line.find(requirement), 0) + 1)
     elif kind in ("pyproject", "lock"):
-        names = _of_lock(text) if kind == "lock" else _of_document(text)
-        lines = lines_of(text)
+        names = _locked_requirements(text) if kind == "lock" else _document_requirements(text)
+        lines = source_lines(text)
         for name in dict.fromkeys(names):
             yield _placed(name, lines, is_direct=kind != "lock")
     elif kind == "setup.cfg":
-        yield from _of_setup_cfg(text)
+        yield from _setup_cfg_requirements(text)
 
 
 def installed_by(line: str) -> Iterator[tuple[str, int]]:
@@ -80,24 +80,24 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
             )
             continue
         package = word[0].rpartition("::")[2]  # Without conda's channel.
-        if (name := _of_line(package)) and "$" not in package and not package.startswith("."):
+        if (name := _line_requirement(package)) and "$" not in package and not package.startswith("."):
             yield name, command.start(1) + word.end() - len(package)
 
 
-def _of_line(line: str) -> str:
+def _line_requirement(line: str) -> str:
     """The name in a line of requirements; empty for a comment, a path, or an option other than --editable."""
     line = re.sub(r"^\s*(-e|--editable)[\s=]+", "", re.split(r"(?:^|\s)#", line)[0]).strip()
     if line.startswith(("git+", "http://", "https://")):
         egg = re.search(r"#egg=([\w.-]+)", line)
         url = _URL_NAME.match(line)
-        return egg[1] if egg else _of_wheel(url[1]) if url else ""
+        return egg[1] if egg else _wheel_requirement(url[1]) if url else ""
     if line.startswith(("-", ".", "/")):
         return ""
     match = _NAME.match(line)
     return match[0] if match and "/" not in line.split("@")[0].split(";")[0] else ""
 
 
-def _of_wheel(name: str) -> str:
+def _wheel_requirement(name: str) -> str:
     return name.split("-")[0] if name.endswith((".whl", ".gz", ".zip")) else name
 
 
@@ -113,12 +113,12 @@ def _toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        raise UnreadableError(f"is not TOML: {error}") from error
+        raise UnreadableSourceError(f"is not TOML: {error}") from error
     except RecursionError as error:
-        raise UnreadableError("is nested too deeply") from error
+        raise UnreadableSourceError("is nested too deeply") from error
 
 
-def _of_document(text: str) -> Iterator[str]:
+def _document_requirements(text: str) -> Iterator[str]:
     """The names in pyproject.toml or Pipfile."""
     document = _toml(text)
     project, tool = _table(document, "project"), _table(document, "tool")
@@ -128,7 +128,7 @@ def _of_document(text: str) -> Iterator[str]:
     for dependencies in lists:
         if isinstance(dependencies, list):
             texts = [each for each in cast("list[object]", dependencies) if isinstance(each, str)]
-            yield from filter(None, map(_of_line, texts))
+            yield from filter(None, map(_line_requirement, texts))
     poetry = _table(tool, "poetry")
     groups = [_table(group, "dependencies") for group in _tables(_table(poetry, "group"))]
     for table in (
@@ -141,12 +141,12 @@ def _of_document(text: str) -> Iterator[str]:
         yield from (name for name in table if name != "python")
 
 
-def _of_lock(text: str) -> Iterator[str]:
+def _locked_requirements(text: str) -> Iterator[str]:
     if text.lstrip().startswith("{"):  # Pipfile.lock.
         try:
             document: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise UnreadableError("is not JSON") from error
+            raise UnreadableSourceError("is not JSON") from error
         for section in ("default", "develop"):
             yield from _table(document, section)
         return
@@ -157,18 +157,18 @@ def _of_lock(text: str) -> Iterator[str]:
             yield name
 
 
-def _of_setup_cfg(text: str) -> Iterator[Requirement]:
+def _setup_cfg_requirements(text: str) -> Iterator[Requirement]:
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        raise UnreadableError(f"is not a configuration file: {error.message.splitlines()[0]}") from error
+        raise UnreadableSourceError(f"is not a configuration file: {error.message.splitlines()[0]}") from error
     requirement_lines = str(parser.get("options", "install_requires", fallback="")).splitlines()
     if parser.has_section("options.extras_require"):
         for _, value in parser.items("options.extras_require"):
             requirement_lines += value.splitlines()
-    lines = lines_of(text)
-    for name in dict.fromkeys(_of_line(line) for line in requirement_lines):
+    lines = source_lines(text)
+    for name in dict.fromkeys(_line_requirement(line) for line in requirement_lines):
         if name:
             yield _placed(name, lines, is_direct=True)
 

@@ -9,17 +9,17 @@ from functools import cache, lru_cache
 
 from trainium_core.assess import checks, kinds
 from trainium_core.assess.listener import CallSite, Located
-from trainium_core.assess.resolver import Resolver
-from trainium_core.assess.rules import Match, Rule, rules
+from trainium_core.assess.resolver import NameResolver
+from trainium_core.assess.rules import CodeRule, Match, rules
 
 LONGEST_STRING = 200
 """Maximum length of the strings that rules are matched against; longer strings are prose."""
 
-Row = tuple[Rule, Match]
+Row = tuple[CodeRule, Match]
 Imported = tuple[str, ast.Import | ast.ImportFrom, bool]
 """A name, the statement that imports it, and whether the import is optional."""
 
-Report = Callable[[Rule, Located], None]
+Report = Callable[[CodeRule, Located], None]
 
 
 @dataclass
@@ -131,14 +131,14 @@ class Matcher:
         self.imports: list[Imported] = []
         self.index = index()
         self.roots = _roots()
-        self._reader: Resolver | None = None
+        self._reader: NameResolver | None = None
 
     @property
-    def reader(self) -> Resolver:
+    def reader(self) -> NameResolver:
         assert self._reader is not None
         return self._reader
 
-    def listen(self, reader: Resolver) -> None:
+    def listen(self, reader: NameResolver) -> None:
         self._reader = reader
 
     def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None:
@@ -284,9 +284,9 @@ def _text(node: ast.expr, value: str) -> str:
     return value
 
 
-def text_rules(line: str, kind: str) -> Sequence[tuple[Rule, int, int]]:
+def text_rules(line: str, kind: str) -> Sequence[tuple[CodeRule, int, int]]:
     """The rules that match a line of a file of this kind, with the start and the end of the match in the line."""
-    matches = list[tuple[Rule, int, int]]()
+    matches = list[tuple[CodeRule, int, int]]()
     for pattern, (rule, match) in index().texts:
         if kind in match.within and (at := pattern.search(line)):
             matches.append((rule, at.start(), at.end()))
@@ -303,6 +303,6 @@ def text_rules(line: str, kind: str) -> Sequence[tuple[Rule, int, int]]:
 _VARIABLE = re.compile(r"(?:^|[\s;&|\"'])([A-Z][A-Z0-9_]{3,})=")
 
 
-def file_rules(name: str) -> Sequence[Rule]:
+def file_rules(name: str) -> Sequence[CodeRule]:
     """The rules that match a file by its name."""
     return [rule for pattern, (rule, _) in index().files if fnmatchcase(name, pattern)]

@@ -63,7 +63,7 @@ def compared(assessment: Assessment, observed: Sequence[Observed], stacks: Seque
 
 def _events(observed: Observed) -> Iterator[Event]:
     for name in observed.fallbacks:
-        yield Event(text=f"{name} on the CPU", rules=_rules_of_operator(name))
+        yield Event(text=f"{name} on the CPU", rules=_operator_rules(name))
     for code in observed.errors:
         known = known_error(code)
         yield Event(text=f"{code}: {known.name if known else 'unknown'}", rules=known.rules if known else ())
@@ -73,7 +73,7 @@ def _events(observed: Observed) -> Iterator[Event]:
         yield Event(text=text, rules=tuple(_table()["recompilations"]))
 
 
-def _rules_of_operator(name: str) -> tuple[str, ...]:
+def _operator_rules(name: str) -> tuple[str, ...]:
     bare = name.removeprefix("aten::").partition(".")[0]
     operators: Mapping[str, list[str]] = _table()["operators"]
     return next((tuple(names) for pattern, names in operators.items() if fnmatchcase(bare, pattern)), ())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainium_core.assess import kinds
 from trainium_core.assess.findings import FileFindings
-from trainium_core.assess.resolver import Resolver
+from trainium_core.assess.resolver import NameResolver
 
 
 class Summary:
@@ -18,7 +18,7 @@ class Summary:
         names: The values of its global names.
     """
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: NameResolver) -> None:
         self.results = {path: function.result for path, function in resolver.functions.items()}
         self.classes = {path: cls.is_module for path, cls in resolver.classes.items()}
         self.names = dict(resolver.globals)
@@ -44,7 +44,7 @@ class ProjectFiles:
             self._add(file)
 
     def _add(self, file: Path) -> None:
-        parts = self.module_of(file).split(".")
+        parts = self.file_module(file).split(".")
         for first in range(len(parts)):
             name = ".".join(parts[first:])
             self.roots.add(parts[first])
@@ -52,7 +52,7 @@ class ProjectFiles:
                 self._ambiguous.add(name)
             self._files.setdefault(name, file)
 
-    def module_of(self, file: Path) -> str:
+    def file_module(self, file: Path) -> str:
         """The module name of a file, relative to the folder that contains all files."""
         parts = (
             file.absolute().parent.relative_to(self._root).parts if file.absolute().is_relative_to(self._root) else ()
@@ -80,7 +80,7 @@ class ProjectFiles:
             summary = self.summary(module)
             if summary is None:
                 break
-            own = f"{self.module_of(self._files[module])}.{name}"
+            own = f"{self.file_module(self._files[module])}.{name}"
             if own in summary.classes or own in summary.results:
                 return summary, own
             path = summary.names.get(name, "")
@@ -96,6 +96,6 @@ class ProjectFiles:
             self.read_early[file] = self._read(file, self)
         return self._summaries[file]
 
-    def remember(self, file: Path, resolver: Resolver) -> None:
+    def remember(self, file: Path, resolver: NameResolver) -> None:
         """Store the results of reading a file, for the modules that import it."""
         self._summaries[file] = Summary(resolver)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment, Finding, Problem
-from trainium_core.assess.rules import Rule, Severity, rules, stacks
+from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment, CodeFinding, ReadingProblem
+from trainium_core.assess.rules import CodeRule, Severity, rules, stacks
 from trainium_core.html_page import html_page
 
 JSON_SCHEMA = "trainium-assess/1"
@@ -49,17 +49,17 @@ def _stack(assessment: Assessment, key: str) -> Mapping[str, Any]:
     return stack | {"date": str(stack["date"]), "verdict": assessment.verdict(key), "kinds": kinds}
 
 
-def _rule(rule: Rule) -> Mapping[str, Any]:
+def _rule(rule: CodeRule) -> Mapping[str, Any]:
     fields = ("title", "kind", "why", "fix", "effort", "doubt", "source", "url")
     severity = {stack: severity.name for stack, severity in rule.severity.items()}
     return {**{name: getattr(rule, name) for name in fields}, "severity": severity, "date": str(rule.date)}
 
 
-def _finding(finding: Finding) -> Mapping[str, Any]:
+def _finding(finding: CodeFinding) -> Mapping[str, Any]:
     return {name: value for name, value in asdict(finding).items() if name != "reason"} | {"cell": finding.cell or None}
 
 
-def _problem(problem: Problem) -> Mapping[str, Any]:
+def _problem(problem: ReadingProblem) -> Mapping[str, Any]:
     return asdict(problem) | {"line": problem.line or None}
 
 
@@ -109,11 +109,11 @@ def as_html(assessment: Assessment, shown: Sequence[str], version: str, made: da
     )
 
 
-def _worst(finding: Finding, shown: Sequence[str]) -> Severity:
+def _worst(finding: CodeFinding, shown: Sequence[str]) -> Severity:
     return rules()[finding.rule].worst_of(shown)
 
 
-def _sarif_rule(rule: Rule, shown: Sequence[str]) -> Mapping[str, Any]:
+def _sarif_rule(rule: CodeRule, shown: Sequence[str]) -> Mapping[str, Any]:
     descriptor: dict[str, Any] = {
         "id": rule.id,
         "shortDescription": {"text": rule.title},
@@ -125,7 +125,7 @@ def _sarif_rule(rule: Rule, shown: Sequence[str]) -> Mapping[str, Any]:
     return descriptor | ({"helpUri": rule.url} if rule.url else {})
 
 
-def _result(finding: Finding, rule_index: int, shown: Sequence[str]) -> Mapping[str, Any]:
+def _result(finding: CodeFinding, rule_index: int, shown: Sequence[str]) -> Mapping[str, Any]:
     rule = rules()[finding.rule]
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.path)}}}
     if finding.cell:
@@ -149,7 +149,7 @@ def _result(finding: Finding, rule_index: int, shown: Sequence[str]) -> Mapping[
     return result
 
 
-def _notification(problem: Problem) -> Mapping[str, Any]:
+def _notification(problem: ReadingProblem) -> Mapping[str, Any]:
     location = {"physicalLocation": {"artifactLocation": {"uri": _uri(problem.path)}}}
     return {"level": "error", "message": {"text": problem.message}, "locations": [location]}
 

@@ -1,6 +1,6 @@
 """Reads a Python module in order and resolves its names: import aliases, assignments, `self.x`, functions.
 
-It reports what it reads to a `Listener`. A function is read once: `__init__` after its class, another function at its
+It reports what it reads to a `CodeListener`. A function is read once: `__init__` after its class, another function at its
 first call, with the arguments of that call, or after the module.
 """
 
@@ -12,17 +12,17 @@ from functools import cached_property
 from typing import Any
 
 from trainium_core.assess import kinds
-from trainium_core.assess.expressions import Expressions, element_of, ends_with
+from trainium_core.assess.expressions import Expressions, element_value, ends_with
 from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, UNKNOWN
 from trainium_core.assess.listener import (
     Class,
+    CodeListener,
+    CodePlace,
     Function,
-    Listener,
-    Place,
     Project,
     Scope,
     handles_import_errors,
-    is_of_program,
+    is_program_name,
 )
 
 _PER_STEP = re.compile(r"^forward$|(training|validation|test|train|eval)_step|loss")
@@ -39,10 +39,10 @@ _WORD = re.compile(r"\w+")
 DEEPEST_CALLS = 12
 
 
-class Resolver(Expressions):
+class NameResolver(Expressions):
     """Reads one module."""
 
-    def __init__(self, module: str, *, is_package: bool, text: str, project: Project, listener: Listener) -> None:
+    def __init__(self, module: str, *, is_package: bool, text: str, project: Project, listener: CodeListener) -> None:
         super().__init__(text=text, project=project, listener=listener)
         self.module = module
         self.package = module if is_package else module.rpartition(".")[0]
@@ -153,7 +153,7 @@ class Resolver(Expressions):
         owner = Class(path, is_module)
         self.classes[path] = owner
         self.scopes[-1][node.name] = path
-        outer, self.place = self.place, Place(owner=owner)
+        outer, self.place = self.place, CodePlace(owner=owner)
         self.scopes.append({})
         self.block(node.body)
         inner = self.scopes.pop()
@@ -193,7 +193,7 @@ class Resolver(Expressions):
         self.bind(node.target, kinds.combined(before, added, divides=isinstance(node.op, ast.Div)))
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
-        self.bind(node.target, element_of(self.value(node.iter), node.iter))
+        self.bind(node.target, element_value(self.value(node.iter), node.iter))
         self.listener.loop(node)
         self.place.loops += 1
         self.block(node.body)
@@ -214,7 +214,7 @@ class Resolver(Expressions):
         test = self.value(node.test)
         self.listener.branch(node.test, test)
         guards = test == GUARD
-        is_program = is_of_program(node)
+        is_program = is_program_name(node)
         self.place.optional += not is_program
         self.place.guarded += guards
         self.place.tests.append(node.test)
@@ -264,7 +264,7 @@ class Resolver(Expressions):
         saved = self.scopes, self.place, self.results
         per_step = bool(_PER_STEP.search(node.name)) or bool(saved[1].loops and saved[1].function)
         sets_up = node.name in SET_UP or saved[1].sets_up
-        self.place = Place(
+        self.place = CodePlace(
             loops=int(per_step), function=node.name, sets_up=sets_up, moved=saved[1].moved, owner=function.owner
         )
         self.scopes, self.results = [*function.scopes, self._parameters(function, arguments)], []

@@ -110,7 +110,7 @@ class Match:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rule:
+class CodeRule:
     """What a rule matches, and what a finding means.
 
     Attributes:
@@ -150,7 +150,7 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack:
+class SoftwareStack:
     """One of PyTorch's software stacks on Trainium, and how long it is supported."""
 
     key: str
@@ -172,22 +172,22 @@ class Libraries:
         neutral: Names of distributions without device code.
     """
 
-    by_module: Mapping[str, Rule]
-    by_distribution: Mapping[str, Rule]
-    optional: Mapping[Rule, Rule]
+    by_module: Mapping[str, CodeRule]
+    by_distribution: Mapping[str, CodeRule]
+    optional: Mapping[CodeRule, CodeRule]
     neutral: frozenset[str]
 
 
 @cache
-def stacks() -> Mapping[str, Stack]:
+def stacks() -> Mapping[str, SoftwareStack]:
     document = tomllib.loads((FOLDER / "stacks.toml").read_text(encoding="utf-8"))
-    return {key: Stack(key=key, **document[key]) for key in STACKS}
+    return {key: SoftwareStack(key=key, **document[key]) for key in STACKS}
 
 
 @cache
-def rules() -> Mapping[str, Rule]:
+def rules() -> Mapping[str, CodeRule]:
     """Every rule by its ID, including the rules of libraries."""
-    code_rules = list[Rule]()
+    code_rules = list[CodeRule]()
     sources = tomllib.loads((FOLDER / "sources.toml").read_text(encoding="utf-8"))
     for file in sorted((FOLDER / "rules").glob("*.toml")):
         document = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -195,12 +195,12 @@ def rules() -> Mapping[str, Rule]:
     return {rule.id: rule for rule in (*code_rules, *libraries().optional, *libraries().optional.values())}
 
 
-def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> Rule:
+def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> CodeRule:
     fields = dict(row)
     severity = {stack: Severity[fields.pop(stack)] for stack in STACKS}
     matches = [_match(match) for match in fields.pop("match")]
     source = sources[fields.pop("source")]
-    return Rule(**fields, **source, kind=kind, severity=severity, matches=matches)
+    return CodeRule(**fields, **source, kind=kind, severity=severity, matches=matches)
 
 
 def _match(row: dict[str, Any]) -> Match:
@@ -213,10 +213,10 @@ def _match(row: dict[str, Any]) -> Match:
 def libraries() -> Libraries:
     document = tomllib.loads((FOLDER / "libraries.toml").read_text(encoding="utf-8"))
     sources = document["sources"]
-    by_module, by_distribution = dict[str, Rule](), dict[str, Rule]()
+    by_module, by_distribution = dict[str, CodeRule](), dict[str, CodeRule]()
     for row in document["library"]:
         names = [row["name"], *row.get("distributions", [])]
-        rule = Rule(
+        rule = CodeRule(
             id=LIBRARY_PREFIX + row["name"],
             title=f"Library {', '.join(names)}",
             kind="libraries",
@@ -234,7 +234,7 @@ def libraries() -> Libraries:
     return Libraries(by_module=by_module, by_distribution=by_distribution, optional=optional, neutral=neutral)
 
 
-def _optional(rule: Rule) -> Rule:
+def _optional(rule: CodeRule) -> CodeRule:
     return replace(
         rule,
         id=rule.id + OPTIONAL_SUFFIX,

@@ -28,7 +28,7 @@ _LFS = b"version https://git-lfs"
 _LARGEST_POINTER = 1024
 
 
-def kind_of(path: Path) -> str:
+def file_kind(path: Path) -> str:
     """The kind of a file by its name; empty if files with this name are not read."""
     for kind, patterns in FILES["kinds"].items():
         for pattern in patterns:
@@ -59,11 +59,11 @@ def files_of(start: Path) -> Iterator[Path]:
         )  # fmt: skip
         for name in sorted(names):
             path = Path(folder, name)
-            if kind_of(path) and path.is_file():
+            if file_kind(path) and path.is_file():
                 yield path
 
 
-class UnreadableError(Exception):
+class UnreadableSourceError(Exception):
     """A file, or a cell of a notebook, that could not be read. The message is the reason, without the file's name.
 
     Attributes:
@@ -79,15 +79,15 @@ def read_bytes(path: Path) -> bytes:
     """The content of a file.
 
     Raises:
-        UnreadableError: The file cannot be read, or is too large.
+        UnreadableSourceError: The file cannot be read, or is too large.
     """
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
-            raise UnreadableError(f"is larger than {LARGEST_BYTES // 1_000_000} MB ({size:,} bytes)")
+            raise UnreadableSourceError(f"is larger than {LARGEST_BYTES // 1_000_000} MB ({size:,} bytes)")
         return path.read_bytes()
     except OSError as error:
-        raise UnreadableError(error.strerror or str(error)) from error
+        raise UnreadableSourceError(error.strerror or str(error)) from error
 
 
 def is_lfs_pointer(path: Path) -> bool:
@@ -103,19 +103,19 @@ def decoded(content: bytes) -> str:
     """The text of a file in the encoding of its coding comment or byte order mark, else in UTF-8.
 
     Raises:
-        UnreadableError: The content is not text in this encoding, or contains NUL.
+        UnreadableSourceError: The content is not text in this encoding, or contains NUL.
     """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
         text = content.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise UnreadableError("is not text in the encoding that it declares, or UTF-8") from error
+        raise UnreadableSourceError("is not text in the encoding that it declares, or UTF-8") from error
     if "\0" in text:
-        raise UnreadableError("is not a text file: it contains a NUL character")
+        raise UnreadableSourceError("is not a text file: it contains a NUL character")
     return text
 
 
-def lines_of(text: str) -> list[str]:
+def source_lines(text: str) -> list[str]:
     """The lines of a text as Python counts them: unlike str.splitlines, a form feed does not end a line."""
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).split("\n")
 
@@ -146,7 +146,7 @@ def python_source(content: bytes) -> PythonSource:
     """A file of Python code.
 
     Raises:
-        UnreadableError: The content is not text, or cannot be parsed.
+        UnreadableSourceError: The content is not text, or cannot be parsed.
     """
     text = decoded(content)
     return PythonSource(text, parsed(text))
@@ -156,7 +156,7 @@ def parsed(text: str) -> ast.Module:
     """The syntax tree of a text.
 
     Raises:
-        UnreadableError: The text cannot be parsed.
+        UnreadableSourceError: The text cannot be parsed.
     """
     try:
         with warnings.catch_warnings():
@@ -164,22 +164,22 @@ def parsed(text: str) -> ast.Module:
             return ast.parse(text)
     except SyntaxError as error:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        raise UnreadableError(f"is not Python {version}: {error.msg}", error.lineno or 0) from error
+        raise UnreadableSourceError(f"is not Python {version}: {error.msg}", error.lineno or 0) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableError(f"cannot be parsed: {error or 'nested too deeply'}") from error
+        raise UnreadableSourceError(f"cannot be parsed: {error or 'nested too deeply'}") from error
 
 
 def notebook_source(content: bytes) -> PythonSource:
     """The code cells of a notebook.
 
     Raises:
-        UnreadableError: The content is not text, or not a notebook of format 4.
+        UnreadableSourceError: The content is not text, or not a notebook of format 4.
     """
     try:
         cells: list[Any] = json.loads(decoded(content))["cells"]
         sources = [_cell_text(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableError("is not a notebook of format 4") from error
+        raise UnreadableSourceError("is not a notebook of format 4") from error
     lines, places = list[str](), list[tuple[int, int]]()
     shell, unreadable = list[tuple[int, str]](), list[tuple[str, int]]()
     for number, source in enumerate(sources, 1):
@@ -189,7 +189,7 @@ def notebook_source(content: bytes) -> PythonSource:
         shell += [(first + at, command) for at, command in commands]
         try:
             parsed("\n".join(code))
-        except UnreadableError as error:
+        except UnreadableSourceError as error:
             unreadable.append((f"cell {number} {error}", error.line))
             code = [""] * len(code)
         lines += code
@@ -204,7 +204,7 @@ def _cell_text(source: object) -> str:
 def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
     """The lines of a cell without IPython's syntax, and the indices and texts of shell commands and magics."""
     lines = source.split("\n")
-    with suppress(UnreadableError):
+    with suppress(UnreadableSourceError):
         parsed(source)
         return lines, []  # Lines of Python may begin with `%` or `!=`.
     if source.startswith("%%"):

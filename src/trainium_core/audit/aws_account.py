@@ -6,14 +6,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from trainium_core.audit.listings.listing import AwsResourceLister, Location, tags_of
+from trainium_core.audit.listings.listing import AwsResourceLister, Location, entry_tags
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
 from trainium_core.audit.stack_record import KEPT, StackRecord
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.stacks.aws_stacks import AwsStackReader, cluster_of
-from trainium_core.stacks.cluster_resources import resources_of
+from trainium_core.stacks.aws_stacks import AwsStackReader, tagged_cluster
+from trainium_core.stacks.cluster_resources import cluster_resources
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -40,13 +40,13 @@ class AwsStackHistory(AwsStackReader):
                 yield stack
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
-        cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
+        cluster, others = entry_tags(stack).get(CLUSTER_TAG), frozenset[str]()
         if cluster is None and (stack["StackName"] in names or stack["StackStatus"] == "DELETE_COMPLETE"):
             # If the template cannot be read, a stack with one of the names counts as the cluster's.
             with suppress(UnavailableError):
                 template = self.template_resources(stack["StackId"], stack["StackStatus"])
-                cluster = cluster_of({}, template)
-                others = frozenset(template) - resources_of(template, cluster) if cluster else others
+                cluster = tagged_cluster({}, template)
+                others = frozenset(template) - cluster_resources(template, cluster) if cluster else others
         concerned = cluster is not None or stack["StackName"] in names
         return StackRecord(
             name=stack["StackName"],

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trainium_core.audit.resource import Found, Resource, arn_key, arn_name
-from trainium_core.audit.stack_record import Stacks
+from trainium_core.audit.stack_record import AuditedStacks
 from trainium_runtime.naming import CLUSTER_TAG
 
 STACK_ID_TAG = "aws:cloudformation:stack-id"
@@ -16,7 +16,7 @@ Seen = tuple[str, str, Resource]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class Ownership:
     """What shows that a resource belongs to a cluster.
 
     Attributes:
@@ -28,15 +28,15 @@ class Evidence:
 
     cluster: str
     tagged: Mapping[str, str]
-    stacks: Stacks
+    stacks: AuditedStacks
     stack_names: tuple[str, ...]
 
     def found_by(self, resource_type: str, resource: Resource) -> tuple[str, ...]:
         """Every way in which the resource belongs to the cluster; empty if it belongs to another, or to none."""
         owner = resource.cluster or self.tagged.get(arn_key(resource.arn))
-        if owner not in (None, self.cluster) or self._is_of_other_stack(resource):
+        if owner not in (None, self.cluster) or self._is_in_other_stack(resource):
             return ()
-        maker = self.stacks.maker_of(resource_type, resource.ids)
+        maker = self.stacks.creating_stack(resource_type, resource.ids)
         named = next((prefix for name in sorted(resource.ids) if (prefix := self.name_prefix(name))), "")
         ways = (
             f"tag {CLUSTER_TAG}" if owner == self.cluster else "",
@@ -60,7 +60,7 @@ class Evidence:
                 return f"{stack}-..." if stack in own else ""
         return ""
 
-    def _is_of_other_stack(self, resource: Resource) -> bool:
+    def _is_in_other_stack(self, resource: Resource) -> bool:
         """Whether CloudFormation's tag names another stack; False for a resource with a cluster tag.
 
         A stack that CloudFormation no longer lists is identified by its name.
@@ -72,13 +72,13 @@ class Evidence:
         return stack_id in self.stacks.other_ids or arn_name(stack_id).partition("/")[0] not in self.stack_names
 
 
-def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Found]]:
+def belonging(seen: Iterable[Seen], evidence: Ownership) -> list[tuple[Seen, Found]]:
     """The resources of the cluster and, recursively, their parts."""
     rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
     while True:
         candidates, rest, new = rest, list[Seen](), list[tuple[Seen, Found]]()
         for kind, resource_type, resource in candidates:
-            found_by = evidence.found_by(resource_type, resource) or _part_of(resource, ids, evidence)
+            found_by = evidence.found_by(resource_type, resource) or _owning_parents(resource, ids, evidence)
             if found_by:
                 new.append(((kind, resource_type, resource), Found(kind=kind, resource=resource, found_by=found_by)))
             else:
@@ -89,7 +89,7 @@ def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Foun
         ids.update(name for (_, _, resource), _ in new for name in resource.ids)
 
 
-def _part_of(resource: Resource, ids: set[str], evidence: Evidence) -> tuple[str, ...]:
+def _owning_parents(resource: Resource, ids: set[str], evidence: Ownership) -> tuple[str, ...]:
     owner = resource.cluster or evidence.tagged.get(arn_key(resource.arn))
     parents = sorted(resource.parents & ids)
     return (f"part of {parents[0]}",) if parents and owner in (None, evidence.cluster) else ()

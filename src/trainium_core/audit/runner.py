@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
-from trainium_core.audit.ownership import Evidence, Seen, belonging
+from trainium_core.audit.ownership import Ownership, Seen, belonging
 from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
-from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
+from trainium_core.audit.stack_record import KEPT, AuditedStacks, StackRecord, resource_status
 from trainium_core.identity.caller import Identities
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
@@ -119,7 +119,7 @@ class _Answers:
     covered: Sequence[ResourceLister]
     seen: Sequence[Seen]
     tagged: Mapping[str, str]
-    stacks: Stacks
+    stacks: AuditedStacks
     not_read: Sequence[NotRead]
 
 
@@ -191,7 +191,7 @@ def _answers(
         covered=[*(each for each in listers if each.kind in reported), *skipped],
         seen=[(each.kind, each.resource_type, found) for each in listers for found in reported.get(each.kind, ())],
         tagged=reported.get(_TAGS, {}),
-        stacks=_stacks_of_cluster(reported.get(_STACKS, ()), cluster, stack_names),
+        stacks=_cluster_stacks(reported.get(_STACKS, ()), cluster, stack_names),
         not_read=[NotRead(what=what, reason=failed[what].reason) for what in sorted(failed)],
     )
 
@@ -221,9 +221,9 @@ def _resources(lister: ResourceLister) -> list[Resource]:
     return list(lister.resources())
 
 
-def _stacks_of_cluster(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> Stacks:
+def _cluster_stacks(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> AuditedStacks:
     own = tuple(each for each in records if each.cluster == cluster or (each.cluster is None and each.name in names))
-    return Stacks(
+    return AuditedStacks(
         own=own,
         other_names=frozenset(stack.name for stack in records) - {stack.name for stack in own},
         other_ids=frozenset(stack.stack_id for stack in records) - {stack.stack_id for stack in own},
@@ -235,7 +235,7 @@ def _grouped(
     answers: _Answers, cluster: str, stack_names: Sequence[str], not_read: list[NotRead]
 ) -> Iterator[tuple[Group, Found]]:
     """All reported resources with their group. Adds the cluster's resources that cannot be measured to not_read."""
-    evidence = Evidence(
+    evidence = Ownership(
         cluster=cluster,
         tagged={arn_key(arn): value for arn, value in answers.tagged.items()},
         stacks=answers.stacks,
@@ -246,7 +246,7 @@ def _grouped(
     grouped: list[tuple[Group, Found]] = [
         (_group(seen, answers), found) for seen, found in belonging(answers.seen, evidence)
     ]
-    yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.listers, not_read)
+    yield from _measured([*grouped, *_in("shared", _bootstrap_resources(answers))], answers.listers, not_read)
     yield from _in("left", only_in_tag_index(answers.tagged, cluster, own, answers.covered))
     yield from _in("left", only_in_stack_records(own, _NOT_DELETED, answers.covered))
     yield from _in("kept", only_in_stack_records(own, KEPT, answers.covered))
@@ -256,7 +256,7 @@ def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
     return ((group, resource) for resource in found)
 
 
-def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
+def _bootstrap_resources(answers: _Answers) -> Iterator[Found]:
     for kind, resource_type, resource in answers.seen:
         if answers.stacks.bootstrap_made(resource_type, resource.ids):
             yield Found(kind=kind, resource=resource, found_by=(f"created by stack {BOOTSTRAP_STACK_NAME}",))
@@ -264,8 +264,8 @@ def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
 
 def _group(seen: Seen, answers: _Answers) -> Group:
     _, resource_type, resource = seen
-    maker = answers.stacks.maker_of(resource_type, resource.ids)
-    return "kept" if maker and status_of(maker, resource_type, resource.ids) == KEPT else "left"
+    maker = answers.stacks.creating_stack(resource_type, resource.ids)
+    return "kept" if maker and resource_status(maker, resource_type, resource.ids) == KEPT else "left"
 
 
 def _measured(

@@ -39,7 +39,7 @@ class StackRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stacks:
+class AuditedStacks:
     """The stacks of one cluster, and the names and IDs of the other stacks that were read."""
 
     own: tuple[StackRecord, ...]
@@ -56,18 +56,18 @@ class Stacks:
         made = [name for stack in self.own for _, name in stack.made]
         return frozenset([*made, *map(arn_name, made)])
 
-    def maker_of(self, resource_type: str, ids: Iterable[str]) -> StackRecord | None:
+    def creating_stack(self, resource_type: str, ids: Iterable[str]) -> StackRecord | None:
         return _maker(self.own, resource_type, ids)
 
     def bootstrap_made(self, resource_type: str, ids: Iterable[str]) -> bool:
         return _maker(self.bootstrap, resource_type, ids) is not None
 
 
-def status_of(stack: StackRecord, resource_type: str, ids: Iterable[str]) -> str | None:
+def resource_status(stack: StackRecord, resource_type: str, ids: Iterable[str]) -> str | None:
     """The last status of a resource in the stack; None if the stack did not create it."""
     return next((status for name in ids if (status := stack.made.get((resource_type, name))) is not None), None)
 
 
 def _maker(stacks: Iterable[StackRecord], resource_type: str, ids: Iterable[str]) -> StackRecord | None:
     wanted = tuple(ids)
-    return next((stack for stack in stacks if status_of(stack, resource_type, wanted) is not None), None)
+    return next((stack for stack in stacks if resource_status(stack, resource_type, wanted) is not None), None)

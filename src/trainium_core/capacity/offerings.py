@@ -86,7 +86,7 @@ class Reservation:
         return self.total if self.state == "scheduled" else self.available
 
 
-class Capacity(Protocol):
+class RegionCapacity(Protocol):
     """Capacity in a region. Methods raise UnavailableError if a request fails or is denied."""
 
     def block_offerings(

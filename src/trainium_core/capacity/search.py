@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from trainium_core.capacity.offerings import BlockOffering, Capacity, ExtensionOffering
+from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, RegionCapacity
 from trainium_core.capacity.option import CapacityOption, ranked
 from trainium_core.capacity.region_options import CapacityRequest, RegionAnswers, capacity_options, priced_items
 from trainium_core.facts import facts
@@ -43,7 +43,7 @@ _Result = TypeVar("_Result")
 _Item = TypeVar("_Item", bound=Hashable)
 
 
-class Seller(Capacity, Prices, Protocol):
+class Seller(RegionCapacity, Prices, Protocol):
     """An account in one region: its capacity and prices."""
 
     def zones_offering(self, instance_type: str) -> Collection[str]:

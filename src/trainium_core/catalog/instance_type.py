@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_runtime.quota_need import family_of, generation_of
+from trainium_runtime.quota_need import type_family, type_generation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,12 @@ class InstanceType:
     @property
     def family(self) -> str:
         """The letters at the start of the name: `trn` for trn1n.32xlarge. Most quotas are per family."""
-        return family_of(self.name)
+        return type_family(self.name)
 
     @property
     def generation(self) -> str:
         """The family with its number: `p5` for p5en.48xlarge. Spot quotas of P instances are per generation."""
-        return generation_of(self.name)
+        return type_generation(self.name)
 
     @property
     def is_gpu(self) -> bool:

@@ -65,7 +65,7 @@ def _values(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def framework_of_parameter(parameter: str | None) -> Framework | None:
+def parameter_framework(parameter: str | None) -> Framework | None:
     """The framework on images of an SSM parameter; None if the parameter matches none."""
     if parameter is None:
         return None
@@ -92,7 +92,7 @@ def pytorch_for(kind: InstanceType) -> Framework:
     return next(framework for framework in frameworks().values() if framework.is_pytorch and framework.runs_on(kind))
 
 
-def framework_of_image_name(name: str) -> Framework | None:
+def image_name_framework(name: str) -> Framework | None:
     """The framework on images with this name; None if the name matches none."""
     return next(
         (

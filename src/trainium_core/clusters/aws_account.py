@@ -99,7 +99,11 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             with_tagged: Names of the stacks that contain tagged resources.
             described: CloudFormation's description of the stack.
         """
-        name, engine, stack = described["StackName"], _engine_of(described["StackName"]), as_deployed_stack(described)
+        name, engine, stack = (
+            described["StackName"],
+            _stack_engine(described["StackName"]),
+            as_deployed_stack(described),
+        )
         cluster = stack.tags.get(CLUSTER_TAG)
         if cluster is None and engine is None and name not in with_tagged:
             return ()
@@ -134,7 +138,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         )
 
 
-def _engine_of(stack: str) -> str | None:
+def _stack_engine(stack: str) -> str | None:
     """The key of the engine of a stack with a name of this repository's app; None for other names."""
     for key, construct_id in CONSTRUCT_IDS.items():
         if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(construct_id)}", stack):

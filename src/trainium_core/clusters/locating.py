@@ -59,10 +59,10 @@ def deployed_plan(account: LocatingAccount, cluster: LocatedCluster, region: str
         # The type is not used without nodes: commands find everything by the cluster's name.
         any_type = next(iter((*builtin_catalog().offered_in(region), *builtin_catalog())))
         return Plan.of(region=region, cluster_name=cluster.name, instance_type=any_type)
-    return _plan_of(fleet, region)
+    return _partial_plan(fleet, region)
 
 
-def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
+def _partial_plan(fleet: DeployedFleet, region: str) -> Plan:
     required = {
         "region": region,
         "stacks": (fleet.engine,),

@@ -97,7 +97,7 @@ class ReleaseUse:
     newest: datetime
 
 
-def contents_of(objects: Iterable[CachedObject]) -> Contents:
+def cache_contents(objects: Iterable[CachedObject]) -> Contents:
     packed: list[CachedEntry] = []
     direct: dict[tuple[str, str], list[CachedObject]] = {}
     others: list[CachedObject] = []

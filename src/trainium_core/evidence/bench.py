@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
 
-from trainium_core.evidence.bench_file import BenchFile, BenchSide, gate_of
+from trainium_core.evidence.bench_file import BenchFile, BenchSide, gate_from_table
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import (
@@ -17,15 +17,15 @@ from trainium_core.evidence.record import (
     Hardware,
     Metric,
     Record,
-    Run,
+    RecordedRun,
     Software,
     Tool,
     unknown,
 )
-from trainium_core.evidence.statistics import FEWEST_RUNS, PERCENTILES, mean_of_runs, percentile, ratio_of_runs
-from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, Step, counted, warmup_rule
+from trainium_core.evidence.statistics import FEWEST_RUNS, PERCENTILES, percentile, runs_mean, runs_ratio
+from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, TrainingStep, counted, warmup_rule
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import graphs_of, restarts_of, seconds_between
+from trainium_core.jobs.record import graph_counts, restart_counts, seconds_between
 
 TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
 USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
@@ -47,7 +47,7 @@ class MeasuredRun:
         why_no_rates: Why a run that counts lacks rates; empty if it has all of them.
     """
 
-    run: Run
+    run: RecordedRun
     samples: tuple[float, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict[str, float])
     imported: tuple[Imported, ...] = ()
@@ -84,7 +84,7 @@ class SidePrices:
 
 
 def measured_run(
-    state: JobState, steps: Sequence[Step], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
+    state: JobState, steps: Sequence[TrainingStep], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
 ) -> MeasuredRun:
     """The measurements of a job. If they do not count, the run has the reason in `excluded`."""
     if state.outcome is None or not state.outcome.is_success:
@@ -124,7 +124,7 @@ def measured_run(
     )
 
 
-def _problems_with_seconds(steps: Sequence[Step]) -> Iterator[str]:
+def _problems_with_seconds(steps: Sequence[TrainingStep]) -> Iterator[str]:
     for step in steps:
         if step.seconds is None:
             yield NO_SECONDS
@@ -132,17 +132,19 @@ def _problems_with_seconds(steps: Sequence[Step]) -> Iterator[str]:
             yield f"step {step.number} has seconds={step.seconds:g}: it must be above 0"
 
 
-def _why_no_tokens(run: Run) -> str:
+def _why_no_tokens(run: RecordedRun) -> str:
     return NO_TOKENS if run.tokens is None else f"the counted steps have {run.tokens} tokens: the sum must be above 0"
 
 
-def _run(state: JobState, steps: Sequence[Step], seed: int, excluded: str | None, losses: Sequence[Step] = ()) -> Run:
+def _run(
+    state: JobState, steps: Sequence[TrainingStep], seed: int, excluded: str | None, losses: Sequence[TrainingStep] = ()
+) -> RecordedRun:
     attempt = state.attempts[-1] if state.attempts else None
     node = attempt.nodes[0] if attempt and attempt.nodes else None
     tokens = [step.tokens for step in steps]
     observed = node.observed if node else None
     recompiled = [use.recompiled for use in node.caches] if node else []
-    return Run(
+    return RecordedRun(
         job=state.job.id,
         attempt=attempt.number if attempt else None,
         seed=seed,
@@ -156,13 +158,13 @@ def _run(state: JobState, steps: Sequence[Step], seed: int, excluded: str | None
     )
 
 
-def _phases(state: JobState, steps: Sequence[Step]) -> Mapping[str, float | None]:
+def _phases(state: JobState, steps: Sequence[TrainingStep]) -> Mapping[str, float | None]:
     """Seconds by phase, on node 0. A first step that compiles graphs is cold; one that only loads graphs is warm."""
     node = state.attempts[-1].nodes[0] if state.attempts and state.attempts[-1].nodes else None
     phases: Mapping[str, float] = node.phases if node else {}
-    compiled = graphs_of(node).get("compiled") if node else None
+    compiled = graph_counts(node).get("compiled") if node else None
     first = phases.get("first_step")
-    restarts = [restart.seconds for restart in restarts_of(state)]
+    restarts = [restart.seconds for restart in restart_counts(state)]
     seconds = [step.seconds for step in steps]
     return {
         "compile_cold": first if compiled else None,
@@ -231,7 +233,7 @@ def side_record(
         software=software,
         runs=tuple(measured.run for measured in runs),
         metrics=metrics,
-        gates=tuple(gate_of(name, limit, metrics.get(name)) for name, limit in file.gates.items()),
+        gates=tuple(gate_from_table(name, limit, metrics.get(name)) for name, limit in file.gates.items()),
         fidelity=fidelity,
         inputs=(file.source,),
         warnings=(*warnings, *excluded, *dict.fromkeys(imported)),
@@ -246,7 +248,7 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
         for name, unit in ((TOKENS_PER_SECOND, "tokens/s"), (STEPS_PER_SECOND, "steps/s")):
             values = [run.rates[name] for run in used if name in run.rates]
             is_known = len(values) == len(used) and used
-            yield name, mean_of_runs(values, unit) if is_known else unknown(unit, _why_unknown(name, used, few))
+            yield name, runs_mean(values, unit) if is_known else unknown(unit, _why_unknown(name, used, few))
         samples = [sample for run in used for sample in run.samples]
         no_samples = _why_unknown(STEPS_PER_SECOND, used, "a progress line reports several steps" if used else few)
         for quantile in PERCENTILES:
@@ -280,7 +282,7 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
         elif len(rates) < len(runs) or not rates:
             yield name, unknown(unit, why)
         else:
-            metric = mean_of_runs([usd / _HOUR / value * _MILLION for value in rates], unit)
+            metric = runs_mean([usd / _HOUR / value * _MILLION for value in rates], unit)
             of_price = {"source": prices.source, "date": prices.date}
             known = replace(metric, origin=DERIVED, method=f"{_COST_FORMULA}; {metric.method}", **of_price)
             yield name, metric if metric.value is None else known
@@ -288,7 +290,7 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
 
 def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
     """The duration of the first restart of a job that lost a node, in total and by part, and the lost work."""
-    restart = next(iter(restarts_of(job.state)), None) if job else None
+    restart = next(iter(restart_counts(job.state)), None) if job else None
     if job is None or restart is None:
         yield "recovery_seconds", unknown("s", "no job that lost a node was measured")
         return
@@ -320,7 +322,7 @@ def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
         if lacking or len(metrics) < len(by_run):
             yield name, unknown(first.unit, lacking or f"{len(metrics)} of {len(by_run)} runs have it", n=first.n)
             continue
-        mean = mean_of_runs([metric.value or 0.0 for metric in metrics], first.unit)
+        mean = runs_mean([metric.value or 0.0 for metric in metrics], first.unit)
         yield name, mean if mean.value is None else replace(mean, origin=IMPORTED, source=first.source)
 
 
@@ -362,7 +364,7 @@ def _compared(
             )
             continue
         ours, theirs = (_values(side, name, rate, its) for side, its in ((record, runs), (other, others)))
-        ratios[name] = ratio_of_runs(ours, theirs, f"{name} of {record.id} / {name} of {other.id}")
+        ratios[name] = runs_ratio(ours, theirs, f"{name} of {record.id} / {name} of {other.id}")
     return replace(comparison, ratios=ratios)
 
 

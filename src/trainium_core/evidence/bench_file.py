@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, Gate, Input, Metric, Workload
+from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, BenchWorkload, Gate, Input, Metric
 from trainium_core.evidence.statistics import FEWEST_RUNS
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
@@ -17,7 +17,7 @@ _SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "resul
 _FIDELITY_KEYS = ("reference", "loss_limit", "logits", "fp32", "bf16", "logits_limit")
 _WORKLOAD_KEYS = tuple(
     field.name
-    for field in fields(Workload)
+    for field in fields(BenchWorkload)
     if field.name not in ("name", "command", "parallelism", "steps", "warmup", "tuned")
 )
 _LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
@@ -90,7 +90,7 @@ class BenchFile:
     steps: int
     warmup_steps: int
     seeds: tuple[int, ...]
-    workload: Workload
+    workload: BenchWorkload
     sides: tuple[BenchSide, ...]
     gates: Mapping[str, str]
     fidelity: FidelityFile | None
@@ -119,7 +119,7 @@ def read_bench_file(content: bytes, path: Path) -> BenchFile:
     return file
 
 
-def gate_of(name: str, limit: str, metric: Metric | None) -> Gate:
+def gate_from_table(name: str, limit: str, metric: Metric | None) -> Gate:
     """Compare a metric with its limit."""
     value = None if metric is None else metric.value
     if value is None:
@@ -145,7 +145,7 @@ class _Reading(TomlReader):
             {"seeds": list(range(1, FEWEST_RUNS + 1)), **document},
             "seeds",
             "",
-            lambda value: _is_list_of(int, value) and len({*value}) == len(value) >= FEWEST_RUNS,
+            lambda value: _is_uniform_list(int, value) and len({*value}) == len(value) >= FEWEST_RUNS,
             f"a list of at least {FEWEST_RUNS} different whole numbers, one for each run",
         )
         sides = self.table(document, "sides", "")
@@ -167,7 +167,7 @@ class _Reading(TomlReader):
             source=source,
         )
 
-    def _workload(self, name: str, table: Mapping[str, Any]) -> Workload:
+    def _workload(self, name: str, table: Mapping[str, Any]) -> BenchWorkload:
         self.only(table, _WORKLOAD_KEYS, "workload.")
         known = {
             key: self._whole(table, key, "workload.", least=0)
@@ -175,7 +175,7 @@ class _Reading(TomlReader):
             else self.text(table, key, "workload.")
             for key in _WORKLOAD_KEYS
         }
-        return Workload(name=name, **known)
+        return BenchWorkload(name=name, **known)
 
     def _side(self, name: str, table: Mapping[str, Any]) -> BenchSide:
         place = f"sides.{name}."
@@ -183,7 +183,7 @@ class _Reading(TomlReader):
         if not _NAME.fullmatch(name):
             self.problems.append(f"sides.{name}: use {_NAME_RULE} for the name of a side")
         results = self.value(
-            table, "results", place, lambda value: _is_list_of(str, value), "a list of paths in the job's outputs"
+            table, "results", place, lambda value: _is_uniform_list(str, value), "a list of paths in the job's outputs"
         )
         return BenchSide(
             name=name,
@@ -240,7 +240,7 @@ class _Reading(TomlReader):
         return self._folder / text
 
 
-def _is_list_of(kind: type[Any], value: Any) -> bool:
+def _is_uniform_list(kind: type[Any], value: Any) -> bool:
     return isinstance(value, list) and all(type(item) is kind for item in cast("list[Any]", value))
 
 

@@ -52,7 +52,7 @@ class Dot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ChartLine:
     """A line of a chart.
 
     Attributes:
@@ -106,7 +106,7 @@ def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = No
     )
 
 
-def curve(title: str, across: str, unit: str, lines: Sequence[Line]) -> Chart:
+def curve(title: str, across: str, unit: str, lines: Sequence[ChartLine]) -> Chart:
     """Lines over steps, such as the losses of runs."""
     series_of = {line.label: line.series for line in lines}
     legend = list(_legend_places(list(series_of)))

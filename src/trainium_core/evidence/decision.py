@@ -48,7 +48,7 @@ class Decision:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class DecisionStep:
     """A step of the pilot.
 
     Attributes:
@@ -149,7 +149,7 @@ def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
             )
 
 
-def steps(evidence: Evidence, decision: Decision) -> Sequence[Step]:
+def steps(evidence: Evidence, decision: Decision) -> Sequence[DecisionStep]:
     """The six steps, each with its evidence."""
     measured = [record for record in evidence.records.values() if record.kind == BENCH and _has_values(record)]
     on_trainium = [record for record in measured if record.side == TRAINIUM]
@@ -157,15 +157,15 @@ def steps(evidence: Evidence, decision: Decision) -> Sequence[Step]:
     fidelity = [judgement.state for judgement in decision.judgements if judgement.is_fidelity and not judgement.aside]
     return (
         _step("Choose a workload", [record.workload.name for record in measured], "no record has a measurement"),
-        _step("Measure the GPU", map(_run_of, on_gpu), "no record of a GPU"),
+        _step("Measure the GPU", map(_run_text, on_gpu), "no record of a GPU"),
         _ported(evidence, on_trainium),
-        Step(
+        DecisionStep(
             title="Check the results",
             state=next((state for state in (NOT_MET, NOT_MEASURED, MET) if state in fidelity), NOT_MEASURED),
             text=_counts(fidelity) or "no comparison with a reference on Trainium",
         ),
-        _step("Measure Trainium", map(_run_of, on_trainium), "no record of Trainium"),
-        Step(
+        _step("Measure Trainium", map(_run_text, on_trainium), "no record of Trainium"),
+        DecisionStep(
             title="Decide, or roll back",
             state={GO: MET, NO: NOT_MET, NOT_YET: NOT_MEASURED}[decision.verdict],
             text=f"by the gates: {decision.verdict}",
@@ -177,22 +177,22 @@ def _has_values(record: Record) -> bool:
     return any(metric.value is not None for metric in record.metrics.values())
 
 
-def _step(title: str, done: Iterable[str], missing: str) -> Step:
+def _step(title: str, done: Iterable[str], missing: str) -> DecisionStep:
     text = "; ".join(dict.fromkeys(done))
-    return Step(title=title, state=MET if text else NOT_MEASURED, text=text or missing)
+    return DecisionStep(title=title, state=MET if text else NOT_MEASURED, text=text or missing)
 
 
-def _run_of(record: Record) -> str:
+def _run_text(record: Record) -> str:
     return f"{record.workload.name} on {record.hardware.machines} ({record.id})"
 
 
-def _ported(evidence: Evidence, on_trainium: Sequence[Record]) -> Step:
+def _ported(evidence: Evidence, on_trainium: Sequence[Record]) -> DecisionStep:
     verdicts = [
         f"{stack.key}: {stack.verdict.partition(':')[0]}" for code in evidence.assessed for stack in code.stacks
     ]
     run = "it has run on Trainium" if on_trainium else "it has not run on Trainium"
     text = "; ".join(dict.fromkeys((run, *(verdicts or ["the code was not assessed"]))))
-    return Step(title="Port the code", state=MET if on_trainium else NOT_MEASURED, text=text)
+    return DecisionStep(title="Port the code", state=MET if on_trainium else NOT_MEASURED, text=text)
 
 
 def _counts(states: Sequence[str]) -> str:

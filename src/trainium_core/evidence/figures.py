@@ -61,7 +61,7 @@ class Figure:
         return ", ".join(dict.fromkeys(part for part in parts if part))
 
 
-def side_of(record: Record) -> str:
+def side_name(record: Record) -> str:
     """The side and its machines, such as "Trainium, 2 x trn2.48xlarge"."""
     return f"{SIDES[record.side]}, {record.hardware.machines}"
 

@@ -45,7 +45,7 @@ class Kind:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack:
+class AssessedStack:
     """A software stack of an assessment.
 
     Attributes:
@@ -88,7 +88,7 @@ class AssessedCode:
     path: str
     files: int
     lines: int
-    stacks: tuple[Stack, ...]
+    stacks: tuple[AssessedStack, ...]
     kinds: tuple[Kind, ...]
     unknown_libraries: tuple[str, ...]
     not_read: int
@@ -205,7 +205,7 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
         files=int(document["files"]),
         lines=int(document["lines"]),
         stacks=tuple(
-            Stack(
+            AssessedStack(
                 key=key,
                 title=str(stack["title"]),
                 verdict=str(stack["verdict"]),

@@ -158,7 +158,7 @@ def _vllm_bench(raw: Json) -> Imported:
         ("itl", "inter_token_seconds", None),
         ("e2el", "request_seconds", "latencies"),
     ):
-        latencies: Sequence[float] = _of_successes(raw, samples) if samples else ()
+        latencies: Sequence[float] = _success_metrics(raw, samples) if samples else ()
         if latencies:
             for quantile in PERCENTILES:
                 metrics[f"{ours}_p{100 * quantile:g}"] = percentile(
@@ -173,7 +173,7 @@ def _vllm_bench(raw: Json) -> Imported:
     return Imported(tool=tool, metrics=metrics, warnings=_failed(failed, n + failed))
 
 
-def _of_successes(raw: Json, samples: str) -> Sequence[float]:
+def _success_metrics(raw: Json, samples: str) -> Sequence[float]:
     """One value per request that did not fail; empty if the file was saved without --save-detailed."""
     values: Sequence[float] = raw.get(samples) or []
     errors: Sequence[str] = raw.get("errors") or []

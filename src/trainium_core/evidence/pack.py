@@ -22,13 +22,13 @@ def digest(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-def manifest_of(files: Mapping[str, bytes]) -> bytes:
+def pack_manifest(files: Mapping[str, bytes]) -> bytes:
     """The manifest of the evidence: SHA-256 and size of each file, by its path in the pack."""
     rows = {path: {"sha256": digest(content), "bytes": len(content)} for path, content in sorted(files.items())}
     return _json({"schema": MANIFEST_SCHEMA, "files": rows})
 
 
-def statement_of(files: Mapping[str, bytes], *, made: str, version: str, decision: str) -> bytes:
+def pack_statement(files: Mapping[str, bytes], *, made: str, version: str, decision: str) -> bytes:
     """The in-toto statement with the digests of all other files of the pack."""
     return _json(
         {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from trainium_core.evidence.pilot_file import PilotFile, Step, steps_of
+from trainium_core.evidence.pilot_file import PilotFile, PilotStep, steps_of
 from trainium_wire.formats import time_text
 
 SCHEMA = "trainium-pilot-state/1"
@@ -74,7 +74,7 @@ class PilotState:
             raise ValueError(f"its schema is {schema!r}, not {SCHEMA!r}")
         return cls(**stored)
 
-    def is_done(self, step: Step) -> bool:
+    def is_done(self, step: PilotStep) -> bool:
         return self.steps.get(step.key, {}).get("state") == DONE
 
     def spent(self, now: datetime) -> float:
@@ -107,15 +107,15 @@ class Outside:
         now: Returns the time.
     """
 
-    run: Callable[[Step, str, float | None], StepEnd]
-    save: Callable[[PilotState, Step | None, str], None]
+    run: Callable[[PilotStep, str, float | None], StepEnd]
+    save: Callable[[PilotState, PilotStep | None, str], None]
     confirm: Callable[[], bool]
     say: Callable[[str], None]
     now: Callable[[], datetime]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PilotEnd:
+class PilotResult:
     """How the pilot ended.
 
     Attributes:
@@ -135,14 +135,14 @@ class _StopError(Exception):
         self.why = why
 
 
-class Pilot:
+class PilotRun:
     """A pilot and its state. `run` continues it where it stopped."""
 
     def __init__(self, pilot: PilotFile, state: PilotState, outside: Outside) -> None:
         self._pilot, self._state, self._outside = pilot, state, outside
         self._steps = steps_of(pilot)
 
-    def run(self) -> PilotEnd:
+    def run(self) -> PilotResult:
         """Run the steps that are not done, then always the report. A failure or Ctrl-C also deletes billed clusters."""
         stop: _StopError | None = None
         try:
@@ -157,10 +157,10 @@ class Pilot:
             self._execute(step, None)
         left = tuple(side for side in self._pilot.sides if self._state.is_billed(side))
         if stop is None:
-            return PilotEnd(result="complete", left=left)
-        return PilotEnd(result=stop.result, why=stop.why, left=left)
+            return PilotResult(result="complete", left=left)
+        return PilotResult(result=stop.result, why=stop.why, left=left)
 
-    def _of(self, *kinds: str, sides: Sequence[str] | None = None) -> Sequence[Step]:
+    def _of(self, *kinds: str, sides: Sequence[str] | None = None) -> Sequence[PilotStep]:
         """The steps of some sides, and those of all sides together."""
         wanted = None if sides is None else (*sides, "")
         return [step for step in self._steps if step.kind in kinds and (wanted is None or step.side in wanted)]
@@ -257,7 +257,7 @@ class Pilot:
             return f"the budget of ${self._pilot.budget_usd:,.2f} is used up, except for the part reserved for deletion"
         return f"the {self._pilot.hours} hours of {_named(sides)} are over"
 
-    def _require(self, step: Step, seconds: float | None) -> None:
+    def _require(self, step: PilotStep, seconds: float | None) -> None:
         """Run a step. Raises _StopError if it fails."""
         if self._adopt(step) or self._execute(step, seconds):
             return
@@ -272,12 +272,12 @@ class Pilot:
         result: Result = "unknown" if code == UNKNOWN_CODE else "stopped"
         raise _StopError(result, f"{step.key} failed with exit code {code}")
 
-    def _adopt(self, step: Step) -> bool:
+    def _adopt(self, step: PilotStep) -> bool:
         """Use the job that an earlier process started before it was killed. Returns whether one was found."""
         before = self._state.steps.get(step.key, {})
         if not step.starts or before.get("state") != BEGUN:
             return False
-        listing = Step(
+        listing = PilotStep(
             name="jobs", kind="read", side=step.side, arguments=("jobs", "--json", "{plan}"), writes="", passes=(0,)
         )
         end = self._outside.run(listing, "", None)
@@ -292,7 +292,7 @@ class Pilot:
         self._save()
         return True
 
-    def _execute(self, step: Step, seconds: float | None) -> bool:
+    def _execute(self, step: PilotStep, seconds: float | None) -> bool:
         """Run a step, and store how it ended. Returns whether it passed."""
         began = time_text(self._outside.now())
         self._state.steps[step.key] = {"state": BEGUN, "began": began}
@@ -316,10 +316,10 @@ class Pilot:
         self._outside.save(self._state, step, end.output)
         return passed and not why
 
-    def _run(self, step: Step, seconds: float | None) -> StepEnd:
+    def _run(self, step: PilotStep, seconds: float | None) -> StepEnd:
         return self._outside.run(step, self._state.jobs.get(step.job, ""), seconds)
 
-    def _learn(self, step: Step, output: str) -> str:
+    def _learn(self, step: PilotStep, output: str) -> str:
         """Store the price per hour of an estimate or the ID of a started job, and check the output of `trn bench`.
 
         Returns:
@@ -327,7 +327,7 @@ class Pilot:
         """
         try:
             if step.name == "estimate":
-                hourly = hourly_of(json.loads(output))
+                hourly = hourly_usd(json.loads(output))
                 if hourly is None:
                     return "a price is unknown: add it to the file of trn:prices, see `trn estimate`"
                 self._state.hourly[step.side] = hourly
@@ -347,7 +347,7 @@ def _named(sides: Sequence[str]) -> str:
     return f"the {' and '.join(sides)} side{'s' if len(sides) > 1 else ''}"
 
 
-def hourly_of(estimate: Mapping[str, Any]) -> float | None:
+def hourly_usd(estimate: Mapping[str, Any]) -> float | None:
     """The price per hour in the JSON of `trn estimate`; None if a price is unknown."""
     total = estimate["totals"]["running_hour"]
     return None if total["unknown_prices"] else float(total["usd_at_least"])

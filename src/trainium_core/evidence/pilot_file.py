@@ -57,7 +57,7 @@ class PilotFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class PilotStep:
     """One command.
 
     Attributes:
@@ -138,10 +138,10 @@ def _rows() -> Sequence[Mapping[str, Any]]:
     return tomllib.loads((DATA / "pilot_steps.toml").read_text(encoding="utf-8"))["steps"]
 
 
-def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
+def steps_of(pilot: PilotFile) -> tuple[PilotStep, ...]:
     """The steps of a pilot in order: free checks of all sides, then each group of sides to its end, then reports."""
     rows = [row for row in _rows() if "needs" not in row or getattr(pilot, row["needs"]) is not None]
-    reads = [step for row in rows if row["kind"] == "read" for step in _of_sides(row, pilot.sides)]
+    reads = [step for row in rows if row["kind"] == "read" for step in _side_steps(row, pilot.sides)]
     sides = [
         step
         for sides in pilot.groups
@@ -149,16 +149,16 @@ def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
         for part in parts
         for row in rows
         if row["kind"] in kinds
-        for step in _of_sides(row, part)
+        for step in _side_steps(row, part)
     ]
-    reports = [step for row in rows if row["kind"] == "report" for step in _of_sides(row, pilot.sides)]
+    reports = [step for row in rows if row["kind"] == "report" for step in _side_steps(row, pilot.sides)]
     return (*reads, *sides, *reports)
 
 
-def _of_sides(row: Mapping[str, Any], sides: Sequence[str] | Mapping[str, str]) -> Iterator[Step]:
+def _side_steps(row: Mapping[str, Any], sides: Sequence[str] | Mapping[str, str]) -> Iterator[PilotStep]:
     of = row.get("side", False)
     for side in [side for side in sides if of in (True, side)] if of else ("",):
-        yield Step(
+        yield PilotStep(
             name=row["name"],
             kind=row["kind"],
             arguments=tuple(row["arguments"]),

@@ -40,7 +40,7 @@ class Tool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class BenchWorkload:
     """The workload of the runs. None: not stated.
 
     Attributes:
@@ -115,7 +115,7 @@ class Software:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RecordedRun:
     """One run of the workload.
 
     Attributes:
@@ -259,10 +259,10 @@ class Record:
     made: str
     tool: Tool
     side: str
-    workload: Workload
+    workload: BenchWorkload
     hardware: Hardware
     software: Software = Software()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[RecordedRun, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
     gates: tuple[Gate, ...] = ()
     fidelity: tuple[Fidelity, ...] = ()

@@ -7,8 +7,8 @@ from hashlib import sha256
 from trainium_core.assess.rules import stacks
 from trainium_core.evidence.charts import Chart
 from trainium_core.evidence.comparability import comparable
-from trainium_core.evidence.decision import Decision, Step, decide, steps
-from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, side_of
+from trainium_core.evidence.decision import Decision, DecisionStep, decide, steps
+from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, side_name
 from trainium_core.evidence.folder import Answer, Evidence, questions
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import (
@@ -95,7 +95,7 @@ class PilotReport:
 
     names: tuple[str, ...]
     decision: Decision
-    steps: Sequence[Step]
+    steps: Sequence[DecisionStep]
     sections: Mapping[str, Sequence[Figure]]
     charts: Mapping[str, Sequence[Chart]]
     pairs: tuple[Pair, ...]
@@ -212,7 +212,7 @@ def _contract(evidence: Evidence, measured: Sequence[Record]) -> Iterator[Contra
         known = [f"{row['known']} ({row['source']}, {row['date']})"] if "known" in row else []
         if key == "capacity":
             known += [
-                f"{side_of(record)} was bought as {record.hardware.purchase}"
+                f"{side_name(record)} was bought as {record.hardware.purchase}"
                 for record in measured
                 if record.side == TRAINIUM and record.hardware.purchase
             ]
@@ -231,14 +231,14 @@ def _contract(evidence: Evidence, measured: Sequence[Record]) -> Iterator[Contra
         )
 
 
-def _not_measured(records: Iterable[Record], arranged: Iterable[Step], evidence: Evidence) -> Iterator[str]:
+def _not_measured(records: Iterable[Record], arranged: Iterable[DecisionStep], evidence: Evidence) -> Iterator[str]:
     for step in arranged:
         if step.state == NOT_MEASURED:
             yield f"{step.title}: {step.text}"
     for record in records:
         for name, metric in record.metrics.items():
             if metric.value is None:
-                yield f"{words(name)}, {side_of(record)}: {metric.why_null} ({record.id})"
+                yield f"{words(name)}, {side_name(record)}: {metric.why_null} ({record.id})"
         for run in record.runs:
             # `trn bench` also writes a warning about each excluded run.
             if run.excluded and not any(run.excluded in warning for warning in record.warnings):

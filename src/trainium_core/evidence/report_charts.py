@@ -6,10 +6,10 @@ from itertools import groupby
 from math import isfinite
 from typing import TypeVar
 
-from trainium_core.evidence.charts import Chart, Dot, Line, curve, dots, stacked
+from trainium_core.evidence.charts import Chart, ChartLine, Dot, curve, dots, stacked
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision
-from trainium_core.evidence.figures import COST, SERIES, SIDES, Figure, by_side, side_of
+from trainium_core.evidence.figures import COST, SERIES, SIDES, Figure, by_side, side_name
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import LAB, Record
 from trainium_core.evidence.tco import LINE, SAVING, SWING, TOTAL
@@ -92,7 +92,7 @@ def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
 
 
 def _label(record: Record) -> str:
-    return f"{side_of(record)} ({record.id})"
+    return f"{side_name(record)} ({record.id})"
 
 
 def _phase_means(record: Record) -> Iterator[tuple[str, float]]:
@@ -111,12 +111,12 @@ def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
             yield curve(_titled("loss", group), "step", "loss", lines)
 
 
-def _loss_lines(record: Record) -> Iterator[Line]:
+def _loss_lines(record: Record) -> Iterator[ChartLine]:
     label = f"{SIDES[record.side]} ({record.id})"
     for at, run in enumerate(record.runs, start=1):
         points = [(point[0], point[1]) for point in run.loss if len(point) == 2]
         if points and run.excluded is None:
-            yield Line(label=label, detail=f"run {at}", points=points, series=SERIES.index(record.side))
+            yield ChartLine(label=label, detail=f"run {at}", points=points, series=SERIES.index(record.side))
 
 
 def year_charts(year: Sequence[Record]) -> Iterator[Chart]:

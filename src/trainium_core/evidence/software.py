@@ -13,7 +13,7 @@ _DRIVER, _RUNTIME = re.compile(r"driver ([0-9][\w.-]*)"), re.compile(r"runtime (
 _ENVIRONMENT = re.compile(r"aws_neuronx_venv_(?P<name>[a-z_]+?)_(?P<version>[0-9]+(?:_[0-9]+)+)")
 
 
-def software_of(
+def job_software(
     state: JobState, records: Mapping[str, StoredRecord], *, git_commit: str | None, git_dirty: bool | None
 ) -> Software:
     """The software of a job's last attempt.

@@ -86,7 +86,7 @@ def _binomial(n: int, count: int, probability: float) -> float:
     return math.exp(logs + count * math.log(probability) + (n - count) * math.log1p(-probability))
 
 
-def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
+def runs_mean(values: Sequence[float], unit: str) -> Metric:
     """The mean of one value per run, with its interval. Null for fewer than FEWEST_RUNS runs.
 
     The steps of a run are not independent, so the interval is computed from runs, not from steps.
@@ -101,7 +101,7 @@ def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
     )
 
 
-def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str) -> Metric:
+def runs_ratio(values: Sequence[float], others: Sequence[float], formula: str) -> Metric:
     """The ratio of the geometric means of two sides' runs, with a bootstrap interval over runs.
 
     Null for fewer than FEWEST_RUNS runs of a side, for a value that is not above 0, and if the interval is too wide.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trainium_core.jobs.follow import LogLine
-from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, pairs_of
+from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, progress_pairs
 
 _GRAPH_EVENTS = (*CACHED, *COMPILED)
 
@@ -13,7 +13,7 @@ NO_TOKENS = "a counted progress line has no tokens= with a number"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class TrainingStep:
     """The steps that a progress line reports.
 
     Attributes:
@@ -33,9 +33,9 @@ class Step:
     is_warmup: bool
 
 
-def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
+def steps_of(lines: Iterable[LogLine]) -> tuple[TrainingStep, ...]:
     """The steps of the last attempt. The lines must be those of one process."""
-    steps_read: list[Step] = []
+    steps_read: list[TrainingStep] = []
     attempt, before, is_warmup = 0, 0, True
     for line in lines:
         if line.attempt != attempt:
@@ -43,14 +43,14 @@ def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
             steps_read.clear()
         is_warmup = is_warmup or any(event in line.text for event in _GRAPH_EVENTS)
         match = PROGRESS.search(line.text)
-        values = pairs_of(match[1]) if match else {}
+        values = progress_pairs(match[1]) if match else {}
         at = number(values.get("step", ""))
         if at is None or int(at) <= before:
             continue
         steps = int(at) - before if steps_read else 1
         is_warmup = is_warmup or (len(steps_read) > 1 and steps > steps_read[-1].steps)
         steps_read.append(
-            Step(
+            TrainingStep(
                 number=int(at),
                 steps=steps,
                 seconds=number(values.get("seconds", "")),
@@ -69,7 +69,7 @@ def warmup_rule(least: int) -> str:
     return f"{first}, and all steps up to the last compiled or loaded graph before the counted steps"
 
 
-def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
+def counted(steps: Sequence[TrainingStep], wanted: int, least: int) -> tuple[TrainingStep, ...]:
     """The first consecutive lines after the warm-up that together report at least the wanted number of steps.
 
     Empty if there are none.
@@ -79,7 +79,7 @@ def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
         wanted: How many steps to count at least.
         least: The minimum number of warm-up steps.
     """
-    rows: list[Step] = []
+    rows: list[TrainingStep] = []
     passed = 0
     for step in steps:
         is_warmup = passed < least or step.is_warmup

@@ -28,9 +28,9 @@ from trainium_core.evidence.tco_side import (
     SECONDS_PER_HOUR,
     WORK,
     Driver,
-    Line,
     SideCost,
     TcoError,
+    TcoLine,
     Values,
     side_cost,
     stated_driver,
@@ -193,11 +193,11 @@ def tco_records(costs: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -
             metrics=metrics,
             comparable=(replace(compared, against=f"tco-{compared.against}"),) if compared else (),
             inputs=tuple(inputs),
-            warnings=tuple(warnings_of(costs)),
+            warnings=tuple(tco_warnings(costs)),
         )
 
 
-def warnings_of(costs: Tco) -> Iterator[str]:
+def tco_warnings(costs: Tco) -> Iterator[str]:
     """Warnings about the totals."""
     for side in costs.sides:
         if side.record.side == LAB:
@@ -223,7 +223,7 @@ def total_metric(side: SideCost) -> Metric:
     return Metric(value=total, unit="USD", method="sum of the lines", origin=DERIVED)
 
 
-def _line_metric(side: SideCost, line: Line) -> Metric:
+def _line_metric(side: SideCost, line: TcoLine) -> Metric:
     amount = side.amount(line, side.values)
     if amount is None:
         return unknown("USD", side.why_unknown(line))

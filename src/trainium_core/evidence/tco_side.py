@@ -53,7 +53,7 @@ class Driver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TcoLine:
     """An amount in twelve months, in US dollars, except for the line "hours".
 
     Attributes:
@@ -79,8 +79,8 @@ class SideCost:
     name: str
     record: Record
     drivers: Mapping[str, Driver]
-    lines: tuple[Line, ...]
-    hours: Line
+    lines: tuple[TcoLine, ...]
+    hours: TcoLine
     options: tuple[str, ...]
 
     @cached_property
@@ -88,14 +88,14 @@ class SideCost:
         """The known drivers."""
         return {key: driver.value for key, driver in self.drivers.items() if driver.value is not None}
 
-    def amount(self, line: Line, values: Values) -> float | None:
+    def amount(self, line: TcoLine, values: Values) -> float | None:
         """The amount of a line; None if a driver is unknown, or if the amount is too large to be true."""
         if not all(key in values for key in line.uses):
             return None
         amount = line.compute(values)
         return amount if amount < _LARGEST_USD else None
 
-    def why_unknown(self, line: Line) -> str:
+    def why_unknown(self, line: TcoLine) -> str:
         """The reasons of all unknown drivers of a line; without one, that its amount is too large."""
         reasons = (self.drivers[key].why_unknown for key in line.uses if key not in self.values)
         return "; ".join(dict.fromkeys(reasons)) or f"more than {_LARGEST_USD:.0e} USD: check the numbers"
@@ -306,7 +306,7 @@ def _plan_drivers(prefix: str, file: SideFile, lines: Sequence[CostLine]) -> Ite
 
 def _lines(
     prefix: str, options: Sequence[tuple[str, float, str]], plan_lines: Iterable[CostLine], stated: Iterable[str]
-) -> Iterator[Line]:
+) -> Iterator[TcoLine]:
     """All hours that the nodes run, then the lines in US dollars."""
     throughput, idle, compilations, seconds, days, day = (
         f"{prefix}{name}"
@@ -328,25 +328,25 @@ def _lines(
     def price(values: Values) -> float:
         return sum(share * values[key] for _, share, key in options)
 
-    def of_option(share: float, key: str) -> Callable[[Values], float]:
+    def option_cost(share: float, key: str) -> Callable[[Values], float]:
         return lambda values: work_hours(values) * share * values[key]
 
-    yield Line(name="hours", uses=busy, formula="", compute=all_hours)
+    yield TcoLine(name="hours", uses=busy, formula="", compute=all_hours)
     for option, share, key in options:
         part = "" if share == 1 else f" x {share:g}"
-        yield Line(
+        yield TcoLine(
             name=f"Hours at work, {option}",
             uses=(WORK, throughput, key),
             formula=f"work / throughput / 3600{part} x price of an hour",
-            compute=of_option(share, key),
+            compute=option_cost(share, key),
         )
-    yield Line(
+    yield TcoLine(
         name="Compilation",
         uses=(compilations, seconds, *prices),
         formula="cold compilations x their duration in hours x price of an hour",
         compute=lambda values: compile_hours(values) * price(values),
     )
-    yield Line(
+    yield TcoLine(
         name="Idle hours",
         uses=(*busy, *prices),
         formula="hours at work and in compilation x idle share / (1 - idle share) x price of an hour",
@@ -354,7 +354,7 @@ def _lines(
     )
     for line in plan_lines:
         yield _plan_line(prefix, line, busy, all_hours)
-    yield Line(
+    yield TcoLine(
         name=ENGINEERING,
         uses=(days, day),
         formula="days x price of a day, once",
@@ -364,13 +364,13 @@ def _lines(
         yield _product(name, "as stated", 1, f"{prefix}line.{name}")
 
 
-def _plan_line(prefix: str, line: CostLine, busy: tuple[str, ...], hours: Callable[[Values], float]) -> Line:
+def _plan_line(prefix: str, line: CostLine, busy: tuple[str, ...], hours: Callable[[Values], float]) -> TcoLine:
     price, month = f"{prefix}price.{line.what}", facts()["billing"]["hours_per_month"]
     if line.billed == "by use":
         return _product(line.what, f"{line.unit} a month x {MONTHS} x price", MONTHS, f"{prefix}use.{line.what}", price)
     if line.billed == "always":
         return _product(line.what, f"price of an hour x {month} x {MONTHS}", month * MONTHS, price)
-    return Line(
+    return TcoLine(
         name=line.what,
         uses=(*busy, price),
         formula="all hours that the nodes run x price of an hour",
@@ -378,7 +378,7 @@ def _plan_line(prefix: str, line: CostLine, busy: tuple[str, ...], hours: Callab
     )
 
 
-def _product(name: str, formula: str, factor: float, *keys: str) -> Line:
-    return Line(
+def _product(name: str, formula: str, factor: float, *keys: str) -> TcoLine:
+    return TcoLine(
         name=name, uses=keys, formula=formula, compute=lambda values: prod((factor, *(values[key] for key in keys)))
     )

@@ -6,7 +6,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from trainium_core.catalog.neuron_software import Framework, framework_of_parameter
+from trainium_core.catalog.neuron_software import Framework, parameter_framework
 from trainium_core.facts import facts
 
 
@@ -81,7 +81,7 @@ def other_content(parameter: str | None) -> str | None:
     images = facts()["neuron_images"]
     if parameter is None:
         return None
-    framework = framework_of_parameter(parameter)
+    framework = parameter_framework(parameter)
     contents = images["other_parameters"].items()
     known = (content for glob, content in contents if fnmatchcase(parameter, images["parameter_prefix"] + glob))
     return next(known, framework.title if framework and not framework.is_pytorch else None)

@@ -28,11 +28,11 @@ from trainium_wire.job import (
     is_job_id,
     job_end_record,
     jobs_url,
-    rank_of_part,
+    part_rank,
     saved_otherwise,
 )
 from trainium_wire.job_keys import INPUTS, job_keys
-from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
+from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
 _ABSENT = ("NoSuchKey", "404", "NotFound")
@@ -276,13 +276,13 @@ class AwsJobs(AwsService):
         for name in self.checkpoints(job_id, folder_url):
             parts = (self._json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
             listed = cast("list[Any]", parts) if isinstance(parts, list) else []
-            for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=rank_of_part):
+            for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=part_rank):
                 prefix = f"{saved}{name}/{part}/"
                 for entry in self._entries(prefix, bucket=bucket):
                     relative = entry["Key"].removeprefix(prefix)
                     path = f"{_CHECKPOINTS}/{relative}"
                     if path in found:
-                        path = f"{_CHECKPOINTS}/node-{rank_of_part(part)}/{relative}"
+                        path = f"{_CHECKPOINTS}/node-{part_rank(part)}/{relative}"
                     found[path] = entry["Size"]
                     self._saved[job_id, path] = (bucket, entry["Key"])
         return found
@@ -328,7 +328,7 @@ class AwsJobs(AwsService):
         wanted = sorted(rank for rank in reporting if rank < (job.nodes if every_node else 1))
         with ThreadPoolExecutor(_READERS) as readers:
             read = list(readers.map(self._node, wanted, [reporting[node] for node in wanted]))
-        return attempt_of(
+        return attempt_state(
             number,
             start,
             self._json(keys.end),

@@ -199,11 +199,11 @@ class ChunkedLog:
             is_all
             or rank == (self._rank or 0)
             or (rank is None and self._rank is None)
-            or self._is_of_traceback(rank, text)
+            or self._is_in_traceback(rank, text)
         ):
             yield LogLine(attempt=self._place.attempt, rank=rank, text=text.rstrip("\r"))
 
-    def _is_of_traceback(self, rank: int | None, text: str) -> bool:
+    def _is_in_traceback(self, rank: int | None, text: str) -> bool:
         """Whether a line belongs to a traceback of another process, which ends with the line of the error."""
         if rank is None or self._rank is not None:
             return False

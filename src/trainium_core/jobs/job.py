@@ -60,7 +60,7 @@ def new_job(
     problems += _profile_problems(plan, request, nodes)
     if problems:
         raise JobError(problems)
-    name = request.name or _name_of(script or "job")
+    name = request.name or _job_name(script or "job")
     return Job(
         id=f"{name}-{now.astimezone(UTC):%Y%m%d-%H%M%S}",
         name=name,
@@ -165,7 +165,7 @@ def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
     return f"torchrun {written} {shlex.join([script, *request.arguments])}"
 
 
-def _name_of(script: str) -> str:
+def _job_name(script: str) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", PurePosixPath(script).stem.lower())[:LONGEST_NAME].strip("-")
     return stem or "job"
 

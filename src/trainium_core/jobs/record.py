@@ -71,7 +71,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
     def costs(seconds: float | None) -> dict[str, Any]:
         return {"seconds": None if seconds is None else round(seconds, 3), "usd": _usd(seconds, of_phases)}
 
-    def usd_of_nodes(seconds: float | None) -> dict[str, Any]:
+    def nodes_usd(seconds: float | None) -> dict[str, Any]:
         """The cost of a period that includes time before or between attempts, if the job has its own nodes."""
         return {"usd": _usd(seconds, of_phases)} if state.has_own_nodes else {}
 
@@ -95,9 +95,9 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
             "attempt": None,
             "phase": "queued",
             **costs(seconds_between(submitted, state.attempts[0].started)),
-            **usd_of_nodes(None),
+            **nodes_usd(None),
         }
-    restarts = {restart.attempt: restart for restart in restarts_of(state)}
+    restarts = {restart.attempt: restart for restart in restart_counts(state)}
     for attempt in state.attempts:
         number = attempt.number
         if number in restarts:
@@ -107,7 +107,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
                 "checkpoint": restart.checkpoint,
                 **parts,
                 **costs(restart.seconds),
-                **usd_of_nodes(restart.node_seconds),
+                **nodes_usd(restart.node_seconds),
             }
             yield {"event": "restart", "attempt": number, **of_restart}
         yield {
@@ -128,7 +128,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
                 **costs(_phase_seconds(attempt, node, name)),
             }
         for node in attempt.nodes:
-            graphs = graphs_of(node)
+            graphs = graph_counts(node)
             if graphs:
                 yield {"event": "graphs", "attempt": number, "node": node.node, "graphs": graphs}
             if node.observed:
@@ -141,7 +141,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
     if state.outcome is not None:
         lasted = seconds_between(submitted, state.outcome.at)
         billed = {"billed_seconds": state.billed_seconds, "usd": _usd(state.billed_seconds, usd_per_hour)}
-        more = billed if state.is_billed else usd_of_nodes(attempt_seconds(state))
+        more = billed if state.is_billed else nodes_usd(attempt_seconds(state))
         yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted), **more}
 
 
@@ -165,7 +165,7 @@ def attempt_seconds(state: JobState) -> float | None:
     return _sum(seconds_between(attempt.started, end) for attempt, end in zip(state.attempts, ends, strict=True))
 
 
-def graphs_of(node: NodeProgress) -> Mapping[str, float]:
+def graph_counts(node: NodeProgress) -> Mapping[str, float]:
     """The numbers of compiled and cached graphs, from the node's compile cache or, if unknown, from its output.
 
     Only the compile cache measures `compile_seconds`.
@@ -176,7 +176,7 @@ def graphs_of(node: NodeProgress) -> Mapping[str, float]:
     return {"compiled": counted.misses, "cached": counted.hits or 0, "compile_seconds": counted.compile_seconds}
 
 
-def restarts_of(state: JobState) -> Iterator[Restart]:
+def restart_counts(state: JobState) -> Iterator[Restart]:
     """The restarts: one for each attempt after the first."""
     for before, attempt in zip(state.attempts, state.attempts[1:], strict=False):
         ended = before.outcome.at if before.outcome else None

@@ -49,7 +49,7 @@ class AwsNodes(AwsFleets):
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             records, membership = store.records(), store.membership().membership
         if service is not None:
-            return self._of_service(service, records)
+            return self._service_group(service, records)
         assert group_name is not None
         group = self._group(group_name)
         return DeployedNodes(
@@ -60,7 +60,7 @@ class AwsNodes(AwsFleets):
             suspended=group.suspended,
         )
 
-    def _of_service(self, fleet: DeployedFleet, records: Mapping[str, StoredRecord]) -> DeployedNodes:
+    def _service_group(self, fleet: DeployedFleet, records: Mapping[str, StoredRecord]) -> DeployedNodes:
         service = ENGINES[fleet.engine].service_nodes()
         assert service is not None
         assert fleet.service_group is not None

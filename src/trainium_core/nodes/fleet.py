@@ -60,24 +60,24 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
         if not clusters:
             continue
         group = _object(resource.get("Properties"))
-        gate = _gate_of(resources, name)
+        gate = _readiness_properties(resources, name)
         launched = launch_data(resources, _object(group.get("LaunchTemplate")).get("LaunchTemplateId"))
         pilot = _json_object(gate.get("Pilot"))
         yield DeployedFleet(
             cluster=clusters[0],
             group=physical_ids.get(name),
-            records_bucket=physical_id_of(gate.get("RecordsBucket"), physical_ids),
+            records_bucket=resolved_physical_id(gate.get("RecordsBucket"), physical_ids),
             instance_type=_text(launched.get("InstanceType")),
             nodes=_number(group.get("MaxSize")),
             market=_text(_object(launched.get("InstanceMarketOptions")).get("MarketType")) or "on-demand",
-            reservation_id=reservation_of(launched),
+            reservation_id=launch_reservation(launched),
             replacements=_number(gate.get("Replacements")),
             ends=_text(pilot.get("ENDS")),
             idle_minutes=_text(pilot.get("IDLE_MINUTES")),
         )
 
 
-def _gate_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
+def _readiness_properties(resources: TemplateResources, group: str) -> Mapping[str, Any]:
     gates = (_object(resource.get("Properties")) for resource in resources.values() if resource["Type"] == _GATE)
     return next((gate for gate in gates if gate.get("GroupName") == {"Ref": group}), _object(None))
 
@@ -88,13 +88,13 @@ def launch_data(resources: TemplateResources, template_id: Any) -> Mapping[str, 
     return _object(_object(template.get("Properties")).get("LaunchTemplateData"))
 
 
-def reservation_of(launched: Mapping[str, Any]) -> str | None:
+def launch_reservation(launched: Mapping[str, Any]) -> str | None:
     """The reservation or Capacity Block that a launch template names, if any."""
     target = _object(_object(launched.get("CapacityReservationSpecification")).get("CapacityReservationTarget"))
     return _text(target.get("CapacityReservationId"))
 
 
-def physical_id_of(value: Any, physical_ids: Mapping[str, str]) -> str | None:
+def resolved_physical_id(value: Any, physical_ids: Mapping[str, str]) -> str | None:
     """The physical ID in a property, or of the resource to which it refers with Ref; None if unknown."""
     match value:
         case {"Ref": str(name)}:

@@ -12,7 +12,7 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.recovery import WINDOW, Recovery, plan_recovery
 from trainium_wire.membership import Membership
-from trainium_wire.node_record import Check, StoredRecord, failures
+from trainium_wire.node_record import CheckRecord, StoredRecord, failures
 
 
 class NodesNotCreatedError(UnavailableError):
@@ -137,7 +137,7 @@ class NodeStatus:
     since: datetime | None
     launched: datetime | None
     problem: str
-    checks: tuple[Check, ...]
+    checks: tuple[CheckRecord, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

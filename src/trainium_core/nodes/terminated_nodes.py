@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from trainium_core.engines.registry import service_nodes
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangedProperty, ChangeSets, ResourceChange
-from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
+from trainium_runtime.launch_template_version import RESOURCE_TYPE, VersionChoice
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 
@@ -161,7 +161,7 @@ def _mapping(text: str | None) -> Mapping[str, Any] | None:
 
 
 def _image_now(version: ResourceChange) -> str | None:
-    chosen = Choice.remembered(version.physical_id)
+    chosen = VersionChoice.remembered(version.physical_id)
     return chosen.image if chosen else None
 
 

@@ -159,7 +159,7 @@ def physical_name_prefix(stack: str) -> str:
     return stack if len(stack) <= longest else f"{stack[:longest]}*"
 
 
-def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> PolicyScope:
+def role_scope(plan: Plan, *, account: str = "*", partition: str = "aws") -> PolicyScope:
     """The scope of a plan's stacks."""
     stacks = [plan.stack_names[key] for key in plan.stacks]
     return PolicyScope(
@@ -193,7 +193,7 @@ def policies(role: str, scope: PolicyScope) -> Sequence[Document]:
 def _grouped(role: str, scope: PolicyScope) -> Iterator[Statement]:
     """One statement for each set of resources, in parts that fit into a policy."""
     by_resources: dict[tuple[str, ...], list[str]] = {}
-    alone = {row["action"] for row in _alone_of(role)}
+    alone = {row["action"] for row in _own_actions(role)}
     for name in actions_of(role):
         if name not in alone:
             by_resources.setdefault(tuple(_resources(role, name, scope)), []).append(name)
@@ -255,14 +255,14 @@ def _existing_bucket_paths(name: str, scope: PolicyScope) -> Iterator[str]:
             yield f"{scope.checkpoints}/*"
 
 
-def _alone_of(role: str) -> list[Mapping[str, Any]]:
+def _own_actions(role: str) -> list[Mapping[str, Any]]:
     """The rows of the actions with a separate statement, which has a condition or other ARNs."""
     actions = actions_of(role)
     return [row for row in _data()["alone"] if row["action"] in actions and role in row.get("roles", [role])]
 
 
 def _alone(role: str, scope: PolicyScope) -> Iterator[Statement]:
-    for row in _alone_of(role):
+    for row in _own_actions(role):
         statement = _statement([row["action"]], scope.fill_in(row["arns"]))
         if "condition" in row:
             statement["Condition"] = json.loads(json.dumps(row["condition"]).replace("{cluster}", scope.cluster))

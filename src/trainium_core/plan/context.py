@@ -27,7 +27,7 @@ def plan_from_cdk(folder: Path) -> Plan:
         PlanError: A setting or cdk.json is invalid.
     """
     passed = os.environ.get("CDK_CONTEXT_JSON")
-    context: dict[str, Any] = json.loads(passed) if passed is not None else _context_of(folder / _PROJECT_FILE)
+    context: dict[str, Any] = json.loads(passed) if passed is not None else _file_context(folder / _PROJECT_FILE)
     overflow = os.environ.get("CONTEXT_OVERFLOW_LOCATION")
     if overflow:
         context |= json.loads(Path(overflow).read_text())
@@ -47,7 +47,7 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
     """
     file = cdk_json or Path(_PROJECT_FILE)
     may_be_missing = cdk_json is None and overrides
-    context = _overridden({} if may_be_missing and not file.exists() else _context_of(file), overrides)
+    context = _overridden({} if may_be_missing and not file.exists() else _file_context(file), overrides)
     for name in ignoring:
         context.pop(SETTING_PREFIX + name, None)
     return plan_from_context(context, file.parent)
@@ -64,7 +64,7 @@ def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[s
         PlanError: The file is missing or invalid, or an override has no `=` or no name.
     """
     file = cdk_json or Path(_PROJECT_FILE)
-    context = _overridden(_context_of(file) if cdk_json or file.exists() else {}, overrides)
+    context = _overridden(_file_context(file) if cdk_json or file.exists() else {}, overrides)
     keys = (key for key in context if key.startswith(SETTING_PREFIX) or _is_misspelt_setting(key))
     return {key.removeprefix(SETTING_PREFIX): context[key] for key in keys}
 
@@ -115,7 +115,7 @@ def with_settings(text: str, settings: Mapping[str, str]) -> str:
     return json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
 
 
-def _context_of(cdk_json: Path) -> dict[str, Any]:
+def _file_context(cdk_json: Path) -> dict[str, Any]:
     """The merged context. As in the CDK CLI, cdk.json overrides cached lookups, and both override ~/.cdk.json."""
     context = _object_in(cdk_json, "context")
     if cdk_json.name == _PROJECT_FILE:

@@ -28,7 +28,7 @@ class NetworkInterface:
         return self.interface_type != "efa-only"
 
 
-def interfaces_of(kind: InstanceType, secondary: CardInterfaceType) -> tuple[NetworkInterface, ...]:
+def type_interfaces(kind: InstanceType, secondary: CardInterfaceType) -> tuple[NetworkInterface, ...]:
     """The interfaces of a node: one on each network card that supports EFA, else one ordinary interface.
 
     The interface on card 0 has device index 0 and carries IP traffic, so it is never efa-only. The interfaces on other
@@ -52,7 +52,7 @@ def interfaces_of(kind: InstanceType, secondary: CardInterfaceType) -> tuple[Net
 
 def network_interfaces(plan: PlanValues) -> tuple[NetworkInterface, ...]:
     """The interfaces of one node of the plan."""
-    return interfaces_of(plan.type, plan.network.secondary_interface_type)
+    return type_interfaces(plan.type, plan.network.secondary_interface_type)
 
 
 def addresses_needed(plan: PlanValues) -> int:

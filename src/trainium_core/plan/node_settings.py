@@ -5,7 +5,7 @@ from typing import Literal
 
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import Framework
-from trainium_core.plan.network_layout import NetworkInterface, interfaces_of
+from trainium_core.plan.network_layout import NetworkInterface, type_interfaces
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.settings.node import NeuronSoftware, Verification
 from trainium_core.plan.values import PlanValues
@@ -60,7 +60,7 @@ class NodeSettings:
 
     @property
     def network_interfaces(self) -> tuple[NetworkInterface, ...]:
-        return interfaces_of(self.type, self.secondary_interface_type)
+        return type_interfaces(self.type, self.secondary_interface_type)
 
     @property
     def addresses(self) -> int:

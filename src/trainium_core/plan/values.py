@@ -7,16 +7,16 @@ from typing import Literal, get_args
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.file import ZONE_ID
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.catalog.neuron_software import Framework, default_image, framework_of_parameter
+from trainium_core.catalog.neuron_software import Framework, default_image, parameter_framework
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names
-from trainium_core.plan.settings.cache import Cache
-from trainium_core.plan.settings.file_systems import FileSystems
+from trainium_core.plan.settings.cache import CacheSettings
+from trainium_core.plan.settings.file_systems import FileSystemSettings
 from trainium_core.plan.settings.jobs import JobAccess
-from trainium_core.plan.settings.network import Network
+from trainium_core.plan.settings.network import NetworkSettings
 from trainium_core.plan.settings.node import Node
 from trainium_core.plan.settings.pcs import PcsSettings
-from trainium_core.plan.settings.pilot import Pilot
+from trainium_core.plan.settings.pilot import PilotSettings
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_core.prices.price import Price, PricedItem, PriceTable
 from trainium_core.setting_schema.forms import Choice, FilePath, ListOf, Pattern, Switch, TagMap, WholeNumber
@@ -97,7 +97,7 @@ class PlanValues:
         f"{DEFAULT_CLUSTER_NAME}, the prefix of the stack names. A deployment with the same name changes the same "
         "cluster",
     )
-    network: Network = field(default_factory=Network)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
     root_volume_gib: int = setting(
         "root_volume_gib",
         WholeNumber(facts()["smallest_root_volume"]["gib"], facts()["gp3"]["largest_gib"]),
@@ -135,10 +135,10 @@ class PlanValues:
         meaning="physical NeuronCores per logical core (LNC)",
         replaces_nodes=True,
     )
-    cache: Cache = field(default_factory=Cache)
+    cache: CacheSettings = field(default_factory=CacheSettings)
     node: Node = field(default_factory=Node)
-    file_systems: FileSystems = field(default_factory=FileSystems)
-    pilot: Pilot = field(default_factory=Pilot)
+    file_systems: FileSystemSettings = field(default_factory=FileSystemSettings)
+    pilot: PilotSettings = field(default_factory=PilotSettings)
     jobs: JobAccess = field(default_factory=JobAccess)
     quota_check: bool = setting(
         "quota_check",
@@ -252,7 +252,7 @@ class PlanValues:
     @property
     def framework(self) -> Framework | None:
         """The framework that the image's parameter promises; None if it promises none or several."""
-        return framework_of_parameter(self.image_parameter)
+        return parameter_framework(self.image_parameter)
 
     @property
     def image_parameter(self) -> str | None:

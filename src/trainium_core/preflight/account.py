@@ -6,7 +6,7 @@ does not exist.
 
 from typing import Protocol
 
-from trainium_core.capacity.offerings import Capacity
+from trainium_core.capacity.offerings import RegionCapacity
 from trainium_core.identity.caller import Identities
 from trainium_core.images.image import Images
 from trainium_core.network.vpc import Network, PlacementGroups
@@ -26,7 +26,7 @@ class Account(
     Volumes,
     Network,
     PlacementGroups,
-    Capacity,
+    RegionCapacity,
     Prices,
     Simulation,
     Stacks,

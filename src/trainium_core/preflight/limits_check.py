@@ -16,7 +16,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
+from trainium_core.quotas.resource_use import GIB_PER_TIB, UsedAmount
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import NoAccessError, UnavailableError
 from trainium_runtime.quota import Quota
@@ -37,7 +37,7 @@ class Limit:
     one: str
     many: str
     need: Callable[[Plan], float]
-    use: Callable[[Plan, Account], Use]
+    use: Callable[[Plan, Account], UsedAmount]
     by_nodes: bool = False
 
 
@@ -73,7 +73,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
     return worst_of([*judged, *dict.fromkeys(unanswered)])
 
 
-def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> CheckResult:
+def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: UsedAmount) -> CheckResult:
     """Check whether a quota has room for the plan.
 
     Args:
@@ -97,7 +97,7 @@ def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Check
     return CheckResult(outcome="pass" if use.complete else "unknown", found=found, needed=needed)
 
 
-def _ways(limit: Limit, plan: Plan, quota: Quota, use: Use) -> Iterator[str]:
+def _ways(limit: Limit, plan: Plan, quota: Quota, use: UsedAmount) -> Iterator[str]:
     """Alternatives to a higher quota."""
     if not limit.by_nodes:
         yield "use an existing VPC: trn:vpc_id"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from trainium_core.permissions.roles import CLOUDFORMATION, policies, scope_of
+from trainium_core.permissions.roles import CLOUDFORMATION, policies, role_scope
 from trainium_core.permissions.simulation import Calls, Denial, Simulation
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
@@ -55,7 +55,7 @@ def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[C
     Wildcards within ARNs are replaced by text. Actions with wildcards cannot be simulated, and are omitted.
     """
     region = {"aws:RequestedRegion": plan.region}
-    for document in policies(role, scope_of(plan, account=account, partition=partition)):
+    for document in policies(role, role_scope(plan, account=account, partition=partition)):
         for statement in document["Statement"]:
             actions = [action for action in statement["Action"] if "*" not in action]
             resources = [

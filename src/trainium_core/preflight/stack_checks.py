@@ -21,19 +21,19 @@ _REPAIRS: Mapping[str, str] = {
     "ROLLBACK_FAILED": _DESTROY,
     "DELETE_FAILED": _DESTROY,
 }
-"""The advice for states in which a stack cannot be updated; _of_stack() has the advice for other states."""
+"""The advice for states in which a stack cannot be updated; _stack_result() has the advice for other states."""
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
     """Whether the account and region are bootstrapped for the CDK, in a version that the stacks accept."""
-    result = bootstrap_of(plan.region, account)
+    result = toolkit_bootstrap(plan.region, account)
     if result.outcome != "fail":
         return result
     hint = "if cdk.json sets @aws-cdk/core:bootstrapQualifier, pass --suppress bootstrap"
     return replace(result, found=f"{result.found}; {hint}")  # `trn deploy` runs the command in `fix`
 
 
-def bootstrap_of(region: str, account: Account) -> CheckResult:
+def toolkit_bootstrap(region: str, account: Account) -> CheckResult:
     """Check the version that `cdk bootstrap` stored in a parameter, which does not depend on the stack's name."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
@@ -52,10 +52,10 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
 
 def check_stack(plan: Plan, account: Account) -> CheckResult:
     """Whether the stacks in trn:stacks are in a state that allows a deployment, and belong to the cluster."""
-    return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
+    return worst_of([_stack_result(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 
-def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:
+def _stack_result(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:
     deployed = account.deployed_stack(stack)
     if deployed is None:
         return CheckResult(outcome="pass", found=f"{stack} does not exist yet")

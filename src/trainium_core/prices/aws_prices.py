@@ -31,13 +31,13 @@ def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
     """
     try:
         products = [json.loads(document) for document in documents]
-        prices = [price for product in products if _is_of(product, usage_type) for price in _first_tier(product)]
+        prices = [price for product in products if _matches_item(product, usage_type) for price in _first_tier(product)]
     except (ValueError, LookupError, TypeError, AttributeError, InvalidOperation) as error:
         raise UnavailableError(f"the AWS Price List has an unknown format: {error!r}") from error
     return {price for price in prices if price.usd > 0}
 
 
-def _is_of(product: Any, usage_type: str) -> bool:
+def _matches_item(product: Any, usage_type: str) -> bool:
     """Whether a product has the usage type, with or without the prefix of its region."""
     actual = product["product"]["attributes"]["usagetype"]
     return usage_type in (actual, actual.partition("-")[2])
@@ -68,7 +68,7 @@ class AwsPrices(AwsService):
         return self._list_price(item, product)
 
     def _list_price(self, item: PricedItem, product: Product) -> Price:
-        client = _of_aws(self._clients.client("pricing", PRICE_LIST_REGION))
+        client = _aws_prices(self._clients.client("pricing", PRICE_LIST_REGION))
         values = {"instance_type": item.instance_type, "region": item.region}
         filters = [
             {"Type": "TERM_MATCH", "Field": field, "Value": value.format_map(values)}
@@ -89,7 +89,7 @@ class AwsPrices(AwsService):
         raise UnavailableError(f"the AWS Price List returned no price of a {product.name} in {item.region}")
 
     def _spot_price(self, item: PricedItem) -> Price:
-        client = _of_aws(self.client("ec2"))
+        client = _aws_prices(self.client("ec2"))
         arguments: dict[str, Any] = {
             "InstanceTypes": [item.instance_type],
             "ProductDescriptions": ["Linux/UNIX"],
@@ -108,7 +108,7 @@ class AwsPrices(AwsService):
         return _price(Decimal(highest["SpotPrice"]), "EC2 spot price history", f"in {where}; may change")
 
 
-def _of_aws(client: Any) -> Any:
+def _aws_prices(client: Any) -> Any:
     endpoint = str(client.meta.endpoint_url)
     if not is_aws(endpoint):
         raise UnavailableError(f"{endpoint} is not AWS, and has no prices")

@@ -7,7 +7,7 @@ which would list them, is newer than the oldest supported boto3.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
+from trainium_core.quotas.resource_use import GIB_PER_TIB, UsedAmount
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
@@ -19,11 +19,11 @@ _MAX_PAGES = 20
 
 
 class AwsResourceUse(AwsService):
-    def elastic_ips_excluding(self, cluster: str) -> Use:
+    def elastic_ips_excluding(self, cluster: str) -> UsedAmount:
         with read_errors("ec2:DescribeAddresses"):
-            return Use(amount=len(_others(self.client("ec2").describe_addresses()["Addresses"], cluster)))
+            return UsedAmount(amount=len(_others(self.client("ec2").describe_addresses()["Addresses"], cluster)))
 
-    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> UsedAmount:
         states = [{"Name": "state", "Values": [*_GATEWAY_STATES]}]
         with read_errors("ec2:DescribeNatGateways"):
             found, complete = self._listed("describe_nat_gateways", "NatGateways", Filter=states)
@@ -35,19 +35,19 @@ class AwsResourceUse(AwsService):
             ids = {subnet["SubnetId"] for subnet in subnets}
             # A regional gateway has no subnet, and may be in this zone too.
             gateways = [gateway for gateway in gateways if gateway.get("SubnetId") in {None, *ids}]
-        return Use(amount=len(gateways), complete=complete)
+        return UsedAmount(amount=len(gateways), complete=complete)
 
-    def gp3_tib_excluding(self, cluster: str) -> Use:
+    def gp3_tib_excluding(self, cluster: str) -> UsedAmount:
         gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
         with read_errors("ec2:DescribeVolumes"):
             found, complete = self._listed("describe_volumes", "Volumes", Filters=gp3)
         gib = sum(volume["Size"] for volume in _others(found, cluster))
-        return Use(amount=gib / GIB_PER_TIB, complete=complete)
+        return UsedAmount(amount=gib / GIB_PER_TIB, complete=complete)
 
-    def network_interfaces_excluding(self, cluster: str) -> Use:
+    def network_interfaces_excluding(self, cluster: str) -> UsedAmount:
         with read_errors("ec2:DescribeNetworkInterfaces"):
             found, complete = self._listed("describe_network_interfaces", "NetworkInterfaces")
-        return Use(amount=len(_others(found, cluster)), complete=complete)
+        return UsedAmount(amount=len(_others(found, cluster)), complete=complete)
 
     def pcs_clusters(self) -> Collection[str]:
         with read_errors("pcs:ListClusters"):

@@ -8,7 +8,7 @@ GIB_PER_TIB = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use:
+class UsedAmount:
     """The amount of something that a quota limits.
 
     Attributes:
@@ -26,15 +26,15 @@ class ResourceUse(Protocol):
     Methods whose names end in `_excluding` count the resources without the tag trn:cluster of the cluster.
     """
 
-    def elastic_ips_excluding(self, cluster: str) -> Use: ...
+    def elastic_ips_excluding(self, cluster: str) -> UsedAmount: ...
 
-    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> UsedAmount:
         """Gateways in a zone, with all regional ones, or in the whole region if zone_id is None."""
         ...
 
-    def gp3_tib_excluding(self, cluster: str) -> Use: ...
+    def gp3_tib_excluding(self, cluster: str) -> UsedAmount: ...
 
-    def network_interfaces_excluding(self, cluster: str) -> Use: ...
+    def network_interfaces_excluding(self, cluster: str) -> UsedAmount: ...
 
     def pcs_clusters(self) -> Collection[str]:
         """The names of all AWS PCS clusters of the region."""

@@ -21,7 +21,7 @@ _END_COMMANDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed:
+class ObservedStack:
     """A stack before it is switched.
 
     Attributes:
@@ -46,7 +46,7 @@ class Observed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch:
+class SleepChange:
     """The decision.
 
     Attributes:
@@ -58,15 +58,15 @@ class Switch:
     message: str = ""
 
 
-def decide(observed: Observed, want: Want) -> Switch:
+def decide(observed: ObservedStack, want: Want) -> SleepChange:
     """Decide how the stack reaches the wanted state."""
     return _sleep(observed) if want == "asleep" else _wake(observed)
 
 
-def _sleep(observed: Observed) -> Switch:
+def _sleep(observed: ObservedStack) -> SleepChange:
     state, cluster = observed.state, observed.cluster
-    if not _is_of_cluster(observed):
-        return _of_other_cluster(observed)
+    if not _is_own_cluster(observed):
+        return _other_cluster_problem(observed)
     if state.groups and not (observed.wants_nodes or state.asleep) and state.status in _END_COMMANDS:
         # The fleet gate keeps the size at 0 while it replaces nodes, and before it launches the first nodes. It would
         # not notice that `trn sleep` set the size to 0 too.
@@ -82,44 +82,44 @@ def _sleep(observed: Observed) -> Switch:
             return obstacle
         if state.asleep:
             return _nothing(f"{cluster} is already asleep.")
-        return Switch(action="update stack")
+        return SleepChange(action="update stack")
     if state.asleep is False and state.status in STABLE_STATUSES:
-        return Switch(action="update stack")
-    return Switch(action="terminate nodes")
+        return SleepChange(action="update stack")
+    return SleepChange(action="terminate nodes")
 
 
-def _wake(observed: Observed) -> Switch:
+def _wake(observed: ObservedStack) -> SleepChange:
     state, cluster = observed.state, observed.cluster
-    if not _is_of_cluster(observed):
-        return _of_other_cluster(observed)
+    if not _is_own_cluster(observed):
+        return _other_cluster_problem(observed)
     # An awake stack can lose its nodes, for example if its clock function stops idle nodes.
     lost = state.asleep is False and not observed.has_nodes and not observed.has_clock
     if state.groups and (state.asleep is None or lost):
         if observed.has_nodes:
             return _nothing(f"{cluster} already has its nodes.")
-        return _after_the_end(observed) or Switch(action="launch nodes")
+        return _after_the_end(observed) or SleepChange(action="launch nodes")
     obstacle = _obstacle(observed)
     if obstacle:
         return obstacle
     if state.asleep:
-        return _after_the_end(observed) or Switch(action="update stack")
+        return _after_the_end(observed) or SleepChange(action="update stack")
     if state.groups and not observed.has_nodes:
         return _refuse(f"{cluster} is awake: its nodes launch when its Capacity Block starts.")
     return _nothing(f"{cluster} is already awake.")
 
 
-def _is_of_cluster(observed: Observed) -> bool:
+def _is_own_cluster(observed: ObservedStack) -> bool:
     return observed.state.cluster == observed.cluster
 
 
-def _of_other_cluster(observed: Observed) -> Switch:
+def _other_cluster_problem(observed: ObservedStack) -> SleepChange:
     owner = observed.state.cluster
     if owner is None:
         return _refuse(f"The stack {observed.stack} does not belong to {observed.cluster}: it has no tag trn:cluster.")
     return _refuse(f"The stack {observed.stack} belongs to {owner}, not to {observed.cluster}.")
 
 
-def _obstacle(observed: Observed) -> Switch | None:
+def _obstacle(observed: ObservedStack) -> SleepChange | None:
     state, stack = observed.state, observed.stack
     if state.asleep is None:
         return _refuse(f"{stack} has no nodes that can sleep. `trn destroy` deletes the stack.")
@@ -128,16 +128,16 @@ def _obstacle(observed: Observed) -> Switch | None:
     return None
 
 
-def _after_the_end(observed: Observed) -> Switch | None:
+def _after_the_end(observed: ObservedStack) -> SleepChange | None:
     if observed.ends is None or observed.ends > observed.now:
         return None
     ended = minute_text(observed.ends)
     return _refuse(f"The pilot ended at {ended}. Run `trn extend 8h` first, then `trn wake`.")
 
 
-def _refuse(message: str) -> Switch:
-    return Switch(action="refuse", message=message)
+def _refuse(message: str) -> SleepChange:
+    return SleepChange(action="refuse", message=message)
 
 
-def _nothing(message: str) -> Switch:
-    return Switch(action="nothing", message=message)
+def _nothing(message: str) -> SleepChange:
+    return SleepChange(action="nothing", message=message)

@@ -12,7 +12,7 @@ from trainium_core.plan import Plan
 from trainium_core.plurals import count
 from trainium_core.prices.price import CAPACITY_BLOCK, products
 from trainium_core.spending.node_runs import NodeRun
-from trainium_core.spending.spending import Line
+from trainium_core.spending.spending import SpendingLine
 
 INSTANCE, _VOLUME = "EC2 instance", "EBS volume"
 
@@ -24,7 +24,9 @@ def hours(duration: timedelta) -> Decimal:
     return Decimal(str(duration / _HOUR))
 
 
-def node_lines(runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime) -> Iterator[Line]:
+def node_lines(
+    runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime
+) -> Iterator[SpendingLine]:
     """Estimate what nodes have cost.
 
     Args:
@@ -40,18 +42,18 @@ def node_lines(runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int
     for line in per_node if runs else ():
         hourly = None if line.running_hour is None else line.running_hour / nodes
         what = f"{products()[line.item.product].name}, of all nodes"
-        yield Line(what=what, usd=None if hourly is None else hourly * hours(total), how=how)
+        yield SpendingLine(what=what, usd=None if hourly is None else hourly * hours(total), how=how)
     if unknown:
         what = f"{count(unknown, 'node')} with an unknown end"
-        yield Line(what=what, usd=None, how="unknown: no longer in Auto Scaling's history")
+        yield SpendingLine(what=what, usd=None, how="unknown: no longer in Auto Scaling's history")
 
 
-def lines_before_history(since: datetime | None, now: datetime) -> Iterator[Line]:
+def lines_before_history(since: datetime | None, now: datetime) -> Iterator[SpendingLine]:
     """A line for the time before Auto Scaling's history, if the cluster is that old."""
     start = history_start(now)
     if since is not None and since < start:
         how = f"unknown: Auto Scaling's history covers {_weeks()} weeks"
-        yield Line(what=f"nodes terminated before {start:%Y-%m-%d}", usd=None, how=how)
+        yield SpendingLine(what=f"nodes terminated before {start:%Y-%m-%d}", usd=None, how=how)
 
 
 def history_start(now: datetime) -> datetime:
@@ -64,7 +66,7 @@ def _weeks() -> int:
     return weeks
 
 
-def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
+def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[SpendingLine]:
     """Estimate what existing resources have cost since their creation.
 
     A resource without a known creation time counts from the creation of the oldest existing stack.
@@ -83,24 +85,24 @@ def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
         hourly = _per_hour(audited)
         if hourly is None or began is None:
             how = audited.resource.charge.unpriced or ("no price" if hourly is None else "creation time unknown")
-            yield Line(what=_name(audited), usd=None, how=f"unknown: {how}")
+            yield SpendingLine(what=_name(audited), usd=None, how=f"unknown: {how}")
         else:
             age = hours(audit.time - began)
-            yield Line(what=_name(audited), usd=hourly * age, how=f"estimated: {age:.2f} h at today's price")
+            yield SpendingLine(what=_name(audited), usd=hourly * age, how=f"estimated: {age:.2f} h at today's price")
 
 
-def prepaid_lines(plan: Plan) -> Iterator[Line]:
+def prepaid_lines(plan: Plan) -> Iterator[SpendingLine]:
     """The Capacity Block, which was paid for when it was bought. EC2 does not return the amount later."""
     if plan.capacity == CAPACITY_BLOCK:
-        yield Line(what=f"Capacity Block {plan.reservation_id}", usd=Decimal(0), how=_PREPAID)
+        yield SpendingLine(what=f"Capacity Block {plan.reservation_id}", usd=Decimal(0), how=_PREPAID)
 
 
-def hourly_lines(audit: Audit) -> Iterator[Line]:
+def hourly_lines(audit: Audit) -> Iterator[SpendingLine]:
     """The hourly cost of each existing resource that is billed or has no known price."""
     for audited in _billed_resources(audit):
         hourly = _per_hour(audited)
         how = "list price" if hourly is not None else audited.resource.charge.unpriced or "no price"
-        yield Line(what=_name(audited), usd=hourly, how=how)
+        yield SpendingLine(what=_name(audited), usd=hourly, how=how)
 
 
 def _billed_resources(audit: Audit) -> Iterator[Audited]:

@@ -23,7 +23,7 @@ from trainium_core.spending.estimated import (
     resource_lines,
 )
 from trainium_core.spending.node_runs import NodeRun, ScalingActivity, node_runs
-from trainium_core.spending.spending import Forecast, Line, Spending
+from trainium_core.spending.spending import Forecast, Spending, SpendingLine
 from trainium_runtime.errors import UnavailableError
 
 
@@ -125,9 +125,9 @@ def _runs(
             yield NodeRun(instance_id=name, began=launched, ended=None)
 
 
-def _ended_line(stack: str) -> Line:
+def _ended_line(stack: str) -> SpendingLine:
     """The line of nodes that a service started for jobs and then ended."""
-    return Line(what=f"terminated nodes of {stack}", usd=None, how="unknown: their service keeps no history")
+    return SpendingLine(what=f"terminated nodes of {stack}", usd=None, how="unknown: their service keeps no history")
 
 
 def _per_node(estimated: Estimate) -> list[CostLine]:

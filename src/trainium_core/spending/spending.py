@@ -10,7 +10,7 @@ from trainium_core.costs.estimate import Total
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class SpendingLine:
     """An amount.
 
     Attributes:
@@ -56,8 +56,8 @@ class Spending:
     since: datetime | None
     billed: Mapping[str, Decimal] | None
     not_billed: str
-    estimated: tuple[Line, ...]
-    now: tuple[Line, ...]
+    estimated: tuple[SpendingLine, ...]
+    now: tuple[SpendingLine, ...]
     forecast: Forecast | None
 
     @property
@@ -66,11 +66,11 @@ class Spending:
 
     @property
     def estimated_total(self) -> Total:
-        return total_of(self.estimated, also_unknown=len(self.audit.not_read))
+        return total_cost(self.estimated, also_unknown=len(self.audit.not_read))
 
     @property
     def hourly(self) -> Total:
-        return total_of(self.now, also_unknown=len(self.audit.not_read))
+        return total_cost(self.now, also_unknown=len(self.audit.not_read))
 
     @property
     def is_complete(self) -> bool:
@@ -78,7 +78,7 @@ class Spending:
         return not (self.estimated_total.unknown or self.hourly.unknown)
 
 
-def total_of(lines: tuple[Line, ...], *, also_unknown: int) -> Total:
+def total_cost(lines: tuple[SpendingLine, ...], *, also_unknown: int) -> Total:
     """The sum of lines.
 
     Args:

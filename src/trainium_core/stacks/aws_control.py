@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainium_core.stacks.aws_stacks import NO_STACK, SETTLED, AwsStackReader, cluster_of
-from trainium_core.stacks.cluster_resources import TemplateResources, resources_of
-from trainium_core.stacks.description import StackDescription, StackProgress, StackResource
+from trainium_core.stacks.aws_stacks import NO_STACK, SETTLED, AwsStackReader, tagged_cluster
+from trainium_core.stacks.cluster_resources import TemplateResources, cluster_resources
+from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
@@ -47,17 +47,17 @@ class AwsStackControl(AwsStackReader):
             name=found["StackName"],
             stack_id=found["StackId"],
             status=found["StackStatus"],
-            cluster=cluster_of(tag_values(found.get("Tags")), template),
+            cluster=tagged_cluster(tag_values(found.get("Tags")), template),
             protected=bool(found.get("EnableTerminationProtection")),
             resources=tuple(resources),
         )
 
     def _existing_resources(
         self, stack_id: str, template: TemplateResources, others: Collection[str]
-    ) -> Iterator[StackResource]:
+    ) -> Iterator[DescribedResource]:
         kept = {name for name, resource in template.items() if resource.get("DeletionPolicy") in _KEEPS}
         for entry in self.stack_resources(stack_id):
-            yield StackResource(
+            yield DescribedResource(
                 kind=entry["ResourceType"],
                 resource_id=entry.get("PhysicalResourceId", ""),
                 kept=entry["LogicalResourceId"] in kept,
@@ -65,7 +65,7 @@ class AwsStackControl(AwsStackReader):
                 other=entry["LogicalResourceId"] in others,
             )
 
-    def _former_resources(self, stack_id: str, others: Collection[str]) -> Iterator[StackResource]:
+    def _former_resources(self, stack_id: str, others: Collection[str]) -> Iterator[DescribedResource]:
         """The resources of a deleted stack, from the last event of each."""
         last: dict[tuple[str, str], Mapping[str, Any]] = {}
         for event in self.newest_events(stack_id):
@@ -75,7 +75,7 @@ class AwsStackControl(AwsStackReader):
                 status = event["ResourceStatus"]
                 kept, gone = status == "DELETE_SKIPPED", status == "DELETE_COMPLETE"
                 other = event["LogicalResourceId"] in others
-                yield StackResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
+                yield DescribedResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
 
     def _failures(self, stack_id: str) -> Iterator[str]:
         """Why the last deletion of the stack failed: a line for each resource."""
@@ -93,5 +93,5 @@ def _others(found: Mapping[str, Any], template: TemplateResources) -> frozenset[
 
     Empty if the stack itself has the tag trn:cluster, or if none of its resources has it.
     """
-    cluster = None if CLUSTER_TAG in tag_values(found.get("Tags")) else cluster_of({}, template)
-    return frozenset(template) - resources_of(template, cluster) if cluster else frozenset()
+    cluster = None if CLUSTER_TAG in tag_values(found.get("Tags")) else tagged_cluster({}, template)
+    return frozenset(template) - cluster_resources(template, cluster) if cluster else frozenset()

@@ -90,7 +90,7 @@ class AwsStackReader(AwsService):
             return {entry["ResourceARN"]: tag_values(entry["Tags"]) for entry in found}
 
 
-def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
+def tagged_cluster(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
     """The name of the cluster, from the tags of a stack, else of its resources; None without the tag trn:cluster.
 
     The CDK tags stacks only if an app configures stack tags.
@@ -109,7 +109,7 @@ class AwsStacks(AwsStackReader):
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
         resources = self.template_resources(stack.stack_id, stack.status)
-        return StackContents(cluster=cluster_of(stack.tags, resources), network=_network(resources))
+        return StackContents(cluster=tagged_cluster(stack.tags, resources), network=_network(resources))
 
 
 def as_deployed_stack(found: Mapping[str, Any]) -> DeployedStack:

@@ -40,7 +40,7 @@ def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for resource in resources.values() for value in _cluster_tags(resource)))
 
 
-def resources_of(resources: TemplateResources, cluster: str) -> frozenset[str]:
+def cluster_resources(resources: TemplateResources, cluster: str) -> frozenset[str]:
     """Logical IDs of a cluster's resources.
 
     These are the tagged resources, this package's custom resources and functions, with their roles and log groups, the

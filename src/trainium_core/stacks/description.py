@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackResource:
+class DescribedResource:
     """A current or former resource of a stack.
 
     Attributes:
@@ -38,7 +38,7 @@ class StackDescription:
     status: str
     cluster: str | None
     protected: bool = False
-    resources: tuple[StackResource, ...] = ()
+    resources: tuple[DescribedResource, ...] = ()
 
     def ids(self, kind: str) -> tuple[str, ...]:
         """Physical IDs of the cluster's resources of a type that still exist, and are deleted with the stack."""
@@ -49,7 +49,7 @@ class StackDescription:
         )
 
     @property
-    def others(self) -> tuple[StackResource, ...]:
+    def others(self) -> tuple[DescribedResource, ...]:
         """The resources that do not belong to the cluster, and would be deleted with the stack."""
         return tuple(resource for resource in self.resources if resource.other and not (resource.kept or resource.gone))
 
@@ -69,7 +69,7 @@ class StackProgress:
     failures: tuple[str, ...] = ()
 
 
-class Stacks(Protocol):
+class StackDescriptions(Protocol):
     """Methods that read raise UnavailableError if a request fails or is denied."""
 
     def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:

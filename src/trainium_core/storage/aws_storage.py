@@ -16,10 +16,10 @@ class AwsVolumes(AwsService):
         """The customer managed key that encrypts new volumes by default; None for the AWS managed key."""
         with read_errors("ec2:GetEbsDefaultKmsKeyId"):
             key = self.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
-            return None if key.endswith(_ALIAS_OF_AWS) or self._is_of_aws(key) else key
+            return None if key.endswith(_ALIAS_OF_AWS) or self._is_aws_owned(key) else key
         return None
 
-    def _is_of_aws(self, key: str) -> bool:
+    def _is_aws_owned(self, key: str) -> bool:
         with read_errors("kms:DescribeKey"):
             return self.client("kms").describe_key(KeyId=key)["KeyMetadata"]["KeyManager"] == "AWS"
         return False
@@ -48,7 +48,7 @@ class AwsFileSystems(AwsService):
                 vpc_id=entry["VpcId"],
                 subnet_id=entry["SubnetIds"][0],
                 mount_name=entry.get("LustreConfiguration", {}).get("MountName", ""),
-                security_group_ids=self._groups_of_interfaces(entry.get("NetworkInterfaceIds", [])),
+                security_group_ids=self._interface_groups(entry.get("NetworkInterfaceIds", [])),
             )
         return None
 
@@ -63,7 +63,7 @@ class AwsFileSystems(AwsService):
             )
         return None
 
-    def _groups_of_interfaces(self, interface_ids: list[str]) -> frozenset[str]:
+    def _interface_groups(self, interface_ids: list[str]) -> frozenset[str]:
         """The file system's security groups, which FSx does not return."""
         if not interface_ids:  # without IDs, EC2 returns all interfaces
             return frozenset()
@@ -78,21 +78,21 @@ class AwsFileSystems(AwsService):
             pages = self.client("efs").get_paginator("describe_mount_targets").paginate(FileSystemId=file_system_id)
             entries = [entry for page in pages for entry in page["MountTargets"]]
         for entry in entries:
-            groups = self._groups_of_target(entry["MountTargetId"])
+            groups = self._mount_target_groups(entry["MountTargetId"])
             yield MountTarget(
                 zone_id=entry["AvailabilityZoneId"],
                 vpc_id=entry["VpcId"],
                 state=entry["LifeCycleState"],
                 security_group_ids=groups,
-                clusters=self._clusters_of(groups),
+                clusters=self._resource_clusters(groups),
             )
 
-    def _groups_of_target(self, mount_target_id: str) -> frozenset[str]:
+    def _mount_target_groups(self, mount_target_id: str) -> frozenset[str]:
         with read_errors("elasticfilesystem:DescribeMountTargetSecurityGroups"):
             answer = self.client("efs").describe_mount_target_security_groups(MountTargetId=mount_target_id)
             return frozenset(answer["SecurityGroups"])
 
-    def _clusters_of(self, group_ids: frozenset[str]) -> frozenset[str]:
+    def _resource_clusters(self, group_ids: frozenset[str]) -> frozenset[str]:
         with read_errors("ec2:DescribeSecurityGroups"):
             answer = self.client("ec2").describe_security_groups(GroupIds=sorted(group_ids))
             clusters = (tag_values(group.get("Tags")).get(CLUSTER_TAG) for group in answer["SecurityGroups"])

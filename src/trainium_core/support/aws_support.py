@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from trainium_core.nodes.aws_fleets import AwsFleets, FleetResources
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
-from trainium_wire.keys import LOGS_PREFIX, instance_of_key
+from trainium_wire.keys import LOGS_PREFIX, key_instance
 
 _EVENTS, _ACTIVITIES, _LINES = 300, 50, 500
 _STREAMS, _LOGS, _CONSOLES = 3, 20, 10
@@ -37,12 +37,12 @@ class AwsSupport(AwsFleets):
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
             logs = [entry for page in pages for entry in page.get("Contents", [])]
-            logs = [entry for entry in logs if entry["Size"] and instance_of_key(entry["Key"], LOGS_PREFIX)]
+            logs = [entry for entry in logs if entry["Size"] and key_instance(entry["Key"], LOGS_PREFIX)]
             newest = [entry["Key"] for entry in sorted(logs, key=lambda entry: entry["LastModified"])][-_LOGS:]
             ranged = {"Bucket": bucket, "Range": f"bytes=-{_LOG_BYTES}"}
             bodies = {key: client.get_object(Key=key, **ranged)["Body"].read() for key in newest}
             texts = {key: body.decode(errors="replace") for key, body in bodies.items()}
-            return {f"{instance_of_key(key, LOGS_PREFIX)}.log": text for key, text in texts.items()}
+            return {f"{key_instance(key, LOGS_PREFIX)}.log": text for key, text in texts.items()}
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
         group = self._fleet_resources(stack).group

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from trainium_core.nodes.groups import NoticeAccount
-from trainium_core.stacks.description import Stacks
+from trainium_core.stacks.description import StackDescriptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class StoredBytes:
     at_least: bool = False
 
 
-class TeardownAccount(Stacks, NoticeAccount, Protocol):
+class TeardownAccount(StackDescriptions, NoticeAccount, Protocol):
     """The requests of a teardown. Reads raise UnavailableError, changes RequestRefusedError."""
 
     def running_workloads(

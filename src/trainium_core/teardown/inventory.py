@@ -10,7 +10,7 @@ from trainium_core.plan import Plan
 from trainium_core.plurals import count
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
-from trainium_core.stacks.description import StackDescription, StackResource
+from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.account import StoredBytes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, own_leftovers
@@ -107,7 +107,7 @@ def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices |
     )
 
 
-def _size(account: TeardownAccount, resource: StackResource) -> StoredBytes | str | None:
+def _size(account: TeardownAccount, resource: DescribedResource) -> StoredBytes | str | None:
     """The size of a resource; None if it does not exist; text if existence or size is unknown."""
     if resource.kind not in _PRODUCTS:
         return "no size"

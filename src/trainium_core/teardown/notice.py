@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.nodes.groups import NoticeAccount
 from trainium_core.plurals import count
-from trainium_core.teardown.steps import Progress
+from trainium_core.teardown.steps import StepProgress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice
 
@@ -49,22 +49,24 @@ class NotifyNodes:
     name: str = "notice to the nodes"
     ends: datetime | None = field(default=None, init=False)
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         if self.stack is None:
-            return Progress(state="done", message="not sent: no stack has nodes")
+            return StepProgress(state="done", message="not sent: no stack has nodes")
         if not self.grace:
-            return Progress(state="done", message="not sent: --grace is 0")
+            return StepProgress(state="done", message="not sent: --grace is 0")
         running = self._running()
         if not running:
-            return Progress(state="done", message="no node is running")
+            return StepProgress(state="done", message="no node is running")
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
-            return Progress(state="done", message="not sent: the membership, which nodes read, does not exist yet")
+            return StepProgress(state="done", message="not sent: the membership, which nodes read, does not exist yet")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
-            return Progress(state="done", message=f"sent: {count(running, 'node')} notified, and the time has passed")
+            return StepProgress(
+                state="done", message=f"sent: {count(running, 'node')} notified, and the time has passed"
+            )
         message = f"{count(running, 'node')} notified of termination at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
-        return Progress(state="waiting", message=f"{message}; jobs save their state")
+        return StepProgress(state="waiting", message=f"{message}; jobs save their state")
 
     def withdraw(self) -> bool:
         """Withdraw the notice. Returns False if a request fails or is denied."""

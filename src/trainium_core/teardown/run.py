@@ -19,9 +19,9 @@ from trainium_core.teardown.steps import (
     DeleteStacks,
     EmptyBuckets,
     EmptyGroups,
-    Progress,
-    Step,
+    StepProgress,
     StopWorkloads,
+    TeardownStep,
 )
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
@@ -33,12 +33,12 @@ _HOW_TO_CONTINUE = (
 _SHOWN = 4
 """The number of resource types that are named."""
 
-OnProgress = Callable[[str, Progress], None]
+OnProgress = Callable[[str, StepProgress], None]
 Pause = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class StepOutcome:
     """The result of a step.
 
     Attributes:
@@ -64,7 +64,7 @@ def take_down(
     grace: timedelta = DEFAULT_GRACE,
     now: Callable[[], datetime] = utc_now,
     when_interrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> tuple[Outcome, ...]:
+) -> tuple[StepOutcome, ...]:
     """Destroy the cluster of a scope. Each step reads before it changes, so the teardown can be repeated.
 
     If a stack has termination protection, nothing is changed.
@@ -84,11 +84,11 @@ def take_down(
     if scope.protected:
         return tuple(_protected(name) for name in scope.protected)
 
-    def run(step: Step) -> Outcome:
+    def run(step: TeardownStep) -> StepOutcome:
         return run_step(step, on_progress, pause)
 
     # An unattached interface blocks the deletion of its subnet.
-    clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
+    clearing: list[TeardownStep] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
     stack, groups = scope.stack_of_nodes, scope.groups
     notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
@@ -109,13 +109,13 @@ def take_down(
         named = ((StopWorkloads.name, scope.has_outliving_workloads), (EmptyGroups.name, scope.retained_groups))
         counting = [name for name, counts in named if counts]
         preparations = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in preparations]
-    after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
+    after: list[TeardownStep] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [run(step) if gone else _not_tried(step) for step in after]
     return (reported, *preparations, stacks, *staying, *rest)
 
 
-def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
+def verdict(outcomes: Sequence[StepOutcome]) -> Literal["gone", "left", "unknown"]:
     """Whether anything of the cluster is left.
 
     Returns:
@@ -127,38 +127,38 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
     return "unknown" if "unknown" in states else "gone"
 
 
-def run_step(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
+def run_step(step: TeardownStep, on_progress: OnProgress, pause: Pause) -> StepOutcome:
     """Repeat a step until it is done or stuck, AWS refuses a change, or reading fails several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
-        progress = Progress(state="waiting", message="no answer")
+        progress = StepProgress(state="waiting", message="no answer")
         try:
-            with polling.poll(lambda message: on_progress(step.name, Progress(state="waiting", message=message))):
+            with polling.poll(lambda message: on_progress(step.name, StepProgress(state="waiting", message=message))):
                 progress = step.advance()
                 on_progress(step.name, progress)
         except RequestRefusedError as error:
-            on_progress(step.name, Progress(state="stuck", message=str(error)))
-            return Outcome(step=step.name, state="stuck", message=str(error))
+            on_progress(step.name, StepProgress(state="stuck", message=str(error)))
+            return StepOutcome(step=step.name, state="stuck", message=str(error))
         except UnavailableError as error:
-            on_progress(step.name, Progress(state="stuck", message=str(error)))
-            return Outcome(step=step.name, state="unknown", message=str(error))
+            on_progress(step.name, StepProgress(state="stuck", message=str(error)))
+            return StepOutcome(step=step.name, state="unknown", message=str(error))
         if progress.state == "done" or progress.state == "stuck":
-            return Outcome(step=step.name, state=progress.state, message=progress.message)
+            return StepOutcome(step=step.name, state=progress.state, message=progress.message)
         if progress.state == "waiting":
             polling.wait()
 
 
-def _not_counted(outcome: Outcome) -> Outcome:
-    return Outcome(step=outcome.step, state=outcome.state, message=outcome.message, counts=False)
+def _not_counted(outcome: StepOutcome) -> StepOutcome:
+    return StepOutcome(step=outcome.step, state=outcome.state, message=outcome.message, counts=False)
 
 
-def _protected(stack: str) -> Outcome:
+def _protected(stack: str) -> StepOutcome:
     message = f"{stack} has termination protection, so nothing was deleted; to disable it, run: {_LIFT} {stack}"
-    return Outcome(step="stacks", state="stuck", message=message)
+    return StepOutcome(step="stacks", state="stuck", message=message)
 
 
-def _shared_stack(stack: StackDescription) -> Outcome:
-    return Outcome(
+def _shared_stack(stack: StackDescription) -> StepOutcome:
+    return StepOutcome(
         step="stacks", state="stuck", message=f"{stack.name} stays: {others_sentence(stack)}; {_HOW_TO_CONTINUE}"
     )
 
@@ -172,5 +172,5 @@ def others_sentence(stack: StackDescription) -> str:
     return f"it also has {shown}{others}, which do not belong to the cluster"
 
 
-def _not_tried(step: Step) -> Outcome:
-    return Outcome(step=step.name, state="not tried", message="stacks are left, or requests to AWS failed")
+def _not_tried(step: TeardownStep) -> StepOutcome:
+    return StepOutcome(step=step.name, state="not tried", message="stacks are left, or requests to AWS failed")

@@ -7,7 +7,7 @@ from trainium_core.engines.engine import Engine
 from trainium_core.engines.parts import Workloads
 from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import stack_names
-from trainium_core.stacks.description import StackDescription, StackResource, Stacks
+from trainium_core.stacks.description import DescribedResource, StackDescription, StackDescriptions
 from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
@@ -133,7 +133,7 @@ class Scope:
         return tuple(name for stack in (*self.stacks_to_delete, *self.deleted) for name in stack.ids(BUCKET))
 
     @property
-    def kept(self) -> tuple[StackResource, ...]:
+    def kept(self) -> tuple[DescribedResource, ...]:
         """Resources that the stacks retain, or have retained."""
         return tuple(
             resource for stack in (*self.existing, *self.deleted) for resource in stack.resources if resource.kept
@@ -160,7 +160,9 @@ class Scope:
         return tuple(resource_id for stack in self.existing for resource_id in stack.ids(kind))
 
 
-def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False) -> Scope:
+def find_scope(
+    account: StackDescriptions, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False
+) -> Scope:
     """Find the stacks of a cluster.
 
     Args:

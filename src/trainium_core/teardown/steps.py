@@ -8,14 +8,14 @@ from typing import Literal, Protocol, get_args
 
 from trainium_core.nodes.groups import NoticeAccount
 from trainium_core.plurals import count
-from trainium_core.stacks.description import StackDescription, StackProgress, Stacks
+from trainium_core.stacks.description import StackDescription, StackDescriptions, StackProgress
 from trainium_core.teardown.account import Leftover, LeftoverKind, TeardownAccount, Workload
 from trainium_core.teardown.scope import Scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class StepProgress:
     """The progress of a step.
 
     Attributes:
@@ -28,13 +28,13 @@ class Progress:
     message: str
 
 
-class Step(Protocol):
+class TeardownStep(Protocol):
     """A step of a teardown. It reads its state from AWS, so that an interrupted teardown can be repeated."""
 
     @property
     def name(self) -> str: ...
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         """Do a part of the step.
 
         Raises:
@@ -57,15 +57,15 @@ class StopWorkloads:
     name: str = "jobs"
     stopped: set[Workload] = field(default_factory=set[Workload], init=False)
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         engines = self.scope.engines_with_workloads
         if not engines:
-            return Progress(state="done", message="jobs run only on nodes, and end with them")
+            return StepProgress(state="done", message="jobs run only on nodes, and end with them")
         work = self.account.running_workloads(
             engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
         )
         if not work:
-            return Progress(state="done", message="none is running")
+            return StepProgress(state="done", message="none is running")
         for workload in work:
             # A warm pool does not report at once that it is stopping.
             if not workload.stopping and workload not in self.stopped:
@@ -73,7 +73,7 @@ class StopWorkloads:
                 self.stopped.add(workload)
         kinds = Counter(workload.kind for workload in work)
         message = " and ".join(count(number, kind) for kind, number in sorted(kinds.items()))
-        return Progress(state="waiting", message=f"stopping {message}: a job has two minutes to save its state")
+        return StepProgress(state="waiting", message=f"stopping {message}: a job has two minutes to save its state")
 
 
 @dataclass
@@ -98,7 +98,7 @@ class EmptyGroups:
     idle: int = field(default=0, init=False)
     seen_at_0: set[str] = field(default_factory=set[str], init=False)
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         groups = self.account.node_groups(self.groups)
         for group in groups:
             if group.wanted:
@@ -109,7 +109,7 @@ class EmptyGroups:
                 self.seen_at_0.add(group.name)
         states = sum((Counter(group.instances) for group in groups), Counter[str]())
         if not states and not any(group.wanted for group in groups):
-            return Progress(state="done", message="none left")
+            return StepProgress(state="done", message="none left")
         message = (
             ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
             or "desired size is being set to 0"
@@ -118,8 +118,10 @@ class EmptyGroups:
         self.idle = 0 if ends else self.idle + 1
         if self.idle == _IDLE_LIMIT:
             why = "they may be protected from scale-in or in standby"
-            return Progress(state="stuck", message=f"{message}, although the desired size of their groups is 0: {why}")
-        return Progress(state="waiting", message=f"{message}; Trainium nodes may take over 15 minutes to shut down")
+            return StepProgress(
+                state="stuck", message=f"{message}, although the desired size of their groups is 0: {why}"
+            )
+        return StepProgress(state="waiting", message=f"{message}; Trainium nodes may take over 15 minutes to shut down")
 
 
 @dataclass
@@ -146,7 +148,7 @@ class EmptyBuckets:
     def name(self) -> str:
         return "buckets left behind" if self.also_delete else "content of buckets"
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         unanswered: UnavailableError | None = None
         for bucket in self.scope.buckets if self.also_delete else self.scope.buckets_in_stacks:
             try:
@@ -157,14 +159,14 @@ class EmptyBuckets:
                 unanswered = error
             else:
                 if message:
-                    return Progress(state="working", message=message)
+                    return StepProgress(state="working", message=message)
         if unanswered is not None:
             raise unanswered
         if self.refused:
             message = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
             self.refused.clear()  # A repeated step tries them again.
-            return Progress(state="stuck", message=message)
-        return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
+            return StepProgress(state="stuck", message=message)
+        return StepProgress(state="done", message=f"{count(self.deleted, 'object')} deleted")
 
     def _advance(self, bucket: str) -> str | None:
         """Do a part of the work on a bucket. Returns a message about it; None if nothing is left to do."""
@@ -196,31 +198,31 @@ class DeleteStacks:
         attempts: Number of attempts by stack ID.
     """
 
-    account: Stacks
+    account: StackDescriptions
     scope: Scope
-    clearing: Sequence[Step]
+    clearing: Sequence[TeardownStep]
     name: str = "stacks"
     attempts: Counter[str] = field(default_factory=Counter[str], init=False)
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         steps = [self._advance(stack) for stack in self.scope.stacks_to_delete]
         for state in ("working", "waiting", "stuck"):
             messages = [step.message for step in steps if step.state == state]
             if messages:
-                return Progress(state=state, message="; ".join(messages))
-        return Progress(state="done", message=", ".join(step.message for step in steps) or "there are none")
+                return StepProgress(state=state, message="; ".join(messages))
+        return StepProgress(state="done", message=", ".join(step.message for step in steps) or "there are none")
 
-    def _advance(self, stack: StackDescription) -> Progress:
+    def _advance(self, stack: StackDescription) -> StepProgress:
         now = self.account.stack_progress(stack.stack_id)
         if now.status == "DELETE_COMPLETE":
-            return Progress(state="done", message=f"{stack.name} is deleted")
+            return StepProgress(state="done", message=f"{stack.name} is deleted")
         if now.status == "DELETE_IN_PROGRESS":
-            return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
+            return StepProgress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
         if self.attempts[stack.stack_id] == _ATTEMPTS:
-            return Progress(state="stuck", message=_reasons(stack, now))
+            return StepProgress(state="stuck", message=_reasons(stack, now))
         return self._order(stack, now)
 
-    def _order(self, stack: StackDescription, now: StackProgress) -> Progress:
+    def _order(self, stack: StackDescription, now: StackProgress) -> StepProgress:
         if now.status == _FAILED:
             self._clear()
         try:
@@ -228,13 +230,13 @@ class DeleteStacks:
         except RequestRefusedError as error:
             if not now.status.endswith(_BUSY) or now.status == _NOT_BUSY:
                 raise
-            return Progress(
+            return StepProgress(
                 state="waiting", message=f"{stack.name} is in {now.status}, and cannot be deleted yet: {error}"
             )
         self.attempts[stack.stack_id] += 1
         if now.status == _FAILED:
-            return Progress(state="waiting", message=f"{_reasons(stack, now)}; trying again")
-        return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
+            return StepProgress(state="waiting", message=f"{_reasons(stack, now)}; trying again")
+        return StepProgress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
 
     def _clear(self) -> None:
         for step in self.clearing:
@@ -266,7 +268,7 @@ class DeleteLeftovers:
     def name(self) -> str:
         return f"{self.kind}s"
 
-    def advance(self) -> Progress:
+    def advance(self) -> StepProgress:
         found = own_leftovers(self.account, self.scope, self.kind)
         left = [leftover for leftover in found if leftover.resource_id not in self.refused]
         for leftover in left:
@@ -276,12 +278,12 @@ class DeleteLeftovers:
             except RequestRefusedError as error:
                 self.refused[leftover.resource_id] = str(error)
         if left:
-            return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
+            return StepProgress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
             message = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
             self.refused.clear()  # A repeated step tries them again.
-            return Progress(state="stuck", message=message)
-        return Progress(
+            return StepProgress(state="stuck", message=message)
+        return StepProgress(
             state="done", message=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left"
         )
 

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 from trainium_local.cloudformation.stack import Stack, StackResource
 from trainium_local.cloudformation.values import needed_by
 from trainium_local.resources import api
-from trainium_local.resources.registry import Request
+from trainium_local.resources.registry import ResourceRequest
 
 KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
-def make_request(stack: Stack, resource: StackResource) -> Request:
+def make_request(stack: Stack, resource: StackResource) -> ResourceRequest:
     """Return the request to a resource's provisioner."""
-    return Request(
+    return ResourceRequest(
         account=stack.account,
         region=stack.region,
         stack_name=stack.name,

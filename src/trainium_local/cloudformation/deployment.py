@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from trainium_local.cloudformation.errors import InsufficientCapabilitiesError, ValidationError
-from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
+from trainium_local.cloudformation.intrinsic_functions import IntrinsicFunctions, Lookup
 from trainium_local.cloudformation.parameters import resolve
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
 from trainium_local.cloudformation.template import Template
@@ -117,10 +117,10 @@ class Existing(Lookup):
         return self._stack.resources[logical_id]
 
 
-def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> Resolver:
+def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> IntrinsicFunctions:
     """Return a resolver of the deployment's values for the stack."""
     values = {name: parameter.value for name, parameter in deployment.parameters.items()}
-    return Resolver(
+    return IntrinsicFunctions(
         template=deployment.template,
         parameters=_pseudo_parameters(region, stack) | values,
         lookup=lookup,

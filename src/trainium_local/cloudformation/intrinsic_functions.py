@@ -36,7 +36,7 @@ class Lookup:
 
 
 @dataclass(kw_only=True)
-class Resolver:
+class IntrinsicFunctions:
     """Resolves the values of one template for one stack.
 
     Attributes:
@@ -152,27 +152,27 @@ class Resolver:
 
 
 #: Functions that resolve their argument themselves.
-_LAZY: dict[str, Callable[[Resolver, Any], Any]] = {
-    "Ref": Resolver.ref,
-    "Fn::GetAtt": Resolver.attribute,
-    "Fn::If": Resolver.choose,
-    "Fn::Sub": Resolver.substitute,
-    "Condition": Resolver.condition_or_property,
+_LAZY: dict[str, Callable[[IntrinsicFunctions, Any], Any]] = {
+    "Ref": IntrinsicFunctions.ref,
+    "Fn::GetAtt": IntrinsicFunctions.attribute,
+    "Fn::If": IntrinsicFunctions.choose,
+    "Fn::Sub": IntrinsicFunctions.substitute,
+    "Condition": IntrinsicFunctions.condition_or_property,
 }
 
 #: Functions that receive a resolved argument.
-_EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
+_EAGER: dict[str, Callable[[IntrinsicFunctions, Any], Any]] = {
     "Fn::And": lambda _, argument: all(argument),
     "Fn::Base64": lambda _, argument: base64.b64encode(as_text(argument).encode()).decode(),
     "Fn::Contains": lambda _, argument: as_text(argument[1]) in map(as_text, argument[0]),
     "Fn::Equals": lambda _, argument: as_text(argument[0]) == as_text(argument[1]),
-    "Fn::FindInMap": Resolver.find_in_map,
-    "Fn::GetAZs": Resolver.zones,
+    "Fn::FindInMap": IntrinsicFunctions.find_in_map,
+    "Fn::GetAZs": IntrinsicFunctions.zones,
     "Fn::ImportValue": lambda resolver, argument: resolver.lookup.export(argument),
     "Fn::Join": lambda _, argument: argument[0].join(as_text(item) for item in argument[1]),
     "Fn::Not": lambda _, argument: not argument[0],
     "Fn::Or": lambda _, argument: any(argument),
-    "Fn::Select": Resolver.select,
+    "Fn::Select": IntrinsicFunctions.select,
     "Fn::Split": lambda _, argument: argument[1].split(argument[0]),
 }
 

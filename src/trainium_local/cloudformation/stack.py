@@ -196,6 +196,6 @@ def refuse_if_imported(region: Region, export_name: str, done: str) -> None:
 _regions: dict[tuple[str, str], Region] = {}
 
 
-def region_of(account: str, name: str) -> Region:
+def stack_region(account: str, name: str) -> Region:
     """Return the stacks of an account in a region."""
     return _regions.setdefault((account, name), Region(account, name))

@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from trainium_local.cloudformation.errors import ValidationError, unresolved
-from trainium_local.cloudformation.intrinsic_functions import FUNCTIONS, Lookup, Resolver
+from trainium_local.cloudformation.intrinsic_functions import FUNCTIONS, IntrinsicFunctions, Lookup
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.values import Reference, functions, references, walk
 from trainium_local.resources import registry, schemas
@@ -129,7 +129,7 @@ class _DryRun(Lookup):
 
     def __init__(self, template: Template, parameters: Mapping[str, Any], region: str) -> None:
         self._template = template
-        self._resolver = Resolver(template=template, parameters=parameters, lookup=self, region=region)
+        self._resolver = IntrinsicFunctions(template=template, parameters=parameters, lookup=self, region=region)
         self.section = "Resources"
 
     def ref(self, logical_id: str) -> str:

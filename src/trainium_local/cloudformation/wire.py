@@ -19,8 +19,8 @@ from trainium_local.cloudformation.errors import (
     ValidationError,
     no_such_stack,
 )
-from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
-from trainium_local.permissions.enforcement import DeniedError, credentials_of_stack
+from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, stack_region
+from trainium_local.permissions.enforcement import RequestDeniedError, stack_credentials
 from trainium_local.resources import api
 from trainium_local.tags import tag_values
 
@@ -82,13 +82,13 @@ class CloudFormationResponse(BaseResponse):
         holders = [item for item in (change_set, self._region.find(self._get_param("StackName") or "")) if item]
         roles = [self._get_param("RoleARN"), *(holder.settings.get("RoleARN") for holder in holders)]
         try:
-            return api.acting_as(credentials_of_stack(caller, next(filter(None, roles), None), self.region))
-        except DeniedError as denied:
+            return api.acting_as(stack_credentials(caller, next(filter(None, roles), None), self.region))
+        except RequestDeniedError as denied:
             raise ValidationError(denied.message) from denied
 
     @property
     def _region(self) -> Region:
-        return region_of(self.current_account, self.region)
+        return stack_region(self.current_account, self.region)
 
     def _stack(self) -> Stack:
         return self._region.get(self._get_param("StackName"))

@@ -91,7 +91,9 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         part = self.part(kind, request)
         queues = self._of(QUEUE, self.cluster(request)) if kind == GROUP else []
         if any(
-            configuration["computeNodeGroupId"] == part["id"] for queue in queues for configuration in _groups_of(queue)
+            configuration["computeNodeGroupId"] == part["id"]
+            for queue in queues
+            for configuration in _node_groups(queue)
         ):
             raise refusal("PcsGroupInUse", of=part["name"])
         if kind == GROUP:
@@ -107,7 +109,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         _refuse_taken(name, there, kind)
         if len(there) >= facts()["pcs"]["quotas"]["node_groups" if kind == GROUP else "queues"]:
             raise refusal("PcsQuota", what=f"{kind}s")
-        for configuration in _groups_of(request):
+        for configuration in _node_groups(request):
             _named(configuration["computeNodeGroupId"], self._of(GROUP, cluster), GROUP)
         part = self._new_resource(
             f"{CLUSTER}/{cluster['id']}/{kind}",
@@ -133,7 +135,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         return {**rest, **own}
 
 
-def _groups_of(queue: Mapping[str, Any]) -> list[Mapping[str, str]]:
+def _node_groups(queue: Mapping[str, Any]) -> list[Mapping[str, str]]:
     return queue.get("computeNodeGroupConfigurations") or []
 
 

@@ -17,14 +17,14 @@ from trainium_local import access
 from trainium_local.access import CALLER, Caller
 from trainium_local.permissions.policies import Access, allows, refusal, statements
 from trainium_local.permissions.principals import Principal, principal, role_principal, trusts
-from trainium_local.permissions.requests import Request, accesses
-from trainium_local.signatures import Credentials
+from trainium_local.permissions.requests import AuthorizationRequest, accesses
+from trainium_local.signatures import SigningCredentials
 
 _enforced: list[bool] = [False]
 _moto_setup_class: Any = BaseResponse.setup_class
 
 
-class DeniedError(ServiceException):
+class RequestDeniedError(ServiceException):
     """Access denied, with the message of AWS."""
 
 
@@ -46,7 +46,7 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
     if not operation:
         return
     model: Any = get_service_model(response.boto3_service_name)
-    request = Request(
+    request = AuthorizationRequest(
         signing_name=model.signing_name,
         operation=operation,
         parameters=_parameters(response),
@@ -56,7 +56,7 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
     )
     try:
         _refuse(request, caller)
-    except DeniedError as denied:
+    except RequestDeniedError as denied:
         denied.code = "AccessDeniedException" if "json" in str(model.protocol) else "AccessDenied"
         if request.prefix == "ec2":
             denied.code = "UnauthorizedOperation"
@@ -65,52 +65,52 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
         raise HTTPException(response=Response(body, 403, headers)) from None
 
 
-def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> Credentials | None:
+def stack_credentials(caller: Caller, role_arn: str | None, region: str) -> SigningCredentials | None:
     """Return the credentials that CloudFormation uses: of the role, else of the caller. None means the owner.
 
     Raises:
-        DeniedError: CloudFormation may not assume the role.
+        RequestDeniedError: CloudFormation may not assume the role.
     """
     if not _enforced[0] or (caller.is_owner and not role_arn):
         return None
     if not role_arn:
-        return access.credentials_of(caller.access_key_id)
+        return access.user_credentials(caller.access_key_id)
     if not trusts(role_arn, frozenset({"cloudformation.amazonaws.com"}), {}):
-        raise DeniedError(f"Role {role_arn} is invalid or cannot be assumed")
+        raise RequestDeniedError(f"Role {role_arn} is invalid or cannot be assumed")
     return access.role_credentials(role_arn, session="AWSCloudFormation", region=region)
 
 
-def refuse_invocation_by(credentials: Credentials | None, function: Any) -> None:
-    """Raise DeniedError unless the holder of the credentials may invoke the function."""
+def refuse_invocation_by(credentials: SigningCredentials | None, function: Any) -> None:
+    """Raise RequestDeniedError unless the holder of the credentials may invoke the function."""
     identity = credentials and principal(credentials.access_key_id, function.account_id)
     if identity:
         _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function.function_arn, identity.keys)])
 
 
 def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
-    """Raise DeniedError unless the function's policy lets the service invoke it on behalf of the source."""
+    """Raise RequestDeniedError unless the function's policy lets the service invoke it on behalf of the source."""
     keys = {"aws:sourcearn": [source_arn], "aws:sourceaccount": [function.account_id]}
     invoke = _access("lambda:InvokeFunction", function.function_arn, keys)
     if _enforced[0] and not allows(function.policy.statements if function.policy else (), invoke, {service, "*"}):
-        raise DeniedError(
+        raise RequestDeniedError(
             f"{service} is not authorized to perform: {invoke.action} on resource: {invoke.resource} "
             f"because no resource-based policy allows the {invoke.action} action"
         )
 
 
 def refuse_schedule(schedule: Any, function_arn: str) -> None:
-    """Raise DeniedError unless EventBridge Scheduler may assume the role, and the role may invoke the function."""
+    """Raise RequestDeniedError unless EventBridge Scheduler may assume the role, and the role may invoke the function."""
     role_arn, service = schedule.target["RoleArn"], "scheduler.amazonaws.com"
     group = schedule.arn.rpartition("/")[0].replace(":schedule/", ":schedule-group/")
     keys = {"aws:sourcearn": [group], "aws:sourceaccount": [role_arn.split(":")[4]]}
     if _enforced[0] and not trusts(role_arn, frozenset({service}), keys):
-        raise DeniedError(f"{service} is not authorized to perform: sts:AssumeRole on resource: {role_arn}")
+        raise RequestDeniedError(f"{service} is not authorized to perform: sts:AssumeRole on resource: {role_arn}")
     if _enforced[0]:
         identity = role_principal(role_arn, schedule.name)
         _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function_arn, identity.keys)])
 
 
-def _refuse(request: Request, caller: Caller) -> None:
+def _refuse(request: AuthorizationRequest, caller: Caller) -> None:
     identity = None if caller.is_owner else principal(caller.access_key_id, request.account)
     trusted = False
     if (request.prefix, request.operation) == ("sts", "AssumeRole"):
@@ -120,10 +120,10 @@ def _refuse(request: Request, caller: Caller) -> None:
             _refuse_unless_one(identity, alternatives)
 
 
-def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
+def _trusted_by_name(request: AuthorizationRequest, identity: Principal | None) -> bool:
     """Return whether the role's trust policy names the principal, which then needs no permission to assume the role.
 
-    Raises DeniedError if the role does not trust the principal.
+    Raises RequestDeniedError if the role does not trust the principal.
     """
     arn, external = str(request.parameters["RoleArn"]), request.parameters.get("ExternalId")
     account = frozenset({request.account, f"arn:aws:iam::{request.account}:root"})
@@ -133,7 +133,7 @@ def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
     if trusts(arn, account, keys):
         return False
     name = identity.arn if identity else f"arn:aws:iam::{request.account}:root"
-    raise DeniedError(f"User: {name} is not authorized to perform: sts:AssumeRole on resource: {arn}")
+    raise RequestDeniedError(f"User: {name} is not authorized to perform: sts:AssumeRole on resource: {arn}")
 
 
 def _refusal(identity: Principal, access: Access) -> str | None:
@@ -158,7 +158,7 @@ def _refuse_unless_one(identity: Principal, alternatives: list[Access]) -> None:
     if None not in reasons:
         needed = alternatives[0]
         resource = f'"{needed.resource}"' if needed.action.startswith("s3:") else needed.resource or "*"
-        raise DeniedError(
+        raise RequestDeniedError(
             f"User: {identity.arn} is not authorized to perform: {needed.action} on resource: {resource} {reasons[0]}"
         )
 

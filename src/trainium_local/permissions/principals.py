@@ -35,7 +35,9 @@ def principal(access_key_id: str, account: str) -> Principal | None:
     session = backends[account]["aws"].get_assumed_role_from_access_key(access_key_id)
     if session:
         role = find_role(session.role_arn)
-        policies = _policies_of(role) | ({"session policy": statements(session.policy)} if session.policy else {})
+        policies = _principal_policies(role) | (
+            {"session policy": statements(session.policy)} if session.policy else {}
+        )
         tags = {f"aws:principaltag/{tag['Key'].lower()}": [tag["Value"]] for tag in (role.tags if role else None) or ()}
         return _principal(session.arn, account, policies, tags | {"aws:principalarn": [session.role_arn]})
     user = _iam(account).get_user_from_access_key_id(access_key_id)
@@ -50,7 +52,7 @@ def role_principal(role_arn: str, session: str) -> Principal:
     """Return the principal of a session of a role, for a service that uses the role."""
     account, name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
     arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
-    return _principal(arn, account, _policies_of(find_role(role_arn)), {"aws:principalarn": [role_arn]})
+    return _principal(arn, account, _principal_policies(find_role(role_arn)), {"aws:principalarn": [role_arn]})
 
 
 def find_role(role_arn: str) -> Any | None:
@@ -70,7 +72,7 @@ def _principal(arn: str, account: str, policies: Mapping[str, Sequence[Statement
     return Principal(arn=arn, policies=policies, keys=keys, names=frozenset({arn, *keys["aws:principalarn"]}))
 
 
-def _policies_of(role: Any | None) -> dict[str, Sequence[Statement]]:
+def _principal_policies(role: Any | None) -> dict[str, Sequence[Statement]]:
     policies: dict[str, Sequence[Statement]] = {"identity-based policy": _identity_policies(role) if role else ()}
     if role and role.permissions_boundary_arn:
         boundary = _iam(role.account_id).managed_policies.get(role.permissions_boundary_arn)

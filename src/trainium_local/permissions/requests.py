@@ -32,7 +32,7 @@ _OF_ANY_TYPE = {"", "resource"}  # parameters such as Name, Id, ResourceArn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class AuthorizationRequest:
     """An API call.
 
     Attributes:
@@ -57,7 +57,7 @@ class Request:
         return _FACTS["prefixes"].get(self.signing_name, self.signing_name)
 
 
-def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
+def accesses(request: AuthorizationRequest, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
     """Yield the required permissions as lists; one entry of each list is sufficient.
 
     Args:
@@ -87,7 +87,7 @@ def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list
         yield [access("iam:PassRole", role, iam_passedtoservice=service)]
 
 
-def _arns(request: Request, action: str, values: Values) -> tuple[list[str], list[str]]:
+def _arns(request: AuthorizationRequest, action: str, values: Values) -> tuple[list[str], list[str]]:
     """Return the ARNs that the request names, and for each possible resource type an ARN with only the type."""
     data = reference().get(request.prefix, {"Actions": {}})
     if action.lower() not in data["Actions"]:
@@ -98,7 +98,7 @@ def _arns(request: Request, action: str, values: Values) -> tuple[list[str], lis
         for form in data["Resources"].get(kind.lower(), {}).get("ARNFormats", []):
             start = form.removesuffix(".*").replace("${Partition}", "aws").replace("${Region}", request.region)
             start = start.replace("${Account}", request.account)
-            unnamed.append(start + re.sub(r"\{\w+\}", "*", _end_of(request, kind) or "*"))
+            unnamed.append(start + re.sub(r"\{\w+\}", "*", _arn_end(request, kind) or "*"))
             for end in _ends(request, kind, values, alone=len(types) == 1):
                 if end.startswith("arn:"):
                     named += [end] if end.startswith(start) else []
@@ -108,13 +108,13 @@ def _arns(request: Request, action: str, values: Values) -> tuple[list[str], lis
     return list(dict.fromkeys(named)), unnamed or [""]
 
 
-def _end_of(request: Request, kind: str) -> str | None:
+def _arn_end(request: AuthorizationRequest, kind: str) -> str | None:
     return _FACTS["ends"].get(request.prefix, {}).get(kind)
 
 
-def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterator[str]:
+def _ends(request: AuthorizationRequest, kind: str, values: Values, *, alone: bool) -> Iterator[str]:
     """Yield the ends of the ARNs of this type that the request names. Parts that it does not name are wildcards."""
-    form = _end_of(request, kind)
+    form = _arn_end(request, kind)
     lowered = {key.lower(): value for key, value in values}
     if form:
         main = next(reversed([name for _, name, _, _ in Formatter().parse(form) if name]))
@@ -134,7 +134,7 @@ def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterat
             yield value.rpartition("/")[2] if key.lower().endswith("url") else value
 
 
-def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]:
+def _passed_roles(request: AuthorizationRequest, values: Values) -> Iterator[tuple[str, str]]:
     """Yield the roles that the request passes to a service, and the service's name."""
     if request.prefix == "sts":
         return
@@ -154,7 +154,7 @@ def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]
                 yield from ((role.arn, "ec2.amazonaws.com") for role in instance_profile.roles)
 
 
-def _context(request: Request, arn: str, values: Values, keys: Mapping[str, list[str]]) -> Context:
+def _context(request: AuthorizationRequest, arn: str, values: Values, keys: Mapping[str, list[str]]) -> Context:
     tags = dict(_tags(request.parameters))
 
     def find(key: str) -> list[str] | None:
@@ -168,10 +168,10 @@ def _context(request: Request, arn: str, values: Values, keys: Mapping[str, list
         if key == "aws:tagkeys":
             return list(tags) or [value for key, value in values if key == "TagKeys"]
         if name.startswith("requesttag/"):
-            return _value_of(tags, name)
+            return _parameter_value(tags, name)
         if name.startswith("resourcetag/"):
-            on_resource = _tags_of_resource(arn)
-            return None if on_resource is None else _value_of(on_resource, name)
+            on_resource = _resource_tags(arn)
+            return None if on_resource is None else _parameter_value(on_resource, name)
         if service != request.prefix or name not in {member.lower() for member in request.members}:
             return None
         return [value for key, value in values if key.lower() == name]
@@ -179,7 +179,7 @@ def _context(request: Request, arn: str, values: Values, keys: Mapping[str, list
     return find
 
 
-def _value_of(tags: Mapping[str, str], key: str) -> list[str]:
+def _parameter_value(tags: Mapping[str, str], key: str) -> list[str]:
     tag = key.partition("/")[2]
     return [value for name, value in tags.items() if name.lower() == tag]
 
@@ -201,7 +201,7 @@ def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
                 yield from _tags(content, name)
 
 
-def _tags_of_resource(arn: str) -> dict[str, str] | None:
+def _resource_tags(arn: str) -> dict[str, str] | None:
     """Return the tags of an EC2 resource or an Auto Scaling group. None if unknown."""
     _, _, service, region, account, *_ = f"{arn}:::::".split(":")
     name = arn.rpartition("/")[2]

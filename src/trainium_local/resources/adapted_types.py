@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, Request
+from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, ResourceRequest
 
 
 class _Function(ApiResource):
@@ -24,7 +24,7 @@ class _Function(ApiResource):
 
 
 class _ManagedPolicy(ApiResource):
-    def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call(self, request: ResourceRequest, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Delete all versions except the default first, if necessary: IAM allows five versions, and deletes a policy
         only without others."""
         if operation in ("CreatePolicyVersion", "DeletePolicy"):
@@ -38,7 +38,7 @@ class _ManagedPolicy(ApiResource):
 class _FileSystem(ApiResource):
     """An FSx file system. A change of LustreConfiguration that UpdateFileSystem refuses requires replacement."""
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         accepted = api.argument_names(self.service, self.update_call, "LustreConfiguration")
         new, old = (properties.get("LustreConfiguration") or {} for properties in (request.properties, previous))
         if {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)} - accepted:

@@ -20,13 +20,13 @@ from moto.core.utils import get_service_model
 
 from trainium_local.environment import Connection
 from trainium_local.resources import api_constraints
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 from trainium_local.tags import tag_values
 
 _connection: list[Connection] = []
 lock = threading.Lock()
 """Held during a call: a thread must not change moto's dictionaries while another thread iterates over them."""
-_acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
+_acting: ContextVar[SigningCredentials | None] = ContextVar("acting", default=None)
 
 _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NonExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
 
@@ -48,7 +48,7 @@ def endpoint() -> str:
 
 
 @contextmanager
-def acting_as(credentials: Credentials | None) -> Generator[None]:
+def acting_as(credentials: SigningCredentials | None) -> Generator[None]:
     """Make calls with these credentials in this block, and in threads with a copy of its context. None: the owner's."""
     before = _acting.set(credentials)
     try:
@@ -57,13 +57,13 @@ def acting_as(credentials: Credentials | None) -> Generator[None]:
         _acting.reset(before)
 
 
-def acting() -> Credentials | None:
+def acting() -> SigningCredentials | None:
     """Return the credentials of `acting_as`. None means the owner's."""
     return _acting.get()
 
 
 @cache
-def _session(keys: Credentials) -> Session:
+def _session(keys: SigningCredentials) -> Session:
     # one session for all clients with the same credentials: each session reads botocore's large tables again
     return Session(keys.access_key_id, keys.secret_access_key, keys.session_token)
 
@@ -74,7 +74,7 @@ def client(service: str, region: str) -> Any:
 
 
 @cache
-def _client(service: str, region: str, credentials: Credentials) -> Any:
+def _client(service: str, region: str, credentials: SigningCredentials) -> Any:
     config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
     api = _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
     # templates already contain user data in base64

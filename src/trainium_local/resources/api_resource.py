@@ -16,10 +16,10 @@ from trainium_local.resources.registry import (
     Properties,
     Provisioned,
     ProvisioningError,
-    Request,
+    ResourceRequest,
     UnchangeableError,
 )
-from trainium_local.resources.settings import Setting
+from trainium_local.resources.settings import ResourceSetting
 from trainium_local.resources.texts import PropertyValues, Texts, fill, fill_known, put
 from trainium_local.tags import tag_values
 
@@ -80,7 +80,7 @@ class ApiResource:
     name_property: str = ""
     name_limit: int = 128
     lowercase_name: bool = False
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[ResourceSetting, ...] = ()
     update_call: str = ""
     update_arguments: Texts = field(default_factory=dict[str, Any])
     delete_call: str = ""
@@ -95,7 +95,7 @@ class ApiResource:
         """Return the properties in the API's form."""
         return properties
 
-    def create(self, request: Request) -> Provisioned:
+    def create(self, request: ResourceRequest) -> Provisioned:
         variables = _variables(request) | {"name": self.given_name(request) or self._generated_name(request)}
         arguments = self._create_arguments(request, variables)
         answer = self.call(request, self.create_call, arguments) if self.create_call else {}
@@ -112,18 +112,18 @@ class ApiResource:
             raise ProvisioningError(api.failure_reason(error), leftover=created) from error
         return created
 
-    def given_name(self, request: Request) -> str:
+    def given_name(self, request: ResourceRequest) -> str:
         """Return the name in the properties, or an empty string."""
         value: Any = request.properties
         for step in self.name_property.split("."):
             value = value.get(step) or {}
         return str(value or "")
 
-    def _generated_name(self, request: Request) -> str:
+    def _generated_name(self, request: ResourceRequest) -> str:
         generated = request.generated_name(self.name_limit)
         return generated.lower() if self.lowercase_name else generated
 
-    def _create_arguments(self, request: Request, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def _create_arguments(self, request: ResourceRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
         arguments = self._arguments(request)
         for path, text in self.arguments.items():
             put(arguments, path, fill(text, variables))
@@ -135,14 +135,14 @@ class ApiResource:
             arguments["TagSpecifications"] = [{"ResourceType": self.ec2_tag_type, "Tags": tags}]
         return arguments
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def _arguments(self, request: ResourceRequest) -> dict[str, Any]:
         arguments = self.adapt(dict(request.properties))
         for old, new in self.renamed.items():
             if old in arguments:
                 put(arguments, new, arguments[old])
         return arguments
 
-    def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
+    def after_create(self, request: ResourceRequest, created: Provisioned, answer: dict[str, Any]) -> None:
         """Set tags that the creating call does not support, and read attributes that it does not return."""
         schema = request.schema
         if self.tagging and schema.tag_property and not self._creates_tags(request, schema.tag_property):
@@ -150,7 +150,7 @@ class ApiResource:
         if self.read_attributes.keys() - created.attributes.keys():
             created.attributes = self._attributes_read(request, created) | created.attributes
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         changed = _changed(request.properties, previous)
         self._refuse_unchangeable(request, changed)
         tags = request.schema.tag_property if self.tagging else None
@@ -170,7 +170,7 @@ class ApiResource:
         attributes |= fill_known(from_properties, _variables(request, current))
         return Provisioned(physical_id=current.physical_id, attributes=attributes)
 
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         properties = self.adapt(dict(request.properties))
         calls = [
             (operation, self._filled(texts, request, current, value))
@@ -183,16 +183,16 @@ class ApiResource:
             with api.ignoring_missing():
                 self.call(request, operation, identity | arguments)
 
-    def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call(self, request: ResourceRequest, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the service in the resource's region."""
         return api.call(self.service, operation, request.region, arguments)
 
-    def identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
+    def identity(self, request: ResourceRequest, current: Provisioned) -> dict[str, Any]:
         """Return the arguments that identify the resource, without those of omitted properties."""
         filled = fill_known(self.identified_by, _variables(request, current))
         return {name: value for name, value in filled.items() if value != ""}
 
-    def apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
+    def apply_settings(self, request: ResourceRequest, current: Provisioned, previous: Properties | None) -> None:
         """Make the calls of the properties in `settings` that changed.
 
         Args:
@@ -209,7 +209,7 @@ class ApiResource:
                 identity = self.identity(request, current)
                 self.call(request, operation, identity | self._filled(texts, request, current, value))
 
-    def _filled(self, texts: Any, request: Request, current: Provisioned, value: Any) -> dict[str, Any]:
+    def _filled(self, texts: Any, request: ResourceRequest, current: Provisioned, value: Any) -> dict[str, Any]:
         return fill(
             texts, _variables(request, current) | {"value": PropertyValues(value) if isinstance(value, dict) else value}
         )
@@ -226,7 +226,7 @@ class ApiResource:
         accepted = {name.lower() for name in applied} | ({"tags"} if self.tagging else set())
         return sorted(name for name in properties if name.lower() not in accepted)
 
-    def _refuse_unchangeable(self, request: Request, changed: set[str]) -> None:
+    def _refuse_unchangeable(self, request: ResourceRequest, changed: set[str]) -> None:
         """Raise UnchangeableError for changed properties that no call can change."""
         changeable = {name.lower() for name in self._setting_names()}
         if self.update_call:
@@ -241,12 +241,12 @@ class ApiResource:
                 f"The embedded AWS cannot change [{', '.join(fixed)}] of an existing {request.resource_type}"
             )
 
-    def _creates_tags(self, request: Request, tag_property: str) -> bool:
+    def _creates_tags(self, request: ResourceRequest, tag_property: str) -> bool:
         names = api.argument_names(self.service, self.create_call)
         argument = self.renamed.get(tag_property, tag_property).split(".")[0]
         return bool(self.ec2_tag_type) or argument.lower() in {name.lower() for name in names}
 
-    def _change_tags(self, request: Request, current: Provisioned, old: Any, new: Any) -> None:
+    def _change_tags(self, request: ResourceRequest, current: Provisioned, old: Any, new: Any) -> None:
         tagging, before, after = self.tagging, tag_values(old), tag_values(new)
         assert tagging is not None
         identity = fill(tagging.identified_by, _variables(request, current))
@@ -259,10 +259,10 @@ class ApiResource:
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
             self.call(request, tagging.tag, identity | {tagging.tags: pairs})
 
-    def _attributes_read(self, request: Request, current: Provisioned) -> dict[str, Any]:
+    def _attributes_read(self, request: ResourceRequest, current: Provisioned) -> dict[str, Any]:
         return fill_known(self.read_attributes, {"read": self.describe(request, current)})
 
-    def describe(self, request: Request, current: Provisioned) -> dict[str, Any]:
+    def describe(self, request: ResourceRequest, current: Provisioned) -> dict[str, Any]:
         """Return the service's description of the resource, or an empty dict.
 
         Raises:
@@ -279,7 +279,7 @@ class ApiResource:
 class AttachedResource(ApiResource):
     """A resource that exists only as part of another one. It is created, changed and deleted by its settings."""
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         if self.given_name(request) not in ("", current.physical_id):
             raise NeedsReplacementError
         if _changed(request.properties, previous) <= self._setting_names():
@@ -294,7 +294,7 @@ def _changed(new: Properties, old: Properties) -> set[str]:
     return {key for key in new.keys() | old.keys() if new.get(key) != old.get(key)}
 
 
-def _variables(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
+def _variables(request: ResourceRequest, current: Provisioned | None = None) -> dict[str, Any]:
     """Return the values for text templates, except for `read_attributes`. Callers add `name`, `answer` or `value`."""
     variables = {
         "account": request.account,

@@ -3,7 +3,7 @@
 import dataclasses
 
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Properties, Provisioned, Request
+from trainium_local.resources.registry import Properties, Provisioned, ResourceRequest
 
 _SIZES = ("MinSize", "MaxSize", "DesiredCapacity")
 
@@ -17,7 +17,7 @@ class _Group(ApiResource):
             "Tags": [{"PropagateAtLaunch": True, **tag} for tag in properties.get("Tags") or []],
         }
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         scheduled = request.update_policy.get("AutoScalingScheduledAction", {})
         if str(scheduled.get("IgnoreUnmodifiedGroupSizeProperties")).lower() == "true":
             new = request.properties

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from botocore.utils import EVENT_ALIASES
 
 from trainium_local.resources import api
-from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
+from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, ResourceRequest
 
 Handler = Callable[[str, Properties, str, str], Provisioned]
 """The replacement of a function. Arguments: Create, Update or Delete; properties; region; physical ID."""
@@ -111,7 +111,7 @@ _HANDLERS: dict[str, Handler] = {
 }
 
 
-def find(request: Request) -> Handler | None:
+def find(request: ResourceRequest) -> Handler | None:
     """Return the replacement of a CDK function, or None for other functions."""
     if "InstallLatestAwsSdk" in request.properties:  # the user chooses the type of an AwsCustomResource
         return _call_service

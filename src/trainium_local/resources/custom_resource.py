@@ -14,7 +14,7 @@ from trainium_local.resources.registry import (
     Properties,
     Provisioned,
     ProvisioningError,
-    Request,
+    ResourceRequest,
     ResourceType,
 )
 from trainium_local.resources.schemas import CUSTOM_RESOURCE
@@ -28,18 +28,18 @@ _POLL = 0.05  # seconds
 class CustomResource(ResourceType):
     """Sends Create, Update and Delete events to the function in ServiceToken."""
 
-    def create(self, request: Request) -> Provisioned:
+    def create(self, request: ResourceRequest) -> Provisioned:
         generated = Provisioned(physical_id=request.generated_name())
         return self._invoke(request, "Create", generated, {})
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         event = {"PhysicalResourceId": current.physical_id, "OldResourceProperties": as_text(previous)}
         return self._invoke(request, "Update", current, event)
 
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         self._invoke(request, "Delete", current, {"PhysicalResourceId": current.physical_id})
 
-    def _invoke(self, request: Request, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
+    def _invoke(self, request: ResourceRequest, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
         if not request.properties.get("ServiceToken"):
             message = "#: required key [ServiceToken] not found"
             raise ProvisioningError(
@@ -77,14 +77,16 @@ class CustomResource(ResourceType):
         return answered
 
 
-def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], current: Provisioned) -> dict[str, Any]:
+def _wait(
+    request: ResourceRequest, url: str, ended: list[lambda_process.LambdaInvocation], current: Provisioned
+) -> dict[str, Any]:
     """Wait for the response, which may arrive before or after the invocation ends.
 
     `ended` is filled when the invocation ends.
     """
     timeout = float(request.properties.get("ServiceTimeout") or _DEFAULT_TIMEOUT)
     deadline = time.monotonic() + timeout
-    crash: lambda_process.Invocation | None = None
+    crash: lambda_process.LambdaInvocation | None = None
     while time.monotonic() < deadline and not request.cancelled.is_set():
         answer = callbacks.receive(url, _POLL)
         if answer is not None:
@@ -105,14 +107,14 @@ def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], cu
     )
 
 
-def _start(request: Request, event: dict[str, Any]) -> list[lambda_process.Invocation]:
+def _start(request: ResourceRequest, event: dict[str, Any]) -> list[lambda_process.LambdaInvocation]:
     token = str(request.properties["ServiceToken"])
     parts = token.split(":")
     if len(parts) < 7 or parts[2] != "lambda":
         raise ProvisioningError(f"In the embedded AWS, ServiceToken must be the ARN of a Lambda function, got {token}")
     function = get_backend(request.account, parts[3]).get_function(token)
     enforcement.refuse_invocation_by(api.acting(), function)
-    ended: list[lambda_process.Invocation] = []
+    ended: list[lambda_process.LambdaInvocation] = []
     threading.Thread(target=lambda: ended.append(lambda_process.run(function, event)), daemon=True).start()
     return ended
 
@@ -131,7 +133,7 @@ def as_text(value: Any) -> Any:
 class _Metadata(ResourceType):
     """AWS::CDK::Metadata. It creates nothing, as on AWS."""
 
-    def create(self, request: Request) -> Provisioned:
+    def create(self, request: ResourceRequest) -> Provisioned:
         return Provisioned(physical_id=request.logical_id)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
+from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, ResourceRequest
 
 #: Source or destination of a rule -> the list of an IpPermission, and the key of its members.
 _SOURCES = {
@@ -17,7 +17,7 @@ _SOURCES = {
 }
 
 
-def _described(request: Request, what: str, filters: dict[str, str]) -> list[Any]:
+def _described(request: ResourceRequest, what: str, filters: dict[str, str]) -> list[Any]:
     """Return the matching resources of an EC2 describe call."""
     api_filters = [{"Name": name, "Values": [value]} for name, value in filters.items()]
     return api.call("ec2", f"Describe{what}", request.region, {"Filters": api_filters})[what]
@@ -30,13 +30,13 @@ def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None
 
 
 class _Vpc(ApiResource):
-    def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
+    def after_create(self, request: ResourceRequest, created: Provisioned, answer: dict[str, Any]) -> None:
         (group,) = _described(request, "SecurityGroups", {"vpc-id": created.physical_id, "group-name": "default"})
         (acl,) = _described(request, "NetworkAcls", {"vpc-id": created.physical_id, "default": "true"})
         created.attributes |= {"DefaultSecurityGroup": group["GroupId"], "DefaultNetworkAcl": acl["NetworkAclId"]}
         super().after_create(request, created, answer)
 
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         gateways = _described(request, "InternetGateways", {"attachment.vpc-id": current.physical_id})
         groups = _described(request, "SecurityGroups", {"vpc-id": current.physical_id})
         _refuse_while_used("vpc", current, gateways + [group for group in groups if group["GroupName"] != "default"])
@@ -44,7 +44,7 @@ class _Vpc(ApiResource):
 
 
 class _Subnet(ApiResource):
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         _refuse_while_used(
             "subnet", current, _described(request, "NetworkInterfaces", {"subnet-id": current.physical_id})
         )
@@ -52,7 +52,7 @@ class _Subnet(ApiResource):
 
 
 class _ElasticIp(ApiResource):
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         for address in _described(request, "Addresses", {"allocation-id": current.attributes["AllocationId"]}):
             if address.get("AssociationId"):
                 self.call(request, "DisassociateAddress", {"AssociationId": address["AssociationId"]})
@@ -75,7 +75,7 @@ class _Instance(ApiResource):
 
 
 class _LaunchTemplate(ApiResource):
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         """Change the launch template's own tags in place: they do not belong to a version."""
         new, old = _own_tags(request.properties), _own_tags(previous)
         template = {"Resources": [current.physical_id]}
@@ -97,7 +97,7 @@ class _SecurityGroup(ApiResource):
         inline = [name for name in ("SecurityGroupIngress", "SecurityGroupEgress") if name in properties]
         return {**properties, **{name: [_permission(rule) for rule in properties[name]] for name in inline}}
 
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         if _described(request, "NetworkInterfaces", {"group-id": current.physical_id}):
             raise ProvisioningError(f"resource {current.physical_id} has a dependent object")
         super().delete(request, current)

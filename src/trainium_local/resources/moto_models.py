@@ -20,7 +20,7 @@ from trainium_local.resources.registry import (
     Properties,
     Provisioned,
     ProvisioningError,
-    Request,
+    ResourceRequest,
     ResourceType,
 )
 
@@ -34,7 +34,7 @@ class MotoModel(ResourceType):
         self._model = model
         self._resources: dict[tuple[str, str], Any] = {}
 
-    def create(self, request: Request) -> Provisioned:
+    def create(self, request: ResourceRequest) -> Provisioned:
         if enforcement.is_enforced():
             raise ProvisioningError(
                 f"The embedded AWS cannot create {request.resource_type} with --iam enforced: the type has no adapter, "
@@ -48,7 +48,7 @@ class MotoModel(ResourceType):
             )
         return self._provisioned(request, resource)
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         if not _implements(self._model, "update_from_cloudformation_json"):
             raise NeedsReplacementError
         with api.lock:
@@ -61,7 +61,7 @@ class MotoModel(ResourceType):
             )
         return self._provisioned(request, resource)
 
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         resource = self._resources[request.region, current.physical_id]
         with api.lock:
             if _implements(self._model, "delete_from_cloudformation_json"):
@@ -73,18 +73,18 @@ class MotoModel(ResourceType):
                 resource.delete(request.account, request.region)
         del self._resources[request.region, current.physical_id]
 
-    def _name(self, request: Request) -> str:
+    def _name(self, request: ResourceRequest) -> str:
         place = self._model.cloudformation_name_type()
         limit = 32 if "LoadBalancing" in request.resource_type else 64
         return str(request.properties.get(place) or request.generated_name(limit))
 
-    def _provisioned(self, request: Request, resource: Any) -> Provisioned:
+    def _provisioned(self, request: ResourceRequest, resource: Any) -> Provisioned:
         physical_id = str(resource.physical_resource_id)
         self._resources[request.region, physical_id] = resource
         return Provisioned(physical_id=physical_id, attributes=dict(_attributes(request, resource)), note=_NOTE)
 
 
-def _attributes(request: Request, resource: Any) -> Iterator[tuple[str, Any]]:
+def _attributes(request: ResourceRequest, resource: Any) -> Iterator[tuple[str, Any]]:
     """Yield the type's attributes that the model supports."""
     for name in request.schema.attributes:
         with suppress(ServiceException, NotImplementedError, AttributeError, KeyError):

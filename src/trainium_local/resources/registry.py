@@ -14,7 +14,7 @@ Properties = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ResourceRequest:
     """A resource to provision. Its properties are resolved and include the tags of the stack."""
 
     account: str
@@ -80,12 +80,12 @@ class ResourceType(Protocol):
         """Return the names of the properties that the embedded AWS cannot apply."""
         return []
 
-    def create(self, request: Request) -> Provisioned: ...
+    def create(self, request: ResourceRequest) -> Provisioned: ...
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+    def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         return current
 
-    def delete(self, request: Request, current: Provisioned) -> None:
+    def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         pass
 
 

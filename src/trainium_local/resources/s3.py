@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Properties, ProvisioningError, Request
+from trainium_local.resources.registry import Properties, ProvisioningError, ResourceRequest
 
 
 class _Bucket(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         return {**properties, **{name: form(properties[name]) for name, form in _FORMS.items() if name in properties}}
 
-    def _create_arguments(self, request: Request, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def _create_arguments(self, request: ResourceRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
         # S3 refuses us-east-1 as a location constraint
         location = None if request.region == "us-east-1" else {"LocationConstraint": request.region}
         return super()._create_arguments(request, variables) | {"CreateBucketConfiguration": location}

@@ -17,7 +17,7 @@ KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class SchemaProblem:
     """A violation of a schema.
 
     Attributes:
@@ -71,7 +71,7 @@ class Schema:
     def tags_are_a_map(self) -> bool:
         return "array" not in str(self._follow(self.document["properties"][self.tag_property]).get("type"))
 
-    def problems(self, properties: dict[str, Any]) -> list[Problem]:
+    def problems(self, properties: dict[str, Any]) -> list[SchemaProblem]:
         """Return the errors that cfn-lint's validator finds in the properties. Unknown values are not checked."""
         errors = self._validator.iter_errors(properties)
         wrong = (error for error in errors if not error.unknown and not _has_host_bits(error))
@@ -167,9 +167,9 @@ def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
     return instance.evolve(context=instance.context.evolve(strict_types=strict_types, functions=[]))
 
 
-def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
+def _problems(error: Any, parent: list[str]) -> Iterator[SchemaProblem]:
     """Yield a violation in cfn-lint's words, then its causes."""
     path = [*parent, *map(str, error.path)]
-    yield Problem(path="".join(f"/{step}" for step in path), message=error.message)
+    yield SchemaProblem(path="".join(f"/{step}" for step in path), message=error.message)
     for cause in error.context:
         yield from _problems(cause, path)

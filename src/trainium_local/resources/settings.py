@@ -8,7 +8,7 @@ from trainium_local.resources.registry import NeedsReplacementError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class ResourceSetting:
     """A property and the calls that change it.
 
     Both calls receive the resource's identifiers and arguments. Arguments are text templates in which {value} is the

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_local.resources import adapted_types, autoscaling, ec2, s3
 from trainium_local.resources.api_resource import ApiResource, AttachedResource, Tagging
-from trainium_local.resources.settings import Setting
+from trainium_local.resources.settings import ResourceSetting
 
 _KINDS: dict[str, type[ApiResource]] = {**adapted_types.KINDS, **autoscaling.KINDS, **ec2.KINDS, **s3.KINDS}
 
@@ -18,7 +18,7 @@ def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
         **row,
         "adapted": frozenset(row.get("adapted", ())),
         "read_path": tuple(row.get("read_path", ())),
-        "settings": tuple(Setting(**setting) for setting in row.get("settings", ())),
+        "settings": tuple(ResourceSetting(**setting) for setting in row.get("settings", ())),
         "tagging": _tagging(row),
     }
     return _KINDS.get(resource_type, fallback)(**fields)

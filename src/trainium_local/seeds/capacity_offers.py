@@ -59,12 +59,12 @@ def spot_placement_score(instance_type: str) -> int:
 
 def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now: datetime) -> Offer:
     if days:
-        start = _end_of_blocks(now + days * _DAY)
+        start = _blocks_end(now + days * _DAY)
         end = start + timedelta(hours=hours)
     else:
         # The block has started, so that nodes can launch immediately. It ends on the day of the requested end.
         start = now.replace(minute=0, second=0, microsecond=0)
-        end = _end_of_blocks(now + timedelta(hours=hours))
+        end = _blocks_end(now + timedelta(hours=hours))
     length = Decimal((end - start) / timedelta(hours=1))
     name = f"{row['zone_id']} {row['instance_type']} {instances} {hours} {start:%Y-%m-%d}"
     return Offer(
@@ -78,5 +78,5 @@ def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now
     )
 
 
-def _end_of_blocks(moment: datetime) -> datetime:
+def _blocks_end(moment: datetime) -> datetime:
     return datetime.combine(moment, _END_OF_BLOCKS, tzinfo=moment.tzinfo)

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Replacement:
+class ReplacedOperation:
     """The replacement of an attribute.
 
     Attributes:
@@ -28,20 +28,20 @@ class Replacement:
 
 
 @cache
-def replacements() -> tuple[Replacement, ...]:
+def replacements() -> tuple[ReplacedOperation, ...]:
     """Return all replacements of replaced.toml."""
     rows = tomllib.loads((files(__name__) / "replaced.toml").read_text())
     return tuple(row for module, functions in rows.items() for row in _rows(f"trainium_local.{module}", functions))
 
 
-def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replacement]:
+def _rows(module: str, functions: dict[str, Any]) -> Iterator[ReplacedOperation]:
     for function, row in functions.items():
         by = getattr(import_module(module), function)
         for symbol in row["of"] if isinstance(row["of"], list) else [row["of"]]:
             place, _, path = symbol.partition(":")
             *outer, name = path.split(".")
             owner = reduce(getattr, outer, import_module(place))
-            yield Replacement(owner, name, _with_original(by, getattr(owner, name, None)), row["why"])
+            yield ReplacedOperation(owner, name, _with_original(by, getattr(owner, name, None)), row["why"])
 
 
 def _with_original(by: Callable[..., Any], original: Any) -> Any:

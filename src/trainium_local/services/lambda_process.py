@@ -37,7 +37,7 @@ _unpacking = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Invocation:
+class LambdaInvocation:
     """The outcome of an invocation.
 
     Attributes:
@@ -85,7 +85,7 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix=f"{_folder_prefix()}{os.getpid()}-")
 
 
-def run(function: Any, event: Any) -> Invocation:
+def run(function: Any, event: Any) -> LambdaInvocation:
     """Invoke a function, moto's LambdaFunction, and wait. Its output is written to its log group, if that exists."""
     request_id = str(uuid.uuid4())
     group = _log_group(function)
@@ -147,7 +147,7 @@ def _unreadable(archive: bytes) -> str | None:
     return None
 
 
-def _run(function: Any, event: Any, request_id: str) -> Invocation:
+def _run(function: Any, event: Any, request_id: str) -> LambdaInvocation:
     if (entry := _unreadable(function.code_bytes)) is not None:
         return _failure("PermissionError", f"[Errno 13] Permission denied: '/var/task/{entry}'")
     root = _unpacked(function.code_sha_256, function.code_bytes)
@@ -160,7 +160,7 @@ def _run(function: Any, event: Any, request_id: str) -> Invocation:
             message = f"{request_id} Task timed out after {float(function.timeout):.2f} seconds"
             return _failure("Sandbox.Timedout", message, printed=logs)
         try:
-            return Invocation(**json.loads(result.read_text()), logs=logs)
+            return LambdaInvocation(**json.loads(result.read_text()), logs=logs)
         except (OSError, ValueError):
             message = f"{request_id} ended with exit code {ended.code}, no result"
             return _failure("Runtime.ExitError", message, printed=logs)
@@ -204,9 +204,9 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
     }
 
 
-def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:
+def _failure(kind: str, message: str, *, printed: str = "") -> LambdaInvocation:
     payload = json.dumps({"errorMessage": message, "errorType": kind})
-    return Invocation(payload=payload, failed=True, logs=f"{printed}{message}\n")
+    return LambdaInvocation(payload=payload, failed=True, logs=f"{printed}{message}\n")
 
 
 def _log_group(function: Any) -> str | None:

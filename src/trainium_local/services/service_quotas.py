@@ -34,11 +34,11 @@ def get_aws_default_service_quota(response: Any) -> str:
 
 
 def list_service_quotas(response: Any) -> str:
-    return _page_of(response, "Quotas", _quotas(response, applied=True))
+    return _quota_page(response, "Quotas", _quotas(response, applied=True))
 
 
 def list_aws_default_service_quotas(response: Any) -> str:
-    return _page_of(response, "Quotas", _quotas(response, applied=False))
+    return _quota_page(response, "Quotas", _quotas(response, applied=False))
 
 
 def request_service_quota_increase(response: Any) -> str:
@@ -70,7 +70,7 @@ def request_service_quota_increase(response: Any) -> str:
 def list_requested_service_quota_change_history_by_quota(response: Any) -> str:
     status = response._get_param("Status")
     requests = [request for request in _requests(response) if status in (None, request["Status"])]
-    return _page_of(response, "RequestedQuotas", requests)
+    return _quota_page(response, "RequestedQuotas", requests)
 
 
 def _quotas(response: Any, *, applied: bool) -> list[Quota]:
@@ -113,7 +113,7 @@ def _requests(response: Any) -> list[Quota]:
     return vars(response.backend).setdefault("quota_requests", {}).setdefault(quota, [])
 
 
-def _page_of(response: Any, name: str, entries: list[Quota]) -> str:
+def _quota_page(response: Any, name: str, entries: list[Quota]) -> str:
     start, size = int(response._get_param("NextToken") or 0), int(response._get_param("MaxResults") or 100)
     page: dict[str, Any] = {name: entries[start : start + size]}
     if start + size < len(entries):

@@ -26,7 +26,7 @@ ABSENT = ("NoSuchKey", "404")
 CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
-class Store:
+class StandInStore:
     """Implements trn_job.store.Store with boto3."""
 
     def __init__(self, url: str, s3: Any = None) -> None:
@@ -34,8 +34,8 @@ class Store:
         self._bucket, self._folder = place.netloc, place.path.strip("/")
         self._s3 = s3 or boto3.Session().client("s3", config=Config(s3={"addressing_style": "path"}))
 
-    def at(self, url: str) -> "Store":
-        return Store(url, self._s3)
+    def at(self, url: str) -> "StandInStore":
+        return StandInStore(url, self._s3)
 
     def keys(self) -> list[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._key(""))
@@ -103,12 +103,12 @@ def end_with_the_server() -> None:
 def main(launch_file: str) -> int:
     sys.path.insert(0, str(files("trainium_userdata") / "node"))
     from trn_job import launch
-    from trn_job.attempt import Attempt
+    from trn_job.attempt import NodeAttempt
 
     threading.Thread(target=end_with_the_server, daemon=True).start()
     launched = launch.read(launch_file)
-    store: Any = Store(launched.url)
-    attempt = Attempt(launched, store, secret_of)
+    store: Any = StandInStore(launched.url)
+    attempt = NodeAttempt(launched, store, secret_of)
     for text in _missing(launched.spec.command, launched.spec.environment.get("PATH", "")):
         attempt.log.say(text)
     return attempt.run()

@@ -25,12 +25,12 @@ from trainium_local.resources import api
 from trainium_local.stand_ins.user_data import texts
 from trainium_wire.keys import MEMBERSHIP_KEY, USAGE_PREFIX
 from trainium_wire.membership import Membership
-from trainium_wire.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
+from trainium_wire.node_record import REPORT_URL_VARIABLE, CheckRecord, NodeRecord
 
 BOOT_SECONDS = 0.2
 _USAGE_SECONDS = 60
 USAGE_THREAD = "usage of stand-ins"
-WRITER = Check(
+WRITER = CheckRecord(
     name="written by",
     expected="the node itself",
     found="the embedded AWS: a stand-in, nothing ran on the instance",
@@ -172,7 +172,7 @@ def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRe
 def with_peers(record: NodeRecord, membership: Membership) -> NodeRecord:
     """Return the record of a node that received a membership and reached all of its other nodes."""
     others = f"{len(membership.members) - 1} of {len(membership.members) - 1}"
-    peers = Check(name="peers", expected=others, found=others, ok=True)
+    peers = CheckRecord(name="peers", expected=others, found=others, ok=True)
     checks = (*(check for check in record.checks if check.name != peers.name), peers)
     return replace(record, checks=checks, membership=membership.version, time=_now())
 
@@ -181,7 +181,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _device_checks(spec: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
+def _device_checks(spec: InstanceType, *, failed: bool) -> tuple[tuple[CheckRecord, ...], str]:
     expected = spec.devices
     found = expected - failed
     name, by, what, each = (
@@ -190,6 +190,6 @@ def _device_checks(spec: InstanceType, *, failed: bool) -> tuple[tuple[Check, ..
         else ("neuron-devices", "neuron-ls", "Neuron devices", "device")
     )
     reason = f"{by} shows {found} of {expected} {what} (missing: {each} {expected - 1})" if failed else ""
-    devices = Check(name=name, expected=str(expected), found=str(found), ok=not failed)
+    devices = CheckRecord(name=name, expected=str(expected), found=str(found), ok=not failed)
     efa = str(spec.efa_interfaces)
-    return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason
+    return (devices, CheckRecord(name="efa-devices", expected=efa, found=efa, ok=True)), reason

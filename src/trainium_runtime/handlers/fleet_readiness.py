@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, Replacement, fleet_verdict, size_of_group
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, Replacement, fleet_verdict, group_size
 from trainium_runtime.node_store import Group, NodeStore, describe_group, describe_instances
 from trainium_runtime.recovery import plan_recovery
 from trainium_wire.node_record import failures
@@ -69,7 +69,7 @@ def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
         Whether another invocation continues to wait.
     """
     try:
-        deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
+        deadline, end_of_invocation = _deadline(event), _invocation_end(context)
         if terminate_nodes(event["ResourceProperties"], until=min(deadline, end_of_invocation)):
             return False
         if end_of_invocation < deadline:
@@ -140,7 +140,7 @@ def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
     Returns:
         The verdict. `waiting` if the function has invoked itself to continue; `failed` after the resource's time limit.
     """
-    deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
+    deadline, end_of_invocation = _deadline(event), _invocation_end(context)
     monitor = _monitor(event, in_rollback=bool(event.get(_RESTORES)))
     verdict = wait(monitor, until=min(deadline, end_of_invocation))
     event.update(monitor.memory)
@@ -164,7 +164,7 @@ def _deadline(event: dict[str, Any]) -> float:
     return started + 60 * float(event["ResourceProperties"]["TimeoutMinutes"])
 
 
-def _end_of_invocation(context: Any) -> float:
+def _invocation_end(context: Any) -> float:
     return time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
 
 
@@ -247,7 +247,7 @@ class _FleetMonitor:
         group = describe_group(self._autoscaling, self._properties["GroupName"])
         self.replacement = self._replacement(group) if nodes and not self._launched else Replacement()
         if not self.replacement.is_over:
-            self._resize(group.desired, size_of_group(nodes, self.replacement))
+            self._resize(group.desired, group_size(nodes, self.replacement))
         elif self._restores and group.desired == nodes:
             return FleetVerdict(state="ready", reason=f"{nodes} former nodes are being launched")
         elif self._is_resized_by_others(group.desired, nodes):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from trainium_wire.logs import JsonFormatter, logger_of
+from trainium_wire.logs import JsonFormatter, file_logger
 
-_LOGGER = logger_of("trainium_runtime", JsonFormatter())
+_LOGGER = file_logger("trainium_runtime", JsonFormatter())
 
 
 def log(message: str = "", **fields: Any) -> None:

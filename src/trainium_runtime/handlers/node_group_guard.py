@@ -27,7 +27,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     import boto3
 
     settings = os.environ
-    NodeGroupGuard(
+    FailureLimit(
         settings,
         store=NodeStore(boto3.client("s3"), settings["RECORDS_BUCKET"], settings["RECORDS_PREFIX"]),
         ec2=boto3.client("ec2"),
@@ -36,7 +36,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     ).check(event, now=datetime.now(UTC))
 
 
-class NodeGroupGuard:
+class FailureLimit:
     """Compares the failures of a group with their limit.
 
     Args:
@@ -54,7 +54,7 @@ class NodeGroupGuard:
         """
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
-        node = self._node_of(event)
+        node = self._failed_node(event)
         if node not in failed:  # a proven node may be terminated at any time
             return
         recent = [name for name, at in failed.items() if at > now - WINDOW]
@@ -101,7 +101,7 @@ class NodeGroupGuard:
         pages = self._ec2.get_paginator("describe_instances").paginate(Filters=filters)
         return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}
 
-    def _node_of(self, event: Mapping[str, Any]) -> str:
+    def _failed_node(self, event: Mapping[str, Any]) -> str:
         detail = event.get("detail", {})
         if "object" in detail:
             return self._store.instance_of(str(detail["object"].get("key"))) or ""

@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainium_runtime.facts import facts
-from trainium_runtime.pilot_clock import ClockDecision, PilotTerms, clock_decision, is_idle_stop, warning_of
+from trainium_runtime.pilot_clock import ClockDecision, PilotTerms, clock_decision, is_idle_stop, warning_mark
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 from trainium_runtime.usage_store import read_usage
 
 from .cluster_snapshot import ClusterSnapshot, find_capacity_block, find_group
 from .log import log
 from .pilot_notices import PilotNotices
-from .pilot_stop import event_of
+from .pilot_stop import stop_event
 
 GATE_EVENT = {"kind": "gate"}
 """The event with which the fleet gate invokes the clock."""
@@ -199,13 +199,13 @@ class Clock:
         after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated; everything else is kept"
         left = _time_left(ends - snapshot.now)
         ending = f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}."
-        snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
+        snapshot.notices.publish_once(warning_mark(ends), f"ends in {left}", ending, _EXTEND)
 
     def _notify_jobs(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """Notify the jobs through the node reconciler, or withdraw the notice if a deployment has moved the end."""
         reconciler = self._settings.get("RECONCILER")
         if reconciler and decision.nodes and (decision.notice or snapshot.by_gate):
-            payload = json.dumps(event_of(decision.notice)).encode()
+            payload = json.dumps(stop_event(decision.notice)).encode()
             self._functions.invoke(FunctionName=reconciler, InvocationType="Event", Payload=payload)
 
     def _notify_idle(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:

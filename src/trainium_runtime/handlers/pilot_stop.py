@@ -10,7 +10,7 @@ from trainium_wire.membership import Notice, without
 KIND = "pilot-stop"
 
 
-def event_of(notice: StopNotice | None) -> dict[str, Any]:
+def stop_event(notice: StopNotice | None) -> dict[str, Any]:
     """The event from the clock to the node reconciler.
 
     Args:

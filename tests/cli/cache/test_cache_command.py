@@ -15,7 +15,7 @@ from tests.cli.running import run
 from tests.core.job_bucket import JOB, REGION
 from trainium_cli.cache import cache_clean_command, cache_look_commands
 from trainium_cli.exit_codes import ExitCode
-from trainium_wire.cache_place import place_of
+from trainium_wire.cache_place import cache_entry_place
 
 BUCKET, FOLDER = "team-cache", "neuron-compile-cache"
 NAMED = ("--bucket", BUCKET, "--region", REGION)
@@ -32,7 +32,9 @@ class Stored:
         self.s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": region})
 
     def packed(self, name: str, *, compiler: str = NEW) -> str:
-        place = place_of(compiler=compiler, instance_type="trn2.48xlarge", lnc=2, stack="native", world_size=64)
+        place = cache_entry_place(
+            compiler=compiler, instance_type="trn2.48xlarge", lnc=2, stack="native", world_size=64
+        )
         self.put(place.key(name), b"NEFF")
         return place.key(name)
 

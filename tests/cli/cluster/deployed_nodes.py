@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 from trainium_core.nodes.report import DeployedNodes, NodeInstance
 from trainium_wire.membership import Membership
-from trainium_wire.node_record import Check, NodeRecord, State, StoredRecord
+from trainium_wire.node_record import CheckRecord, NodeRecord, State, StoredRecord
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 A, B = "i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb"
 MEMBERSHIP = Membership.of({A: "10.42.0.4", B: "10.42.0.12"})
-DEVICES = Check(name="neuron-devices", expected="16", found="15 (missing: device 7)", ok=False)
+DEVICES = CheckRecord(name="neuron-devices", expected="16", found="15 (missing: device 7)", ok=False)
 
 
 def instance(instance_id: str) -> NodeInstance:
@@ -19,7 +19,7 @@ def instance(instance_id: str) -> NodeInstance:
     )
 
 
-def stored(instance_id: str, state: State = "proven", reason: str = "", *checks: Check) -> StoredRecord:
+def stored(instance_id: str, state: State = "proven", reason: str = "", *checks: CheckRecord) -> StoredRecord:
     record = NodeRecord(
         instance_id=instance_id, state=state, reason=reason, checks=checks, membership=MEMBERSHIP.version, time="now"
     )

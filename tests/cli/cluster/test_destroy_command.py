@@ -15,7 +15,7 @@ from trainium_cli.cluster import destroy_command
 from trainium_cli.cluster.destroy_command import show_inventory
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.clusters.cluster import ClusterNode
-from trainium_core.stacks.description import StackDescription, StackResource
+from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown import run as teardown_run
 from trainium_core.teardown.inventory import DeletedItem, Inventory
 from trainium_core.teardown.scope import Scope
@@ -83,7 +83,7 @@ def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
             stack="App",
         )
     ]
-    group = StackResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
+    group = DescribedResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
     stack = cluster_stack(name="App", status="DELETE_COMPLETE", resources=(group,))
     account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[])
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
@@ -172,7 +172,7 @@ def test_invalid_grace_is_refused_with_allowed_values(monkeypatch: pytest.Monkey
 def test_shared_stack_mentions_ending_nodes_only_if_it_has_some(
     to_delete: tuple[DeletedItem, ...], nodes_end: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    others = StackResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)
+    others = DescribedResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)
     stack = StackDescription(name="Web", stack_id="id", status="CREATE_COMPLETE", cluster=None, resources=(others,))
     show_inventory(
         Inventory(to_delete=to_delete, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2"

@@ -18,7 +18,7 @@ from trainium_cli.invocation import Invocation
 from trainium_core.evidence.record import Record, read_record
 from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.job import Job
-from trainium_wire.node_record import Check, NodeRecord
+from trainium_wire.node_record import CheckRecord, NodeRecord
 
 FILE = """
 name = "lm"
@@ -86,7 +86,7 @@ def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[Job]) -> None:
-    driver = Check(name="driver", expected="", found="driver 2.24.7, runtime 2.28.19", ok=True)
+    driver = CheckRecord(name="driver", expected="", found="driver 2.24.7, runtime 2.28.19", ok=True)
     node = NodeRecord(NODES[0], "proven", "2026-11-24T12:00:00Z", checks=(driver,))
     cluster.job_nodes.s3.put_object(Bucket=BUCKET, Key=f"nodes/{NODES[0]}.json", Body=node.to_json())
     ended = run("bench", *TWO, "bench.toml")

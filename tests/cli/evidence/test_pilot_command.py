@@ -10,7 +10,7 @@ from tests.cli.running import run
 from trainium_cli.evidence import pilot_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.evidence.pilot import PilotState, StepEnd
-from trainium_core.evidence.pilot_file import Step
+from trainium_core.evidence.pilot_file import PilotStep
 
 TRAINIUM = {"trn:instance_type": "trn1.2xlarge", "trn:region": "us-west-2"}
 FILE = """plan = "cdk.json"
@@ -40,7 +40,7 @@ def write(folder: Path, context: dict[str, str]) -> None:
 def steps_run(monkeypatch: pytest.MonkeyPatch, *, exit_code: int = 0) -> list[str]:
     calls: list[str] = []
 
-    def record(_self: object, step: Step, _job: str, _seconds: float | None) -> StepEnd:
+    def record(_self: object, step: PilotStep, _job: str, _seconds: float | None) -> StepEnd:
         calls.append(step.key)
         printed = {"totals": {"running_hour": {"usd_at_least": 2.0, "unknown_prices": 0}}, "job": {"id": "job-1"}}
         return StepEnd(exit_code=exit_code, output=json.dumps(printed))
@@ -138,7 +138,7 @@ def test_command_that_takes_too_long_is_interrupted(folder: Path, monkeypatch: p
     monkeypatch.setattr(pilot_command, "_CODE", code)
     wanted = pilot_command.read_pilot_file(FILE, folder)
     commands = pilot_command.PilotCommands(wanted, PilotState(digest=""), folder, {}, yes=True)
-    step = Step(name="follow", kind="billed", arguments=("logs",), writes="out")
+    step = PilotStep(name="follow", kind="billed", arguments=("logs",), writes="out")
     end = commands.run(step, "job-1", 2.0)
     assert end.late
 
@@ -168,7 +168,7 @@ def test_notice_is_skipped_only_if_no_job_is_running(
     monkeypatch.setattr(pilot_command, "_CODE", "import sys; print(*sys.argv[1:])")
     wanted = pilot_command.read_pilot_file(FILE, folder)
     commands = pilot_command.PilotCommands(wanted, PilotState(digest="", steps=steps), folder, {}, yes=True)
-    step = Step(name="destroy", kind="end", side="trainium", arguments=("destroy", "{grace}"), writes="out")
+    step = PilotStep(name="destroy", kind="end", side="trainium", arguments=("destroy", "{grace}"), writes="out")
     assert commands.run(step, "", None).output == called
 
 

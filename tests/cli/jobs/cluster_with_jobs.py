@@ -61,7 +61,7 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         def no_prices(_region: str, **_: object) -> None:
             return None
 
-        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "jobs_of_stack": jobs_of}.items():
+        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "stack_jobs": jobs_of}.items():
             monkeypatch.setattr(aws_jobs, name, replacement)
         monkeypatch.setattr(follow.time, "sleep", pause)
         Path("train.py").write_text("print('hello')\n")

@@ -13,7 +13,7 @@ from botocore.validate import ParamValidator
 
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership
-from trainium_wire.node_record import Check, NodeRecord
+from trainium_wire.node_record import CheckRecord, NodeRecord
 
 BUCKET, PREFIX, GROUP = "records", "nodes", "fleet"
 FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:watcher"
@@ -99,7 +99,7 @@ class Fleet:
             record = NodeRecord(
                 instance_id=instance_id,
                 state="proven",
-                checks=(Check(name="devices", expected="16", found="16", ok=True),),
+                checks=(CheckRecord(name="devices", expected="16", found="16", ok=True),),
                 membership=membership.version if connected else "",
                 time="2026-11-21T12:00:00Z",
             )

@@ -12,7 +12,7 @@ from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_runtime.handlers.node_group_guard import NodeGroupGuard, failed_nodes
+from trainium_runtime.handlers.node_group_guard import FailureLimit, failed_nodes
 from trainium_wire.node_record import NodeRecord, State, StoredRecord
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -87,7 +87,7 @@ def instance(node: str, state: str = "running", *, reason: str = "") -> dict[str
 def check(aws: Aws, records: Mapping[str, StoredRecord], event: Mapping[str, Any]) -> None:
     clients: Any = aws
     store: Any = Store(records)
-    NodeGroupGuard(SETTINGS, store=store, ec2=clients, pcs=clients, sns=clients).check(event, now=NOW)
+    FailureLimit(SETTINGS, store=store, ec2=clients, pcs=clients, sns=clients).check(event, now=NOW)
 
 
 def record_event(node: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from trainium_runtime.handlers.pilot_stop import event_of, updated_notices
+from trainium_runtime.handlers.pilot_stop import stop_event, updated_notices
 from trainium_runtime.pilot_clock import StopNotice
 from trainium_wire.membership import Notice
 
@@ -12,11 +12,11 @@ STOP_NOTICE = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the p
 
 
 def test_stop_is_announced_once_with_time_and_reason() -> None:
-    assert updated_notices(updated_notices((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, STOP_NOTICE)
+    assert updated_notices(updated_notices((BLOCK,), stop_event(STOP)), stop_event(STOP)) == (BLOCK, STOP_NOTICE)
 
 
 def test_withdrawal_removes_only_the_notice_of_the_clock() -> None:
-    assert updated_notices((BLOCK, STOP_NOTICE), event_of(None)) == (BLOCK,)
+    assert updated_notices((BLOCK, STOP_NOTICE), stop_event(None)) == (BLOCK,)
 
 
 def test_event_of_another_sender_changes_nothing() -> None:

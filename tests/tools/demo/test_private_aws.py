@@ -10,7 +10,7 @@ from trainium_local import lifecycle
 from trainium_local.environment import Connection, NotTheEmbeddedAwsError
 from trainium_local.lifecycle import Started
 from trainium_local.server import Health
-from trainium_local.signatures import Credentials
+from trainium_local.signatures import SigningCredentials
 
 ENDPOINT = "http://127.0.0.1:4599"
 
@@ -58,7 +58,7 @@ def let_server_start(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
         log="",
         adapters=(),
     )
-    keys = Credentials(access_key_id="nobody", secret_access_key="nothing")
+    keys = SigningCredentials(access_key_id="nobody", secret_access_key="nothing")
     connection = Connection(endpoint=endpoint, region="us-west-2", credentials=keys)
     monkeypatch.setattr(lifecycle, "start", lambda *_: Started(health=health, connection=connection, already=False))
 

@@ -13,7 +13,7 @@ from tools.lab.shell import CommandError
 from tools.lab.site import BUCKET, lose_a_device
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
 from trainium_core.engines.pcs.slurm_queue import end_command
-from trainium_runtime.handlers.node_group_guard import NodeGroupGuard, failed_nodes
+from trainium_runtime.handlers.node_group_guard import FailureLimit, failed_nodes
 from trainium_runtime.node_store import NodeStore
 from trainium_wire.keys import RECORDS_PREFIX
 
@@ -220,7 +220,7 @@ def test_failing_launches_end_at_the_limit_and_the_job_waits(slurm: SlurmCluster
     earlier = len(failed_nodes({}, store.records()))  # those of other tests
     names = ("CLUSTER", "CLUSTER_ID", "GROUP_ID", "TOPIC", "MIN_NODES", "NODES")
     settings = {**dict.fromkeys(names, ""), "FAILURES": str(earlier)}
-    guard = NodeGroupGuard(settings, store=store, ec2=group, pcs=group, sns=group)
+    guard = FailureLimit(settings, store=store, ec2=group, pcs=group, sns=group)
     begun, checked = len(slurm.started), len(slurm.terminated)
     job = slurm.sbatch("#!/bin/bash\nhostname\n", "--nodes=1", "--output=%j.out")
 

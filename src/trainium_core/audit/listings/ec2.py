@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trainium_core.audit.listings.listing import Entry, tags_of
+from trainium_core.audit.listings.listing import Entry, entry_tags
 from trainium_core.audit.resource import FREE, Charge, Resource
 
 
@@ -18,7 +18,7 @@ def ec2_resource(
     charge: Charge = FREE,
 ) -> Resource:
     """A resource whose ARN follows from its ID. Its default detail is its tag Name."""
-    tags = tags_of(entry)
+    tags = entry_tags(entry)
     return Resource(
         name=resource_id,
         ids=frozenset([resource_id, *other_ids]),

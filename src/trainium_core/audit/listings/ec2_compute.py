@@ -30,11 +30,11 @@ def _instances(entry: Entry, _location: Location) -> Resource | None:
         state=state,
         detail=entry["InstanceType"],
         created=entry.get("LaunchTime"),
-        charge=_charge_of_instance(entry) if state in _RUNNING_STATES else FREE,
+        charge=_instance_charge(entry) if state in _RUNNING_STATES else FREE,
     )
 
 
-def _charge_of_instance(entry: Entry) -> Charge:
+def _instance_charge(entry: Entry) -> Charge:
     lifecycle = entry.get("InstanceLifecycle")
     if lifecycle == CAPACITY_BLOCK:
         return _PREPAID
@@ -58,11 +58,11 @@ def _reservations(entry: Entry, _location: Location) -> Resource | None:
         state=entry["State"],
         detail=f"{entry['TotalInstanceCount']} x {entry['InstanceType']}, {free} unused",
         created=entry.get("CreateDate"),
-        charge=_charge_of_reservation(entry, free),
+        charge=_reservation_charge(entry, free),
     )
 
 
-def _charge_of_reservation(entry: Entry, free: int) -> Charge:
+def _reservation_charge(entry: Entry, free: int) -> Charge:
     """Only the unused part. Instances in the reservation are billed as instances."""
     if entry.get("ReservationType") == CAPACITY_BLOCK:
         return _PREPAID

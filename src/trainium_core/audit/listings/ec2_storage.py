@@ -20,11 +20,11 @@ def _volumes(entry: Entry, _location: Location) -> Resource:
         state=entry["State"],
         detail=f"{entry['Size']} GiB {entry['VolumeType']}",
         created=entry.get("CreateTime"),
-        charge=_charge_of_volume(entry),
+        charge=_volume_charge(entry),
     )
 
 
-def _charge_of_volume(entry: Entry) -> Charge:
+def _volume_charge(entry: Entry) -> Charge:
     if entry["VolumeType"] != "gp3":
         return Charge(unpriced=f"{entry['VolumeType']} volume")
     size = ChargedItem(product="gp3-storage", quantity=Decimal(entry["Size"]))

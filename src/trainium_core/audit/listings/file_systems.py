@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from trainium_core.audit.listings.listing import Entry, Listing, Location, gib, tags_of
+from trainium_core.audit.listings.listing import Entry, Listing, Location, entry_tags, gib
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 
 _BYTES_PER_GB = 2**30
@@ -16,15 +16,15 @@ def _fsx_file_systems(entry: Entry, _location: Location) -> Resource:
         name=file_system_id,
         arn=entry.get("ResourceARN", ""),
         ids=frozenset([file_system_id]),
-        tags=tags_of(entry),
+        tags=entry_tags(entry),
         state=entry.get("Lifecycle", ""),
         detail=f"{size} GiB, {entry['FileSystemType']}" if size else entry["FileSystemType"],
         created=entry.get("CreationTime"),
-        charge=_charge_of_fsx(entry),
+        charge=_fsx_charge(entry),
     )
 
 
-def _charge_of_fsx(entry: Entry) -> Charge:
+def _fsx_charge(entry: Entry) -> Charge:
     """This package has a price only for SSD storage of scratch FSx for Lustre file systems."""
     deployment = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
     if not deployment.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
@@ -39,7 +39,7 @@ def _backups(entry: Entry, _location: Location) -> Resource:
         name=backup_id,
         arn=entry.get("ResourceARN", ""),
         ids=frozenset([backup_id]),
-        tags=tags_of(entry),
+        tags=entry_tags(entry),
         parents=frozenset([file_system_id] if file_system_id else []),
         state=entry.get("Lifecycle", ""),
         detail=f"{entry.get('Type', '')} backup of {file_system_id or 'a file system'}".strip(),
@@ -65,7 +65,7 @@ def _efs_file_systems(entry: Entry, _location: Location) -> Resource:
         name=file_system_id,
         arn=entry.get("FileSystemArn", ""),
         ids=frozenset([file_system_id]),
-        tags=tags_of(entry),
+        tags=entry_tags(entry),
         state=entry["LifeCycleState"],
         detail=f"{gib(size['Value'])}{', ' + entry['Name'] if entry.get('Name') else ''}",
         created=entry.get("CreationTime"),

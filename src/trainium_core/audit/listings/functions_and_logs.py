@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from trainium_core.audit.listings.listing import Entry, Listing, Location, gib, tags_of
+from trainium_core.audit.listings.listing import Entry, Listing, Location, entry_tags, gib
 from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
 from trainium_core.plurals import count
 
@@ -20,7 +20,7 @@ def _groups(entry: Entry, _location: Location) -> Resource:
         name=name,
         arn=entry["AutoScalingGroupARN"],
         ids=frozenset([name]),
-        tags=tags_of(entry),
+        tags=entry_tags(entry),
         state=entry.get("Status", ""),
         detail=f"{entry['DesiredCapacity']} desired, {len(entry.get('Instances', ()))} existing",
         created=entry.get("CreatedTime"),

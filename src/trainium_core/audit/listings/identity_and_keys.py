@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, tags_of
+from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, entry_tags
 from trainium_core.audit.resource import Charge, Resource
 from trainium_runtime.aws_errors import read_errors
 
@@ -17,7 +17,7 @@ from trainium_runtime.aws_errors import read_errors
     in_estimates=False,
 )
 def _roles(entry: Entry, _location: Location) -> Resource:
-    return _of_iam(entry, entry["RoleName"], tags=tags_of(entry))
+    return _iam_resource(entry, entry["RoleName"], tags=entry_tags(entry))
 
 
 @Listing(
@@ -28,7 +28,7 @@ def _roles(entry: Entry, _location: Location) -> Resource:
     in_estimates=False,
 )
 def _profiles(entry: Entry, _location: Location) -> Resource:
-    return _of_iam(entry, entry["InstanceProfileName"])
+    return _iam_resource(entry, entry["InstanceProfileName"])
 
 
 @Listing(
@@ -40,10 +40,10 @@ def _profiles(entry: Entry, _location: Location) -> Resource:
     in_estimates=False,
 )
 def _policies(entry: Entry, _location: Location) -> Resource:
-    return _of_iam(entry, entry["PolicyName"])
+    return _iam_resource(entry, entry["PolicyName"])
 
 
-def _of_iam(entry: Entry, name: str, *, tags: dict[str, str] | None = None) -> Resource:
+def _iam_resource(entry: Entry, name: str, *, tags: dict[str, str] | None = None) -> Resource:
     arn = entry["Arn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), tags=tags, created=entry.get("CreateDate"))
 

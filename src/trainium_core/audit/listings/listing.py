@@ -127,7 +127,7 @@ class AwsResourceLister:
         return value.format(account=self._location.account) if isinstance(value, str) else value
 
 
-def tags_of(entry: Entry) -> dict[str, str]:
+def entry_tags(entry: Entry) -> dict[str, str]:
     """The tags by key, for a service that returns them as `Tags` with Key and Value."""
     return tag_values(entry.get("Tags"))
 

@@ -11,7 +11,7 @@ from trainium_runtime.aws_errors import read_errors
 INSTANCES = Charge(unpriced="its instances")
 
 
-def of_sagemaker(entry: Entry, prefix: str, *, state: str = "", charge: Charge = FREE) -> Resource:
+def sagemaker_resource(entry: Entry, prefix: str, *, state: str = "", charge: Charge = FREE) -> Resource:
     name, arn = entry[f"{prefix}Name"], entry[f"{prefix}Arn"]
     created: Any = entry.get("CreationTime")
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=state, created=created, charge=charge)
@@ -24,7 +24,7 @@ def of_sagemaker(entry: Entry, prefix: str, *, state: str = "", charge: Charge =
     permission="sagemaker:ListEndpoints",
 )
 def _endpoints(entry: Entry, _location: Location) -> Resource:
-    return of_sagemaker(entry, "Endpoint", state=entry["EndpointStatus"], charge=INSTANCES)
+    return sagemaker_resource(entry, "Endpoint", state=entry["EndpointStatus"], charge=INSTANCES)
 
 
 @Listing(
@@ -35,7 +35,7 @@ def _endpoints(entry: Entry, _location: Location) -> Resource:
     in_estimates=False,
 )
 def _models(entry: Entry, _location: Location) -> Resource:
-    return of_sagemaker(entry, "Model")
+    return sagemaker_resource(entry, "Model")
 
 
 def _measure_repository(client_of: ClientFactory, repository: Resource) -> Resource | None:

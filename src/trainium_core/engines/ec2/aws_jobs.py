@@ -38,7 +38,7 @@ class Ec2Jobs(BucketJobs):
     }
 
     def _find_bucket(self) -> AwsJobs:
-        return jobs_of_stack(self.plan, self.stack, self.clients)
+        return stack_jobs(self.plan, self.stack, self.clients)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
         script = package.script or None
@@ -97,7 +97,7 @@ class ReadyCluster:
     members: Sequence[str]
 
 
-def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
+def stack_jobs(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
     """The jobs in the bucket of a stack's node records.
 
     Raises:

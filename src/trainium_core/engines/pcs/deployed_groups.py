@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainium_core.engines.pcs.slurm_settings import NODE_GROUP
-from trainium_core.nodes.fleet import DeployedFleet, launch_data, physical_id_of, reservation_of
+from trainium_core.nodes.fleet import DeployedFleet, launch_data, launch_reservation, resolved_physical_id
 from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
 
 RESOURCE_TYPE = "AWS::PCS::ComputeNodeGroup"
@@ -24,23 +24,23 @@ def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> 
         clusters = clusters_in({name: made}) if made["Type"] == RESOURCE_TYPE else ()
         if not clusters or group.get("Name") != NODE_GROUP:
             continue
-        guard = _guard_of(resources, name)
+        guard = _guard_environment(resources, name)
         launched = launch_data(resources, group.get("CustomLaunchTemplate", {}).get("TemplateId"))
         yield DeployedFleet(
             cluster=clusters[0],
             group=None,
-            records_bucket=physical_id_of(guard.get("RECORDS_BUCKET"), physical_ids),
+            records_bucket=resolved_physical_id(guard.get("RECORDS_BUCKET"), physical_ids),
             instance_type=next((config["InstanceType"] for config in group.get("InstanceConfigs", ())), None),
             nodes=int(group["ScalingConfiguration"]["MaxInstanceCount"]),
             engine=_KEY,
             service_group=physical_ids.get(name),
             market=_MARKETS.get(group.get("PurchaseOption", ""), "on-demand"),
-            reservation_id=reservation_of(launched),
+            reservation_id=launch_reservation(launched),
             replacements=int(guard.get("FAILURES", 0)),
         )
 
 
-def _guard_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
+def _guard_environment(resources: TemplateResources, group: str) -> Mapping[str, Any]:
     """The environment of the guard, the function that stops the launches of a failing group; empty without one."""
     functions = (made.get("Properties", {}) for made in resources.values() if made["Type"] == "AWS::Lambda::Function")
     for function in functions:

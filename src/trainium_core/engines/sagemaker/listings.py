@@ -1,7 +1,7 @@
 """The training jobs of SageMaker, for `trn audit`."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
-from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
+from trainium_core.audit.listings.models import INSTANCES, sagemaker_resource
 from trainium_core.audit.resource import Resource
 
 _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
@@ -21,7 +21,7 @@ def _jobs(entry: Entry, _location: Location) -> Resource | None:
     state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
     if state not in _RUNNING and not warm:
         return None
-    return of_sagemaker(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=INSTANCES)
+    return sagemaker_resource(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=INSTANCES)
 
 
 LISTINGS = (_jobs,)

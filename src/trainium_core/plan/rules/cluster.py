@@ -7,13 +7,13 @@ from trainium_core.catalog.neuron_software import default_image, image_facts
 from trainium_core.facts import facts
 from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
 from trainium_core.plan.rules import nodes
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
 RULES: list[Rule] = []
-rule = rule_of(RULES)
+rule = rule_decorator(RULES)
 
 
 @rule("instance_type", "catalog", "capacity")
@@ -28,12 +28,12 @@ def reservation_matches_capacity(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("capacity", "nodes")
 def nodes_fit_capacity_block(plan: PlanValues) -> Iterator[Problem]:
-    yield from nodes.nodes_of_block(plan.nodes, plan.capacity, field="nodes")
+    yield from nodes.block_nodes(plan.nodes, plan.capacity, field="nodes")
 
 
 @rule("capacity", "placement_group")
 def placement_group_excludes_capacity_block(plan: PlanValues) -> Iterator[Problem]:
-    yield from nodes.placement_of_block(plan.network.placement_group, plan.capacity, field="placement_group")
+    yield from nodes.block_placement(plan.network.placement_group, plan.capacity, field="placement_group")
 
 
 @rule("instance_type", "catalog", "nodes")

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
 CACHE_RULES: list[Rule] = []
-rule = rule_of(CACHE_RULES)
+rule = rule_decorator(CACHE_RULES)
 
 
 @rule("cache_bucket", "cache_at_destroy")

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
 
 FILE_SYSTEM_RULES: list[Rule] = []
-rule = rule_of(FILE_SYSTEM_RULES)
+rule = rule_decorator(FILE_SYSTEM_RULES)
 
 
 @rule("fsx_lustre", "fsx_lustre_mount_name", "fsx_lustre_security_group", "region")

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from trainium_core.catalog.catalog import Catalog, nearest_region
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem, nearest
 
 INSTANCE_TYPE_RULES: list[Rule] = []
-rule = rule_of(INSTANCE_TYPE_RULES)
+rule = rule_decorator(INSTANCE_TYPE_RULES)
 
 
 def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -> Iterator[Problem]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from trainium_core.plan.rules.rule import Rule, resource_in_region, rule_of
+from trainium_core.plan.rules.rule import Rule, resource_in_region, rule_decorator
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
 JOB_RULES: list[Rule] = []
-rule = rule_of(JOB_RULES)
+rule = rule_decorator(JOB_RULES)
 
 _SERVICE, _REGION = 2, 3
 _PARAMETERS = "ssm"

@@ -3,13 +3,13 @@
 import ipaddress
 from collections.abc import Iterator
 
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
 NETWORK_RULES: list[Rule] = []
-rule = rule_of(NETWORK_RULES)
+rule = rule_decorator(NETWORK_RULES)
 
 
 def overlaps_docker(cidr: str) -> bool:

@@ -45,7 +45,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
         yield Problem(key=field, got=reservation_id, allowed=f"no value with capacity {capacity}", fix=fix)
 
 
-def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
+def block_nodes(nodes: int, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
     """A Capacity Block must be able to contain the nodes."""
     largest = facts()["capacity_blocks"]["instances_per_block"]
     if capacity == "capacity-block" and nodes > largest:
@@ -53,7 +53,7 @@ def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterato
         yield Problem(key=field, got=nodes, allowed=allowed, fix=f"use {largest} nodes or fewer")
 
 
-def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
+def block_placement(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
     """Nodes in a Capacity Block must not have a placement group."""
     if capacity == "capacity-block" and group is not None:
         fix = "remove it: a Capacity Block already places its instances close together"

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from trainium_core.facts import facts
 from trainium_core.plan.rules.pilot import END_SETTINGS, end_without_sleep
-from trainium_core.plan.rules.rule import Rule, engine_supports_type, rule_of
+from trainium_core.plan.rules.rule import Rule, engine_supports_type, rule_decorator
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
 RULES: list[Rule] = []
-rule = rule_of(RULES)
+rule = rule_decorator(RULES)
 
 _PCS = facts()["pcs"]
 _LOGIN_NODES = 1

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from trainium_core.facts import facts
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
 from trainium_runtime.naming import CLUSTER_TAG
 
 PILOT_RULES: list[Rule] = []
-rule = rule_of(PILOT_RULES)
+rule = rule_decorator(PILOT_RULES)
 
 LONGEST_LIFETIME = timedelta(days=366)
 

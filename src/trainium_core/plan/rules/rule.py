@@ -22,7 +22,7 @@ class Rule:
     check: Check
 
 
-def rule_of(rules: list[Rule]) -> Callable[..., Callable[[Check], Check]]:
+def rule_decorator(rules: list[Rule]) -> Callable[..., Callable[[Check], Check]]:
     """A decorator that adds a check to a list of rules, with the keys of the settings that it reads."""
 
     def rule(*reads: str) -> Callable[[Check], Check]:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import training_facts
-from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_of
+from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_decorator
 from trainium_core.plan.settings_by_key import setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
 RULES: list[Rule] = []
-rule = rule_of(RULES)
+rule = rule_decorator(RULES)
 
 
 @rule("stacks", "instance_type", "catalog")

@@ -7,7 +7,7 @@ from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, AtDest
 
 
 @section
-class Cache:
+class CacheSettings:
     """A new or an existing bucket."""
 
     bucket: str | None = setting(

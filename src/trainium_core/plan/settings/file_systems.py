@@ -18,7 +18,7 @@ def _lustre_size_or_id(lustre: Any) -> SizeOrId:
 
 
 @section
-class FileSystems:
+class FileSystemSettings:
     """The file systems.
 
     Attributes:

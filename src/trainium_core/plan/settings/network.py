@@ -16,7 +16,7 @@ _MOST_SERVERS: int = facts()["dns"]["most_servers"]
 
 
 @section
-class Network:
+class NetworkSettings:
     """The network of the nodes. `vpc_id`, `subnet_id` and `route_table_id` are None for a new VPC."""
 
     vpc_id: str | None = setting(

@@ -15,7 +15,7 @@ _IDLE = facts()["pilot"]
 
 
 @section
-class Pilot:
+class PilotSettings:
     """The end and the budget. `ends` is text for read_pilot_end()."""
 
     ends: str | None = setting(

@@ -31,7 +31,7 @@ _DIFFERENCES = {
 """The reason for a miss by the field of `Place` that differs."""
 
 
-class Use:
+class CacheUsage:
     """The usage of one cache. Entries of other places are listed at most once, after a miss.
 
     Args:

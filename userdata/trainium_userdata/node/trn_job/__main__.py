@@ -13,7 +13,7 @@ from trn_node.objects import Objects
 from trn_node.secret_values import secret_value
 
 from . import launch
-from .attempt import Attempt
+from .attempt import NodeAttempt
 from .periodic_thread import PeriodicThread
 from .store import Store
 
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
         print(f"trn_job: {message}", file=sys.stderr)
         return 2
     start_watchdog()
-    return Attempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
+    return NodeAttempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
 
 
 def start_watchdog() -> None:

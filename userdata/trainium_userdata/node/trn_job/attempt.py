@@ -21,11 +21,11 @@ from .failure import Failure, Finder, full_disk
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
-from .observed import Observed
+from .observed import FrameworkCounters
 from .overlay import make_overlay
-from .peers import Listener, Neighbours, already_succeeded, any_compiles, has_succeeded
+from .peers import Neighbours, PeerListener, already_succeeded, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
-from .progress import Compiling, Progress
+from .progress import Compiling, RankProgress
 from .results import Results, retry
 from .secrets import Secrets
 from .store import Store
@@ -35,7 +35,7 @@ class _AttemptEndedError(Exception):
     """The attempt has ended while this node was preparing or running its command."""
 
 
-class Attempt:
+class NodeAttempt:
     """One attempt on this node.
 
     Args:
@@ -57,9 +57,9 @@ class Attempt:
         self.log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
         self._notices = Notices(launch, store)
         self._neighbours = Neighbours(launch, store)
-        self._progress = Progress()
+        self._progress = RankProgress()
         self._compiling = Compiling()
-        self._observed = Observed(launch, self._compiling)
+        self._observed = FrameworkCounters(launch, self._compiling)
         self._caches = CompileCaches(launch, self.log.say)
         self._secrets = Secrets(launch.spec.secrets, secret_of)
         self._finder = Finder()
@@ -81,7 +81,7 @@ class Attempt:
         launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
-        self.peer_port = Listener(launch.nodes[launch.rank]["address"]).port
+        self.peer_port = PeerListener(launch.nodes[launch.rank]["address"]).port
         self.log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
         threads = self.periodic_threads()
         for thread in threads:

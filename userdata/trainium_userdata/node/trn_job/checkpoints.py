@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from trainium_wire.formats import now_text
-from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, rank_of_part, saved_otherwise, version_of_part
+from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_rank, part_version, saved_otherwise
 from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
@@ -127,7 +127,7 @@ class Checkpoints:
 
     def _upload(self, path: Path, before: Signature) -> None:
         name, launch = path.name, self._launch
-        version = version_of_part(self._parts[name]) + 1 if name in self._parts else 1
+        version = part_version(self._parts[name]) + 1 if name in self._parts else 1
         # Saving again under the same name must not change the files of an earlier manifest.
         part = checkpoint_part(launch.attempt, launch.rank, version)
         stored: dict[str, Any] = {}
@@ -175,7 +175,7 @@ class Checkpoints:
                 silent = [rank for rank in range(1, len(launch.nodes)) if rank not in parts]
                 is_whole = all(_saves_nothing(reports.get(rank, {}), since) for rank in silent)
                 # Parts under a repeated name may be from different steps.
-                is_whole &= len(parts) == 1 or all(version_of_part(part) == 1 for part in parts.values())
+                is_whole &= len(parts) == 1 or all(part_version(part) == 1 for part in parts.values())
             if is_whole:
                 manifest = {
                     "name": name,
@@ -194,7 +194,7 @@ class Checkpoints:
         keys = [self._launch.keys.node(rank) for rank in ranks]
         with ThreadPoolExecutor(READERS) as readers:
             records = readers.map(self._store.read, keys)
-            return {rank: _of_record(record or {}) for rank, record in zip(ranks, records)}
+            return {rank: _saved_files(record or {}) for rank, record in zip(ranks, records)}
 
 
 def _saves_nothing(report: Mapping[str, Any], since: float) -> bool:
@@ -202,7 +202,7 @@ def _saves_nothing(report: Mapping[str, Any], since: float) -> bool:
     return report.get("holds") is False and (report["is_over"] or report.get("looked", 0) >= since)
 
 
-def _of_record(record: Mapping[str, Any]) -> dict[str, Any]:
+def _saved_files(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record.get("checkpoints", {}), "is_over": record.get("state") in OVER}
 
 
@@ -241,15 +241,15 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         raise CheckpointError(f"{what} {difference}: run the job with as many, or convert the checkpoint")
     if name in ("", "..") or "/" in name:
         raise CheckpointError(f"{name!r} is not the name of a checkpoint")
-    parts = sorted(manifest["parts"], key=lambda part: (rank_of_part(part) != launch.rank, rank_of_part(part)))
+    parts = sorted(manifest["parts"], key=lambda part: (part_rank(part) != launch.rank, part_rank(part)))
     if launch.spec.resume_files != ALL_FILES:
-        own = [part for part in parts if rank_of_part(part) in (0, launch.rank)]
+        own = [part for part in parts if part_rank(part) in (0, launch.rank)]
         parts = own or parts
     files: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for part in parts:
         record = store.read(keys.checkpoint_part(name, part))
         if not record:
-            raise CheckpointError(f"{what} lacks the part of node {rank_of_part(part)}")
+            raise CheckpointError(f"{what} lacks the part of node {part_rank(part)}")
         for relative, entry in record["files"].items():
             files.setdefault(relative, (part, entry))
 

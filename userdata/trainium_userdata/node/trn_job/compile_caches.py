@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trainium_wire.cache_place import Place, parse_place, place_of, version_in
+from trainium_wire.cache_place import Place, cache_entry_place, parse_place, version_in
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
 from trn_cache.renewal import Renewal
-from trn_cache.use import Use
+from trn_cache.use import CacheUsage
 from trn_node import files
 
 from .launch import Launch
@@ -40,7 +40,7 @@ class CompileCaches:
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
         self._settings: Mapping[str, Any] = launch.compile_cache or {}
-        self._caches: list[tuple[Cache, Use]] = []
+        self._caches: list[tuple[Cache, CacheUsage]] = []
         self._renewals: list[tuple[Cache, Renewal]] = []
         self._warnings: list[str] = []
         self._lock, self._storing = threading.Lock(), threading.Lock()
@@ -121,7 +121,7 @@ class CompileCaches:
         lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), settings["lnc"])
         if not str(lnc).strip().isdecimal():
             raise ValueError(f"{' or '.join(LNC_VARIABLES)} is {lnc!r}, not a number")
-        return place_of(
+        return cache_entry_place(
             compiler=_version(venvs, "neuronx_cc"),
             instance_type=settings["instance_type"],
             lnc=int(lnc),
@@ -146,7 +146,7 @@ class CompileCaches:
         cache = Cache(s3, settings["url"], place, folder, LAYOUTS[stack], urgent=not launch.rank, say=self._say)
         cache.prepare()
         cache.fill(is_cancelled)
-        use = Use(cache, s3, settings["url"])
+        use = CacheUsage(cache, s3, settings["url"])
         with self._lock:
             self._caches.append((cache, use))
             if not launch.rank:

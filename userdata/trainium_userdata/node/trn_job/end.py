@@ -7,12 +7,12 @@ import time
 from typing import Any
 
 from trainium_wire.job import end_record
-from trainium_wire.logs import logger_of
+from trainium_wire.logs import file_logger
 
 from .launch import Launch
 from .store import Store
 
-_LOGGER = logger_of("trn_job")
+_LOGGER = file_logger("trn_job")
 RETRY_SECONDS = 2
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from trainium_wire.logs import logger_of
+from trainium_wire.logs import file_logger
 
-_LOGGER = logger_of("trn_job")
+_LOGGER = file_logger("trn_job")
 PART_BYTES = 1024 * 1024
 MAX_BYTES = 64 * 1024 * 1024
 """Maximum size of the lines that wait for S3. Later lines are counted and dropped."""

@@ -15,7 +15,7 @@ from .progress import Compiling
 MAX_NAMES = 50
 
 
-class Observed:
+class FrameworkCounters:
     """Does nothing for a job with neither `observe` nor `profile`."""
 
     def __init__(self, launch: Launch, compiling: Compiling) -> None:

@@ -16,7 +16,7 @@ _NAMED = 3
 """The maximum number of nodes in a clause."""
 
 
-class Listener:
+class PeerListener:
     """A port that shows other nodes that this process is running: after a reboot, the node no longer listens on it."""
 
     def __init__(self, address: str) -> None:

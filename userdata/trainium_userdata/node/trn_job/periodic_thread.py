@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from trainium_wire.logs import logger_of
+from trainium_wire.logs import file_logger
 
-_LOGGER = logger_of("trn_job")
+_LOGGER = file_logger("trn_job")
 
 
 class PeriodicThread(threading.Thread):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainium_wire.formats import now_text
-from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, pairs_of
+from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, progress_pairs
 
 WINDOW = 50
 """Rates are averages over at most this many intervals between progress lines."""
@@ -18,7 +18,7 @@ MAX_KEYS = 20
 """Further keys of progress lines are ignored."""
 
 
-class Progress:
+class RankProgress:
     """The progress of the first rank that prints any, because the others print the same steps."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +34,7 @@ class Progress:
         found = PROGRESS.search(line)
         if not found or (self._rates and rank != self._rank):
             return
-        values = pairs_of(found[1])
+        values = progress_pairs(found[1])
         at = self._clock()
         if self.first is None:
             self.first = at

@@ -22,7 +22,7 @@ class Secrets:
     """
 
     def __init__(self, arns: Mapping[str, str], value_of: Callable[[str], str]) -> None:
-        self._arns, self._value_of = arns, value_of
+        self._arns, self._parameter_value = arns, value_of
         self.hidden: list[str] = []
         self.environment: dict[str, str] = {}
 
@@ -30,7 +30,7 @@ class Secrets:
         """Read the values. Raises OSError with the name of the variable."""
         for name, arn in self._arns.items():
             try:
-                value = self._value_of(arn)
+                value = self._parameter_value(arn)
             except OSError as error:
                 raise OSError(f"the secret {name}: {error}") from None
             if "\0" in value:

@@ -86,7 +86,7 @@ def _xla(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]
 def _native(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]:
     import_module("torch_neuronx")
     dist.init_process_group("neuron")
-    return *_of_torch(dist), "neuron"
+    return *_torch_environment(dist), "neuron"
 
 
 def _cuda(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]:
@@ -94,10 +94,10 @@ def _cuda(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any
     device = f"cuda:{os.environ['LOCAL_RANK']}"
     torch.cuda.set_device(device)
     dist.init_process_group("nccl")
-    return *_of_torch(dist), device
+    return *_torch_environment(dist), device
 
 
-def _of_torch(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object]]:
+def _torch_environment(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object]]:
     def reduce(there: Any) -> Any:
         reduced = there.clone()
         dist.all_reduce(reduced)

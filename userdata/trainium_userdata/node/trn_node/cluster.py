@@ -18,7 +18,7 @@ from .check import Check
 from .hardware import DRAINING, FAILED
 from .internode import NAME
 from .internode_rounds import RESULT, TASK, Task
-from .notices import Notice, timestamp
+from .notices import InstanceNotice, timestamp
 from .s3 import S3, S3Error
 
 VARIABLES = "etc/trn/cluster"
@@ -100,7 +100,7 @@ class InternodeProcess:
         self._task = task
 
 
-class Cluster:
+class ClusterMembership:
     """The membership on this node.
 
     Attributes:
@@ -143,7 +143,7 @@ class Cluster:
     def _is_tested(self) -> bool:
         return self.peers is not None and self.peers.membership == self.version
 
-    def poll(self, instance_id: str, now: float) -> list[Notice]:
+    def poll(self, instance_id: str, now: float) -> list[InstanceNotice]:
         """Read the membership, test its nodes, write VARIABLES and HOSTS, and return the membership's notices.
 
         Args:
@@ -166,7 +166,7 @@ class Cluster:
             if self._is_tested:
                 _write(list(nodes), list(nodes.values()), instance_id)
         notices = self._membership.get("notices", [])
-        return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
+        return [InstanceNotice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
     def exchange_keys(self, instance_id: str) -> None:
         """If the plan has logins between nodes, publish this instance's keys and trust those of the others, once per

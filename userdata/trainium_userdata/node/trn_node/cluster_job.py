@@ -22,7 +22,7 @@ from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
 from . import files, job_cache
-from .cluster import Cluster, folder, unreachable
+from .cluster import ClusterMembership, folder, unreachable
 from .job_unit import JobUnit
 from .notices import timestamp
 from .objects import Objects
@@ -81,7 +81,7 @@ class ClusterJob:
         """Wait until the time is over or this node's part of the job ends. Returns whether it ended."""
         return self._unit.wait(seconds)
 
-    def poll(self, record: dict[str, Any], cluster: Cluster) -> None:
+    def poll(self, record: dict[str, Any], cluster: ClusterMembership) -> None:
         """Do what is due for the job.
 
         Args:
@@ -208,7 +208,7 @@ class ClusterJob:
             "compile_cache": job_cache.compile_cache(stack) if self._wanted.compile_cache else None,
         }
 
-    def _lead(self, record: dict[str, Any], cluster: Cluster) -> None:
+    def _lead(self, record: dict[str, Any], cluster: ClusterMembership) -> None:
         """The task of the first node of the membership: start attempts, detect lost nodes, end the job."""
         if self._active and self._attempt and not self._end:
             self._read_end()
@@ -233,7 +233,7 @@ class ClusterJob:
         elif record["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
             self._begin(record, cluster)
 
-    def _begin(self, record: dict[str, Any], cluster: Cluster) -> None:
+    def _begin(self, record: dict[str, Any], cluster: ClusterMembership) -> None:
         """Start the next attempt if there are enough nodes and, after an attempt, if they answer.
 
         If the job is to continue from another job without a complete checkpoint, end it.

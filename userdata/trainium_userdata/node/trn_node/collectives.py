@@ -14,7 +14,7 @@ from typing import Any
 
 from .check import Check
 from .limits import JOB_USER, make_job_user_folder
-from .programs import Run, run
+from .programs import ProgramRun, run
 
 SECONDS = 300
 """Time limit of one run, because a hang never ends."""
@@ -57,7 +57,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
     return Check("collectives", expected, found, False, problem, wrong_numbers=wrong)
 
 
-def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[Run, float | None]:
+def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[ProgramRun, float | None]:
     """The outcome of nccom-test, and its bus bandwidth for this size."""
     with tempfile.TemporaryDirectory() as folder:
         make_job_user_folder(Path(folder))

@@ -16,7 +16,7 @@ from . import files
 from .check import Check, check, not_checked
 from .limits import JOB_USER
 from .neuron import MEMORY_TOLERANCE, missing_ids
-from .programs import Run, run
+from .programs import ProgramRun, run
 
 SECONDS = 60
 DRIVER = "sys/module/nvidia/version"
@@ -57,7 +57,7 @@ def users() -> list[str]:
     return sorted({f"{row[0].strip()} ({row[1].strip()})" for row in rows if len(row) == 2})
 
 
-def _query(what: str, fields: tuple[str, ...]) -> Run:
+def _query(what: str, fields: tuple[str, ...]) -> ProgramRun:
     options = (f"--query-{what}={','.join(fields)}", "--format=csv,noheader,nounits")
     return run("nvidia-smi", *options, seconds=SECONDS)
 

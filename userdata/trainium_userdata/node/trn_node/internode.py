@@ -23,7 +23,7 @@ NAMED = 3
 """The maximum number of nodes or outcomes in a sentence."""
 
 
-class Outcome(NamedTuple):
+class RoundOutcome(NamedTuple):
     """The outcome of one node in a step.
 
     Attributes:
@@ -37,17 +37,17 @@ class Outcome(NamedTuple):
     bandwidth: float | None = None
 
     @classmethod
-    def from_json(cls, raw: Any) -> Outcome:
+    def from_json(cls, raw: Any) -> RoundOutcome:
         """Raises LookupError, TypeError or ValueError if it is invalid."""
         bandwidth = raw["bandwidth"]
         return cls(str(raw["state"]), str(raw["detail"])[:300], None if bandwidth is None else float(bandwidth))
 
 
-History = Sequence[Mapping[str, Outcome]]
+History = Sequence[Mapping[str, RoundOutcome]]
 """The outcomes of each step by instance ID, without nodes that have none."""
 
 
-class Judgement(NamedTuple):
+class TestVerdict(NamedTuple):
     """The result of the test.
 
     Attributes:
@@ -65,7 +65,7 @@ class Judgement(NamedTuple):
     warnings: Mapping[str, str] = {}
 
     @classmethod
-    def from_json(cls, raw: Any) -> Judgement:
+    def from_json(cls, raw: Any) -> TestVerdict:
         """Parse a judgement, which any node may have written. Raises LookupError, TypeError or AttributeError."""
 
         def sentences(texts: Any) -> dict[str, str]:
@@ -106,7 +106,7 @@ def last_step(nodes: Sequence[str]) -> int:
     return ALONE + min(PAIR_ROUNDS, len(nodes) - 1 + len(nodes) % 2)
 
 
-def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement | None:
+def judge(nodes: Sequence[str], history: History, *, slow: float) -> TestVerdict | None:
     """The judgement of the steps so far; None if another step is needed.
 
     Args:
@@ -128,7 +128,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
         measured = together[nodes[0]].bandwidth
         speed = f", {measured:.1f} GB/s at 256 MiB" if measured is not None else ""
         found = f"correct over {len(nodes)} nodes{speed}"
-        return Judgement(found, tested=True, warnings=slow_nodes(assembled, slow))
+        return TestVerdict(found, tested=True, warnings=slow_nodes(assembled, slow))
     if len(history) == ALONE:
         return None
     alone = history[ALONE]
@@ -138,7 +138,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
     return _blame(nodes, history) if len(history) > last_step(nodes) else None
 
 
-def slow_nodes(assembled: Mapping[str, Outcome], slow: float) -> dict[str, str]:
+def slow_nodes(assembled: Mapping[str, RoundOutcome], slow: float) -> dict[str, str]:
     """A sentence for each node with a bandwidth far below that of the others."""
     measured = {node: outcome.bandwidth for node, outcome in assembled.items() if outcome.bandwidth is not None}
     if len(measured) < 2:
@@ -152,7 +152,7 @@ def slow_nodes(assembled: Mapping[str, Outcome], slow: float) -> dict[str, str]:
     }
 
 
-def _blame(nodes: Sequence[str], history: History) -> Judgement:
+def _blame(nodes: Sequence[str], history: History) -> TestVerdict:
     alone, together = history[ALONE], history[TOGETHER]
     met: dict[str, dict[str, bool]] = {node: {} for node in nodes}
     in_wrong_pairs: set[str] = set()
@@ -176,25 +176,25 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
             faults[node] = f"no correct result with {partners}: {_detail(node, history)}"
             wrong += [node] if node in in_wrong_pairs else []
     if faults:
-        return Judgement(f"not correct because of {_listed([*faults])}", faults=faults, wrong=wrong)
+        return TestVerdict(f"not correct because of {_listed([*faults])}", faults=faults, wrong=wrong)
     seen_wrong = in_wrong_pairs or ({*nodes} if any(_state(together, node) == WRONG for node in nodes) else set())
     names_of_all = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
     doubt = "which node is at fault is unknown"
     if seen_wrong:
         sentence = f"wrong sums over {names_of_all}: {_first_detail(together)}; {doubt}"
-        return Judgement(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
+        return TestVerdict(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
     parted = [
         f"{node} and {other}" for node in nodes for other, right in met[node].items() if node < other and not right
     ]
     shown = f"; pairs without a correct result: {_listed(parted)}" if parted else ""
-    return Judgement(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
+    return TestVerdict(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
 
 
-def _untested(why: str) -> Judgement:
-    return Judgement(f"not tested: {why}")
+def _untested(why: str) -> TestVerdict:
+    return TestVerdict(f"not tested: {why}")
 
 
-def _state(outcomes: Mapping[str, Outcome], node: str) -> str:
+def _state(outcomes: Mapping[str, RoundOutcome], node: str) -> str:
     return outcomes[node].state if node in outcomes else ""
 
 
@@ -203,7 +203,7 @@ def _detail(node: str, history: History) -> str:
     return next((outcome.detail for outcome in steps if outcome.detail), "no result")
 
 
-def _first_detail(outcomes: Mapping[str, Outcome]) -> str:
+def _first_detail(outcomes: Mapping[str, RoundOutcome]) -> str:
     worst = sorted(outcomes.values(), key=lambda outcome: outcome.state != WRONG)
     return next((outcome.detail for outcome in worst if outcome.detail), "no node gave a result")
 

@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trainium_wire.keys import INTERNODE_PREFIX
-from trainium_wire.logs import logger_of
+from trainium_wire.logs import file_logger
 
 from . import files, gpu, record, self_test, verify
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
-from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, Judgement, Outcome, groups, judge
+from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, RoundOutcome, TestVerdict, groups, judge
 from .limits import JOB_USER, make_job_user_folder
 from .programs import environment, one_line, run
 from .s3 import S3
 
 TASK, RESULT = "run/trn/internode-task.json", "run/trn/internode.json"
 PAUSE_SECONDS = 2
-_LOGGER = logger_of("trn_node")
+_LOGGER = file_logger("trn_node")
 STACKS = ("xla", "native", self_test.CUDA)
-StepRunner = Callable[[Sequence[str], int], Outcome]
+StepRunner = Callable[[Sequence[str], int], RoundOutcome]
 """The outcome of this node in a step with a group of nodes."""
 
 
@@ -71,17 +71,17 @@ class Rounds:
         self._names = list(task.nodes)
         self._ends = time.monotonic() + limits["all_seconds"]
 
-    def lead(self) -> Judgement:
+    def lead(self) -> TestVerdict:
         """Start the steps and judge the outcomes of all nodes, unless there is a judgement. Raises OSError if a request
         to S3 fails."""
         stored = self._get("step")
         if stored and "judgement" in stored:
-            return Judgement.from_json(stored["judgement"])
-        history: list[dict[str, Outcome]] = []
+            return TestVerdict.from_json(stored["judgement"])
+        history: list[dict[str, RoundOutcome]] = []
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
             if not judgement and time.monotonic() > self._ends:
-                judgement = Judgement(
+                judgement = TestVerdict(
                     f"not tested: no result within {self._limits['all_seconds']:g} seconds, after {len(history)} steps"
                 )
             if judgement:
@@ -95,43 +95,43 @@ class Rounds:
             own = {self._task.instance_id: self._outcome(step)} if self._task.instance_id in members else {}
             history.append({**own, **self._outcomes(step, [name for name in members if name not in own], ends)})
 
-    def follow(self) -> Judgement:
+    def follow(self) -> TestVerdict:
         """Take part in the steps of rank 0. Raises OSError if a request to S3 fails."""
         done, last_step_at, timeout = -1, time.monotonic(), self._limits["assembly_seconds"]
         while time.monotonic() < last_step_at + timeout:
             stored = self._get("step")
             if stored and "judgement" in stored:
-                return Judgement.from_json(stored["judgement"])
+                return TestVerdict.from_json(stored["judgement"])
             step = int(stored["step"]) if stored else -1
             if step > done:
                 self._outcome(step)
                 done, last_step_at = step, time.monotonic()
                 timeout = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
             time.sleep(PAUSE_SECONDS)
-        return Judgement(
+        return TestVerdict(
             f"not tested: {self._names[0]}, which leads the test, wrote nothing within {timeout:g} seconds"
         )
 
-    def _outcome(self, step: int) -> Outcome:
+    def _outcome(self, step: int) -> RoundOutcome:
         """This node's outcome. A completed step is not repeated."""
         place = f"{step}/{self._task.instance_id}"
         if stored := self._get(place):
-            return Outcome.from_json(stored)
+            return RoundOutcome.from_json(stored)
         group = next((group for group in groups(self._names, step) if self._task.instance_id in group), None)
         if group is None:
-            return Outcome(READY)
+            return RoundOutcome(READY)
         outcome = self._run_step(group, step)
         _LOGGER.info("step %d with %s: %s %s", step, ", ".join(group), outcome.state, outcome.detail)
         self._put(place, outcome._asdict())
         return outcome
 
-    def _outcomes(self, step: int, names: Sequence[str], ends: float) -> dict[str, Outcome]:
+    def _outcomes(self, step: int, names: Sequence[str], ends: float) -> dict[str, RoundOutcome]:
         """The outcomes of other nodes that arrive until `ends`."""
-        found: dict[str, Outcome] = {}
+        found: dict[str, RoundOutcome] = {}
         while True:
             for name in names:
                 if name not in found and (stored := self._get(f"{step}/{name}")):
-                    found[name] = Outcome.from_json(stored)
+                    found[name] = RoundOutcome.from_json(stored)
             if len(found) == len(names) or time.monotonic() > ends:
                 return found
             time.sleep(PAUSE_SECONDS)
@@ -144,19 +144,19 @@ class Rounds:
         return json.loads(found[0]) if found else None
 
 
-def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> Outcome:
+def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> RoundOutcome:
     """The outcome of this node: in the first step, whether it can take part; then that of an all-reduce with the
     group."""
     python = self_test.framework_python(plan)
     if step == ASSEMBLY:
         if held := verify.users(plan):
-            return Outcome(UNABLE, verify.in_use(plan, held))
+            return RoundOutcome(UNABLE, verify.in_use(plan, held))
         if not python or python[0] not in STACKS:
-            return Outcome(UNABLE, "PyTorch is not installed")
+            return RoundOutcome(UNABLE, "PyTorch is not installed")
         checks = (record.read() or {}).get("checks", [])
-        return Outcome(READY, bandwidth=next((c["bandwidth"] for c in checks if c.get("bandwidth")), None))
+        return RoundOutcome(READY, bandwidth=next((c["bandwidth"] for c in checks if c.get("bandwidth")), None))
     if not python:
-        return Outcome(NO_RESULT, "PyTorch is not installed")
+        return RoundOutcome(NO_RESULT, "PyTorch is not installed")
     make_job_user_folder(files.path(self_test.CACHE))
     stack, interpreter = python
     cores = plan.get("gpus") or plan["neuron_cores"]
@@ -187,15 +187,15 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
     stored = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
     wrong = [text for line in stored if (text := str(json.JSONDecoder().raw_decode(line)[0]))]
     if wrong:
-        return Outcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} {unit}")
+        return RoundOutcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} {unit}")
     if len(stored) < cores:
         error = ran.error.replace(str(interpreter.parent), "") or "torchrun exits with 0"
-        return Outcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} {unit} computed a sum)"))
+        return RoundOutcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} {unit} computed a sum)"))
     speeds = [line.partition(BANDWIDTH_MARK)[2] for line in ran.out.splitlines() if BANDWIDTH_MARK in line]
-    return Outcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
+    return RoundOutcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
 
 
-def check(judgement: Judgement, task: Task) -> Check:
+def check(judgement: TestVerdict, task: Task) -> Check:
     """The check of this node."""
     expected = f"a correct all-reduce over {len(task.nodes)} nodes"
     fault = judgement.faults.get(task.instance_id)
@@ -219,7 +219,7 @@ def main() -> None:
         judgement = rounds.lead() if next(iter(task.nodes)) == task.instance_id else rounds.follow()
     except Exception as error:
         _LOGGER.error("%s: %s", type(error).__name__, error)
-        judgement = Judgement(f"not tested: {one_line(str(error))}")
+        judgement = TestVerdict(f"not tested: {one_line(str(error))}")
     _LOGGER.info("%s: %s", NAME, judgement.found)
     found = check(judgement, task).counted(plan)
     result = {"version": task.version, "check": found.to_json(), "problem": found.problem}

@@ -30,7 +30,7 @@ def notify(text: str) -> str:
             # The descriptor guarantees that the process ID is not reused before the signal.
             descriptor = os.pidfd_open(process)
             try:
-                if holds_a_device(folder) or _is_of_the_job(folder):
+                if holds_a_device(folder) or _is_in_the_job(folder):
                     handles = handles_signal((folder / "status").read_text())
                     (signalled if handles else unhandled).append(process)
                     if handles:
@@ -42,7 +42,7 @@ def notify(text: str) -> str:
     return f"signalled {signalled}, without a handler {unhandled}"
 
 
-def _is_of_the_job(folder: Path) -> bool:
+def _is_in_the_job(folder: Path) -> bool:
     """Whether a process belongs to a job, by its unit, or on a Slurm node by its environment."""
     return f"/{UNIT}" in (folder / "cgroup").read_text() or b"\0TRN_JOB=" in (folder / "environ").read_bytes()
 

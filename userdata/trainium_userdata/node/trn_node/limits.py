@@ -9,7 +9,7 @@ from typing import Any
 
 from . import files
 from .check import Check
-from .programs import Run, run
+from .programs import ProgramRun, run
 
 SECONDS = 60
 LOGIN_UID = "1000"
@@ -36,7 +36,7 @@ def check_limits(plan: dict[str, Any]) -> list[Check]:
     return checks
 
 
-def last_words(result: Run) -> list[str]:
+def last_words(result: ProgramRun) -> list[str]:
     """The last words, one for each limit, after the output of the login."""
     words = result.out.split()[-len(UNITS) :]
     return [result.error or "unknown"] * len(UNITS) if result.error or len(words) < len(UNITS) else words

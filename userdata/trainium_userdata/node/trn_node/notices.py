@@ -23,7 +23,7 @@ SECONDS = {
 """Seconds between reads of each path of the metadata service."""
 
 
-class Notice(NamedTuple):
+class InstanceNotice(NamedTuple):
     """A notice that the node will be interrupted: terminated, stopped or rebooted.
 
     Attributes:
@@ -51,17 +51,21 @@ def timestamp(text: str) -> float:
             return 0
 
 
-def parse(path: str, text: str | None) -> list[Notice]:
+def parse(path: str, text: str | None) -> list[InstanceNotice]:
     """The notices at a path of the metadata service. Raises ValueError or LookupError if they are invalid."""
     if not text:
         return []
     if path == LIFECYCLE:
-        return [Notice("terminated", "Auto Scaling terminates this instance", 0)] if text.endswith("Terminated") else []
+        return (
+            [InstanceNotice("terminated", "Auto Scaling terminates this instance", 0)]
+            if text.endswith("Terminated")
+            else []
+        )
     raw: Any = json.loads(text)
     if path == SPOT:
-        return [Notice("spot", f"EC2 reclaims this Spot Instance: {raw['action']}", timestamp(raw["time"]))]
+        return [InstanceNotice("spot", f"EC2 reclaims this Spot Instance: {raw['action']}", timestamp(raw["time"]))]
     return [
-        Notice(
+        InstanceNotice(
             event["Code"], f"EC2 has scheduled {event['Code']}: {event['Description']}", timestamp(event["NotBefore"])
         )
         for event in raw

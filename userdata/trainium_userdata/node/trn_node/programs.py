@@ -16,7 +16,7 @@ DROPPED_PREFIXES = ("CUDA_", "NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON", "TORC
 FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
 
 
-class Run(NamedTuple):
+class ProgramRun(NamedTuple):
     """The output of a program, and a sentence on its failure; `error` is empty if the exit code is 0."""
 
     out: str
@@ -37,7 +37,7 @@ def run(
     stdin: str = "",
     folder: str = "/",
     user: str = "root",
-) -> Run:
+) -> ProgramRun:
     """Run a program. After the time limit, kill it with its child processes.
 
     Args:
@@ -53,7 +53,7 @@ def run(
     if prefix:
         variables.update(HOME=folder, USER=user, LOGNAME=user)
     if prefix and not shutil.which(command[0], path=variables["PATH"]):
-        return Run("", f"{command[0]} is not installed")
+        return ProgramRun("", f"{command[0]} is not installed")
     try:
         process = subprocess.Popen(
             (*prefix, *command),
@@ -66,7 +66,7 @@ def run(
         )
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
-        return Run("", f"{command[0]} is not installed" if missing else f"{command[0]} does not run: {error}")
+        return ProgramRun("", f"{command[0]} is not installed" if missing else f"{command[0]} does not run: {error}")
     error, out, err = "", b"", b""
     try:
         out, err = process.communicate(stdin.encode(), timeout=seconds)
@@ -86,7 +86,7 @@ def run(
     if not error and process.returncode:
         message = one_line(err.decode(errors="replace")) or one_line(out.decode(errors="replace"))
         error = f"{command[0]} fails with exit code {process.returncode}: {message or 'no message'}"
-    return Run(out.decode(errors="replace"), error)
+    return ProgramRun(out.decode(errors="replace"), error)
 
 
 def one_line(text: str) -> str:

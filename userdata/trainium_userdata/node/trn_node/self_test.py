@@ -17,7 +17,7 @@ from . import files
 from .check import Check
 from .compute import MARK, MEMORY_MARK
 from .limits import JOB_USER, make_job_user_folder
-from .programs import Run, environment, run
+from .programs import ProgramRun, environment, run
 
 CACHE = "var/cache/trn/self-test"
 """Separate from the cluster's compile cache."""
@@ -156,7 +156,7 @@ class _Computation(NamedTuple):
             found.append(_CoreResult(error=late if error.endswith(late) else f"is not proven: {error}"))
         return found
 
-    def _run(self, seconds: float, core: int | None) -> Run:
+    def _run(self, seconds: float, core: int | None) -> ProgramRun:
         lnc, folder = self.plan["logical_neuroncore_config"], str(files.path(CACHE))
         changes = {
             # As in the activated environment, whose compiler is next to its Python.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from trainium_wire.logs import logger_of
+from trainium_wire.logs import file_logger
 
 from . import (
     clock,
@@ -28,7 +28,7 @@ from . import (
 from .check import Check, not_checked
 from .imds import Imds
 
-_LOGGER = logger_of("trn_node")
+_LOGGER = file_logger("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
 """How often the quick checks run at most while one of RETRIED has a problem or a warning, and the pause in seconds."""

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 from trainium_wire.keys import USAGE_PREFIX, instance_key
-from trainium_wire.logs import logger_of
+from trainium_wire.logs import file_logger
 
 from . import files, gpu, hardware, job_signals, notices, record, usage
-from .cluster import Cluster, InternodeProcess, Peers, folder
+from .cluster import ClusterMembership, InternodeProcess, Peers, folder
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
 from .internode import NAME
-from .notices import Notice, iso
+from .notices import InstanceNotice, iso
 from .objects import Objects
 
 NOTICE = "run/trn/notice.json"
@@ -38,7 +38,7 @@ SECONDS = {
     "record": TICK,
     "sending": 15,
 }
-"""The interval of each task; `Cluster` and `ClusterJob` have their own. Most errors in the counters are immediately in
+"""The interval of each task; `ClusterMembership` and `ClusterJob` have their own. Most errors in the counters are immediately in
 the kernel log too."""
 NOT_WITH_SLURM = ("membership", "keys", "usage", "job")
 """The tasks that a Slurm node does not have, because Slurm manages its nodes and jobs."""
@@ -59,7 +59,7 @@ MEMBERSHIP_CHECKS = ("peers", NAME)
 MAX_REASONS = 5
 """The maximum number of reasons in a record."""
 
-_LOGGER = logger_of("trn_node")
+_LOGGER = file_logger("trn_node")
 
 
 def log(text: str) -> None:
@@ -73,8 +73,8 @@ class Watch:
         self._imds, self._s3, self._now = imds, s3, now
         self._due: dict[str, float] = {}
         self._errors: dict[str, str] = {}
-        self._is_of_slurm = _is_of_slurm()
-        self._found: dict[str, list[Notice]] = {"membership": []} if self._is_of_slurm else {}
+        self._is_slurm_process = _is_slurm_process()
+        self._found: dict[str, list[InstanceNotice]] = {"membership": []} if self._is_slurm_process else {}
         self._repairable: dict[str, str] = {}
         self._unwritten: dict[str, Any] | None = None
         self._unsent: dict[str, Any] | None = None
@@ -90,7 +90,7 @@ class Watch:
         if self._memory.get("unsent"):
             self._unsent = record.read()
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
-        self._cluster = Cluster(s3, log, InternodeProcess())
+        self._cluster = ClusterMembership(s3, log, InternodeProcess())
         self._job = ClusterJob(s3, log, now, NOTICE)
         self._usage = usage.Usage(s3)
 
@@ -98,7 +98,7 @@ class Watch:
         """Do the tasks that are due. An error in one task does not prevent the others."""
         tasks = {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}
         for name, seconds in tasks.items():
-            if self._is_of_slurm and name in NOT_WITH_SLURM:
+            if self._is_slurm_process and name in NOT_WITH_SLURM:
                 continue
             # If the due time is further ahead, the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
@@ -175,7 +175,7 @@ class Watch:
                 log(f"{state or 'noted'}: {text}")
                 errors[text] = state
 
-    def _set_notices(self, source: str, notices: list[Notice]) -> None:
+    def _set_notices(self, source: str, notices: list[InstanceNotice]) -> None:
         before = self._found.get(source, [])
         for notice in {*notices} ^ {*before}:
             log(f"{'notice' if notice in notices else 'withdrawn'}: {notice.reason} {iso(notice.at)}")
@@ -188,7 +188,7 @@ class Watch:
         failures = [text for text in errors if errors[text] == FAILED]
         repairs = [text for text in errors if errors[text] == DRAINING]
         ends = sorted(itertools.chain(*self._found.values()), key=lambda notice: notice.at)
-        urgent = [Notice("hardware", text, 0) for text in failures + repairs] + ends
+        urgent = [InstanceNotice("hardware", text, 0) for text in failures + repairs] + ends
         peers = self._cluster.peers
         is_in_membership = own_record is not None and own_record["membership"]
         all_read = {"membership", *notices.SECONDS} <= {*self._found} and bool(peers or not is_in_membership)
@@ -255,7 +255,7 @@ def updated_record(
     return new
 
 
-def _is_of_slurm() -> bool:
+def _is_slurm_process() -> bool:
     try:
         return bool(files.plan().get("slurm"))
     except (OSError, ValueError):

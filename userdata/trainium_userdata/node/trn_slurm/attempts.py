@@ -73,7 +73,7 @@ class Attempts:
             raise ValueError(f"the allocation's number of nodes is {len(nodes)}; the job needs {self.spec.nodes}")
         over = self.store.read(self.keys.end)
         if over is not None:
-            raise OverError(str(over.get("result")), exit_code_of(over))
+            raise OverError(str(over.get("result")), task_exit_code(over))
         starts, end = self._earlier()
         if starts and end is None:
             reason = "Slurm started the job again: it lost a node, or gave its nodes to another job"
@@ -83,7 +83,7 @@ class Attempts:
         final = self._final_end(len(starts), end, left, missing=None if checkpoint or owner == self.spec.id else owner)
         if final is not None:
             self.close(len(starts), final)
-            raise OverError(f"{final['result']} {final['reason']}".strip(), exit_code_of(final))
+            raise OverError(f"{final['result']} {final['reason']}".strip(), task_exit_code(final))
         number = len(starts) + 1
         start = start_record(number, nodes, checkpoint=checkpoint, checkpoint_job=owner, seconds_left=left)
         if not self.store.create(self.attempt(number).start, start):
@@ -154,7 +154,7 @@ class Attempts:
         return max(0.0, timestamp(starts[0]["at"]) + limit - time.time()) if limit and starts else limit
 
 
-def exit_code_of(end: Mapping[str, Any]) -> int:
+def task_exit_code(end: Mapping[str, Any]) -> int:
     """The exit code of the batch script: 0 for success, that of the user's script if the script failed, otherwise 1."""
     outcome = Outcome.from_record(end)
     if outcome.is_success:

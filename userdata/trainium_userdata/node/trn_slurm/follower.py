@@ -14,7 +14,7 @@ from trainium_wire.formats import time_text
 from trainium_wire.job import NODE_LOST
 
 from . import slurm
-from .attempts import Attempts, exit_code_of
+from .attempts import Attempts, task_exit_code
 
 Work = TypeVar("Work")
 
@@ -70,7 +70,7 @@ class Follower:
     def _close(self, end: dict[str, Any]) -> int:
         self._persistently(lambda: self._attempts.close(self._number, end))
         print(f"trn-slurm: {end['result']} {end['reason']}".rstrip(), flush=True)
-        return exit_code_of(end)
+        return task_exit_code(end)
 
     def _wait(self) -> int | None:
         """The exit code of srun; None if it still waits for a lost node."""

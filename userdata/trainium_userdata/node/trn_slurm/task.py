@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from trn_job.attempt import Attempt
+from trn_job.attempt import NodeAttempt
 from trn_job.launch import Launch
 from trn_node import files, job_cache, record
 from trn_node.secret_values import secret_value
@@ -48,7 +48,7 @@ def run(attempts: Attempts, number: int) -> int:
         # The user has no home. This one is new, so that no other job runs what this job writes to ~/.profile.
         os.environ["HOME"] = str(place)
     launch = _launch(attempts, number, start, place)
-    Attempt(launch, attempts.store, secret_value, slurm.why_ended).run()
+    NodeAttempt(launch, attempts.store, secret_value, slurm.why_ended).run()
     if not (place / files.KEPT_MARK).exists():
         shutil.rmtree(place, ignore_errors=True)
     return 0

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from trainium_core.catalog.neuron_software import (
     Framework,
-    framework_of_image_name,
-    framework_of_parameter,
     frameworks,
     image_facts,
+    image_name_framework,
+    parameter_framework,
     pytorch_for,
 )
 from trainium_core.facts import facts
@@ -81,7 +81,7 @@ def _framework_for_gpus(plan: Plan, image: Image) -> CheckResult:
     if image.name.startswith(image_facts(gpus=False)["name_prefix"]):
         fix = "leave trn:ami out, or set it to an image for GPUs"
         return CheckResult(outcome="fail", found=f"{image.image_id} is an image for Neuron devices", fix=fix)
-    if not (framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)):
+    if not (parameter_framework(plan.image_parameter) or image_name_framework(image.name)):
         found = f"unknown whether {image.image_id} includes the NVIDIA driver and PyTorch in /opt/pytorch"
         fix = f"make sure that the image does, or set trn:ami to {known['ssm_parameter']}"
         return CheckResult(outcome="warn", found=found, fix=fix)
@@ -103,7 +103,7 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
 
     If the image should include PyTorch and its description names no release, the result is `unknown`.
     """
-    promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
+    promised = parameter_framework(plan.image_parameter) or image_name_framework(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
     if wanted and not wanted.runs_on(plan.type):
