@@ -1,7 +1,7 @@
 """Reads a Python module in order and resolves its names: import aliases, assignments, `self.x`, functions.
 
-It reports what it reads to a `CodeListener`. A function is read once: `__init__` after its class, another function at its
-first call, with the arguments of that call, or after the module.
+It reports what it reads to a `CodeListener`. A function is read once: `__init__` after its class, another function at
+its first call, with the arguments of that call, or after the module.
 """
 
 import ast

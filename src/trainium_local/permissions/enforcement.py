@@ -99,7 +99,7 @@ def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
 
 
 def refuse_schedule(schedule: Any, function_arn: str) -> None:
-    """Raise RequestDeniedError unless EventBridge Scheduler may assume the role, and the role may invoke the function."""
+    """Raise RequestDeniedError unless EventBridge Scheduler may assume the role, which may invoke the function."""
     role_arn, service = schedule.target["RoleArn"], "scheduler.amazonaws.com"
     group = schedule.arn.rpartition("/")[0].replace(":schedule/", ":schedule-group/")
     keys = {"aws:sourcearn": [group], "aws:sourceaccount": [role_arn.split(":")[4]]}
