@@ -115,7 +115,7 @@ def test_unavailable_aws_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, plan: Plan, stacks: FakeStacks) -> Result:
     monkeypatch.setattr(extend_command, "AwsAccount", lambda _: stacks)
     monkeypatch.setattr(extend_command, "read_cluster_plan", lambda *_, **__: plan)
-    monkeypatch.setattr(extend_command, "stack_of_cluster", lambda *_: "Training")
+    monkeypatch.setattr(extend_command, "cluster_stack_name", lambda *_: "Training")
     return run("extend", "8h", "--cluster", plan.cluster_name, "--yes")
 
 

@@ -38,8 +38,8 @@ SECONDS = {
     "record": TICK,
     "sending": 15,
 }
-"""The interval of each task; `ClusterMembership` and `ClusterJob` have their own. Most errors in the counters are also in
-the kernel log at once."""
+"""The interval of each task; `ClusterMembership` and `ClusterJob` have their own. Most errors in the counters are also
+in the kernel log at once."""
 NOT_WITH_SLURM = ("membership", "keys", "usage", "job")
 """The tasks that a Slurm node does not have, because Slurm manages its nodes and jobs."""
 
