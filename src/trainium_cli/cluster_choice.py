@@ -63,7 +63,7 @@ def cluster_stack_name(invocation: Invocation, plan: Plan, stack: str | None) ->
     """
     if stack:
         return stack
-    found = [stack.name for stack in _of_cluster(invocation, plan) if stack.has_nodes]
+    found = [stack.name for stack in _cluster_stacks(invocation, plan) if stack.has_nodes]
     usual = plan.stack_names[next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)]
     return usual if usual in found or not found else found[0]
 
@@ -75,7 +75,7 @@ def cluster_stack_names(invocation: Invocation, plan: Plan, stacks: Collection[s
     """
     if stacks:
         return tuple(stacks)
-    found = [stack.name for stack in _of_cluster(invocation, plan)]
+    found = [stack.name for stack in _cluster_stacks(invocation, plan)]
     if not found:
         nodes = _nodes(invocation, plan.region, plan.cluster_name)
         found = [node.stack for node in nodes if node.stack is not None]
@@ -128,7 +128,7 @@ def configured_region(invocation: Invocation) -> str:
     return region
 
 
-def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
+def _cluster_stacks(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
     """The stacks with the cluster's tag; empty if they could not be read.
 
     The command then uses the usual names, and its own requests report missing permissions.

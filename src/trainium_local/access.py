@@ -79,7 +79,7 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> SigningCred
     return known
 
 
-def account_of(access_key_id: str) -> str:
+def access_key_account(access_key_id: str) -> str:
     """Return the account of a user's access key ID. All other keys belong to the account of this server."""
     from moto.iam.models import iam_backends
 

@@ -9,7 +9,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric
-from trainium_runtime.quota_need import is_of
+from trainium_runtime.quota_need import is_in_family
 from trainium_runtime.tags import tag_values
 
 # Stopping and stopped instances do not count (EC2 documentation, Reserved Instance quotas). According to it, neither do
@@ -86,7 +86,7 @@ class AwsQuotas(AwsService):
                 reservation
                 for page in pages.paginate(Filters=[{"Name": "state", "Values": ["active"]}])
                 for reservation in page["CapacityReservations"]
-                if is_of(family, reservation["InstanceType"])
+                if is_in_family(family, reservation["InstanceType"])
                 and reservation.get("ReservationType", "default") == "default"
                 and reservation["AvailableInstanceCount"]
             ]
@@ -106,7 +106,7 @@ class AwsQuotas(AwsService):
                 for page in pages.paginate(Filters=[in_states], PaginationConfig={"PageSize": _LARGEST_PAGE})
                 for reservation in page["Reservations"]
                 for instance in reservation["Instances"]
-                if is_of(family, instance["InstanceType"])
+                if is_in_family(family, instance["InstanceType"])
             ]
         vcpus = self._vcpus({instance["InstanceType"] for instance in instances})
         return [

@@ -70,6 +70,6 @@ def type_generation(instance_type: str) -> str:
     return re.match(r"[a-z]*[0-9]*", instance_type)[0]  # pyright: ignore[reportOptionalSubscript]
 
 
-def is_of(family: str, instance_type: str) -> bool:
+def is_in_family(family: str, instance_type: str) -> bool:
     """Whether the instance type belongs to the family or the generation."""
     return family in (type_family(instance_type), type_generation(instance_type))

@@ -38,7 +38,7 @@ class FakeNetwork:
         self._check_available("subnet")
         return self.other_subnets.get(subnet_id) if subnet_id != SUBNET.subnet_id else self.found_subnet
 
-    def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
+    def addresses_in_use(self, cluster: str, *, subnet_id: str) -> int:
         assert (cluster, subnet_id) == ("trn-pilot", SUBNET.subnet_id)
         self._check_available("addresses")
         return self.addresses_held

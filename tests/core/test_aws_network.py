@@ -93,4 +93,4 @@ def test_cluster_addresses_are_those_of_its_interfaces_in_the_subnet() -> None:
     pages = [{"Reservations": [{"Instances": [instance]}]} for instance in instances]
     stub.add_response("describe_instances", {**pages[0], "NextToken": "more"}, {"Filters": filters})
     stub.add_response("describe_instances", pages[1], {"Filters": filters, "NextToken": "more"})
-    assert account.addresses_of("mine", subnet_id="subnet-1") == 2
+    assert account.addresses_in_use("mine", subnet_id="subnet-1") == 2

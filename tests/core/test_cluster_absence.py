@@ -7,7 +7,7 @@ import pytest
 
 from tests.core.test_clusters import FakeClusters, clusters, stack
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
-from trainium_core.clusters.absence import NodeGroup, absence, with_absences
+from trainium_core.clusters.absence import ScalingGroup, absence, with_absences
 from trainium_core.clusters.cluster import ClusterStack, clusters_in
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_runtime.errors import UnavailableError
@@ -17,7 +17,7 @@ from trainium_runtime.pilot_end import PilotEnd
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLEET = DeployedFleet(cluster="trn", group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2)
 OF_JOBS = replace(FLEET, engine="pcs", group=None, service_group="arn")
-NOT_LAUNCHED = NodeGroup(desired=2)
+NOT_LAUNCHED = ScalingGroup(desired=2)
 IN_A_BLOCK = replace(FLEET, market="capacity-block", reservation_id="cr-1")
 BLOCK = Reservation(
     reservation_id="cr-1",
@@ -47,7 +47,7 @@ class FakeAccount:
     """
 
     tag: str | None = None
-    node_group: NodeGroup | None = NOT_LAUNCHED
+    node_group: ScalingGroup | None = NOT_LAUNCHED
     deployed: DeployedFleet | None = FLEET
     block: Reservation | None = None
     unavailable: str = ""
@@ -60,7 +60,7 @@ class FakeAccount:
     def stop_reason(self, cluster: str) -> str | None:
         return self.tag if cluster == "trn" else None
 
-    def group(self, name: str) -> NodeGroup | None:
+    def group(self, name: str) -> ScalingGroup | None:
         return self.node_group if name == "group" else None
 
     def reservation(self, reservation_id: str) -> Reservation | None:
@@ -105,7 +105,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
         (
             FakeAccount(
                 tag="capacity block",
-                node_group=NodeGroup(desired=0),
+                node_group=ScalingGroup(desired=0),
                 deployed=IN_A_BLOCK,
                 block=replace(BLOCK, state="active", start=NOW, end=NOW + timedelta(minutes=20)),
             ),
@@ -114,12 +114,17 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             "`trn capacity`",
         ),
         (
-            FakeAccount(node_group=NodeGroup(desired=2, error="InsufficientInstanceCapacity: none in usw2-az4")),
+            FakeAccount(node_group=ScalingGroup(desired=2, error="InsufficientInstanceCapacity: none in usw2-az4")),
             {"status": "CREATE_IN_PROGRESS"},
             "the last launch failed (insufficient capacity)",
             "`trn capacity`",
         ),
-        (FakeAccount(node_group=NodeGroup(desired=2, error="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
+        (
+            FakeAccount(node_group=ScalingGroup(desired=2, error="VcpuLimitExceeded")),
+            {},
+            "quota",
+            "`trn quota request`",
+        ),
     ],
 )
 def test_reason_and_next_step_are_named(account: FakeAccount, known: dict[str, object], why: str, remedy: str) -> None:

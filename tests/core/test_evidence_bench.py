@@ -14,7 +14,7 @@ from trainium_core.evidence.bench_file import BenchFile, gate_from_table, read_b
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import Hardware, Metric, Record, Software, Tool, read_record, record_text
-from trainium_core.evidence.steps import steps_of
+from trainium_core.evidence.steps import training_steps
 from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.progress import JobState
@@ -68,11 +68,11 @@ def ended(result: str = "succeeded", *, attempts: int = 1, **node: Any) -> JobSt
 def run_of(spec: BenchFile, seconds: float, seed: int = 1, tokens: str = "tokens=8") -> MeasuredRun:
     texts = [f"TRN step={step} loss={3 / step} {tokens} seconds={seconds}" for step in (1, 2, 3, 4)]
     lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
-    return measured_run(ended(phases={"first_step": 30.0}), steps_of(lines), spec, seed)
+    return measured_run(ended(phases={"first_step": 30.0}), training_steps(lines), spec, seed)
 
 
 def record_of(spec: BenchFile, runs: list[MeasuredRun], side: int = 0, **more: Any) -> Record:
-    arguments: dict[str, Any] = {"hardware": HARDWARE, "prices": PRICES, "of_side": "trainium", **more}
+    arguments: dict[str, Any] = {"hardware": HARDWARE, "prices": PRICES, "hardware_kind": "trainium", **more}
     return side_record(
         spec,
         spec.sides[side],
@@ -116,7 +116,7 @@ def test_record_has_rates_costs_and_gates(spec: BenchFile) -> None:
 )
 def test_first_step_is_cold_or_warm_by_its_graphs(spec: BenchFile, graphs: dict[str, int], phase: str | None) -> None:
     lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} seconds=1") for step in (1, 2, 3)]
-    run = measured_run(ended(phases={"first_step": 30.0}, graphs=graphs), steps_of(lines), spec, 1).run
+    run = measured_run(ended(phases={"first_step": 30.0}, graphs=graphs), training_steps(lines), spec, 1).run
     known = {name for name, seconds in run.phases.items() if seconds == 30.0}
     assert known == ({phase} if phase else set())
 
@@ -132,7 +132,7 @@ def test_first_step_is_cold_or_warm_by_its_graphs(spec: BenchFile, graphs: dict[
 )
 def test_unusable_run_is_excluded_with_its_reason(spec: BenchFile, state: JobState, texts: list[str], why: str) -> None:
     lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
-    excluded = measured_run(state, steps_of(lines), spec, 1)
+    excluded = measured_run(state, training_steps(lines), spec, 1)
     assert excluded.run.excluded == why
     record = record_of(spec, [excluded, run_of(spec, 1), run_of(spec, 1)])
     metric = record.metrics["tokens_per_second"]
@@ -146,7 +146,7 @@ def test_run_without_seconds_or_tokens_has_a_reason(spec: BenchFile) -> None:
     assert record.metrics["usd_per_million_tokens_paid"].value is None
     assert record.metrics["steps_per_second"].value == 2
     lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} tokens=8") for step in (1, 2, 3)]
-    without = measured_run(ended(), steps_of(lines), spec, 1)
+    without = measured_run(ended(), training_steps(lines), spec, 1)
     record = record_of(spec, [without] * 3)
     assert record.metrics["step_seconds_p50"].why_null == "a counted progress line has no seconds= with a number"
 
@@ -163,14 +163,14 @@ def test_run_without_seconds_or_tokens_has_a_reason(spec: BenchFile) -> None:
 )
 def test_unusable_number_in_progress_lines_is_the_reason(spec: BenchFile, pairs: str, metric: str, why: str) -> None:
     lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} {pairs}") for step in (1, 2, 3)]
-    record = record_of(spec, [measured_run(ended(), steps_of(lines), spec, 1)] * 3)
+    record = record_of(spec, [measured_run(ended(), training_steps(lines), spec, 1)] * 3)
     assert record.metrics[metric].why_null == why
     assert record.metrics["usd_per_million_tokens_paid"].why_null == why
 
 
 def test_unknown_step_seconds_have_their_own_reason(spec: BenchFile) -> None:
     lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} seconds=1") for step in (2, 4, 6)]
-    record = record_of(spec, [measured_run(ended(), steps_of(lines), spec, 1)] * 3)
+    record = record_of(spec, [measured_run(ended(), training_steps(lines), spec, 1)] * 3)
     assert record.metrics["tokens_per_second"].why_null == "a counted progress line has no tokens= with a number"
     assert record.metrics["step_seconds_p50"].why_null == "a progress line reports several steps"
     record = record_of(spec, [measured_run(ended("failed"), (), spec, 1)] * 3)
@@ -186,7 +186,7 @@ def test_unknown_price_makes_costs_null(spec: BenchFile) -> None:
 
 def compared(spec: BenchFile, **gpu: Any) -> tuple[Record, Record]:
     runs = {0: [run_of(spec, 0.5)] * 3, 1: [run_of(spec, 1.0)] * 3}
-    records = [record_of(spec, runs[0]), record_of(spec, runs[1], 1, of_side="gpu", **gpu)]
+    records = [record_of(spec, runs[0]), record_of(spec, runs[1], 1, hardware_kind="gpu", **gpu)]
     first, second = with_ratios(records, {record.id: runs[at] for at, record in enumerate(records)})
     return first, second
 
@@ -261,7 +261,7 @@ def test_results_of_other_tools_have_costs_and_ratios(spec: BenchFile) -> None:
     runs = {0: [served(spec, 1000)] * 3, 1: [served(spec, 500)] * 3}
     records = [
         record_of(spec, runs[0]),
-        record_of(spec, runs[1], 1, of_side="gpu", hardware=replace(HARDWARE, type="p5.4xlarge")),
+        record_of(spec, runs[1], 1, hardware_kind="gpu", hardware=replace(HARDWARE, type="p5.4xlarge")),
     ]
     first, _ = with_ratios(records, {record.id: runs[at] for at, record in enumerate(records)})
     assert first.metrics["c8.usd_per_million_output_tokens_paid"].value == pytest.approx(1)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.evidence.steps import TrainingStep, counted, steps_of
+from trainium_core.evidence.steps import TrainingStep, counted, training_steps
 from trainium_core.jobs.follow import LogLine
 
 
@@ -16,7 +16,7 @@ def numbers(found: tuple[TrainingStep, ...]) -> list[int]:
 
 
 def test_steps_are_read_with_seconds_tokens_and_loss() -> None:
-    [first, second] = steps_of(
+    [first, second] = training_steps(
         lines("hello", "TRN step=10 loss=2.5 tokens=80 seconds=4", "x TRN step=12 tokens=many seconds=nan")
     )
     assert (first.number, first.steps, first.seconds, first.tokens, first.loss, first.is_warmup) == (
@@ -31,13 +31,13 @@ def test_steps_are_read_with_seconds_tokens_and_loss() -> None:
 
 
 def test_only_the_last_attempt_counts() -> None:
-    steps = steps_of([*lines("TRN step=1", "TRN step=2"), *lines("TRN step=2", "TRN step=3", attempt=2)])
+    steps = training_steps([*lines("TRN step=1", "TRN step=2"), *lines("TRN step=2", "TRN step=3", attempt=2)])
     assert numbers(steps) == [2, 3]
     assert steps[0].is_warmup
 
 
 def test_graph_event_restarts_the_count_of_steps() -> None:
-    steps = steps_of(
+    steps = training_steps(
         lines(
             "Compiler status PASS",
             "TRN step=1",
@@ -56,7 +56,7 @@ def test_graph_event_restarts_the_count_of_steps() -> None:
 
 
 def test_count_of_steps_restarts_after_a_missing_line() -> None:
-    steps = steps_of(lines(*(f"TRN step={at}" for at in (1, 2, 3, 4, 6, 7, 8))))
+    steps = training_steps(lines(*(f"TRN step={at}" for at in (1, 2, 3, 4, 6, 7, 8))))
     assert numbers(counted(steps, 2, 1)) == [2, 3]
     assert numbers(counted(steps, 2, 3)) == [7, 8]
     assert counted(steps, 4, 1) == ()
@@ -67,7 +67,7 @@ def test_counted_steps_follow_each_other_without_graph_events(events: list[bool]
     texts = [
         text for at, event in enumerate(events, 1) for text in (["Compiler status PASS"] * event + [f"TRN step={at}"])
     ]
-    counted_steps = counted(steps_of(lines(*texts)), wanted, least)
+    counted_steps = counted(training_steps(lines(*texts)), wanted, least)
     if counted_steps:
         assert len(counted_steps) == wanted
         assert numbers(counted_steps) == list(range(counted_steps[0].number, counted_steps[0].number + wanted))

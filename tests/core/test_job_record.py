@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.job_bucket import JOB
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import attempt_seconds, graph_counts, record_of
+from trainium_core.jobs.record import attempt_records, attempt_seconds, graph_counts
 from trainium_wire.job import Outcome
 from trainium_wire.job_progress import Attempt, CacheUse, NodeProgress
 
@@ -62,7 +62,7 @@ RESTARTED = JobState(
 
 
 def events(state: JobState, event: str, usd_per_hour: Decimal | None = USD_PER_HOUR) -> list[dict[str, Any]]:
-    return [dict(line) for line in record_of(state, usd_per_hour) if line["event"] == event]
+    return [dict(line) for line in attempt_records(state, usd_per_hour) if line["event"] == event]
 
 
 def test_phase_has_the_slowest_nodes_seconds_and_cost() -> None:
@@ -115,7 +115,7 @@ def test_attempt_that_saved_no_checkpoint_loses_all_work(saved_at: datetime | No
 
 
 def test_unknown_price_is_none_not_zero() -> None:
-    assert {line["usd"] for line in record_of(RESTARTED, None) if "usd" in line} == {None}
+    assert {line["usd"] for line in attempt_records(RESTARTED, None) if "usd" in line} == {None}
 
 
 def test_graphs_are_counted_by_the_compile_cache_if_it_has_counts() -> None:

@@ -20,7 +20,7 @@ from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION
 from trainium_core.permissions.roles import (
     action,
-    actions_of,
+    allowed_actions,
     arn_format,
     commands,
     known_actions,
@@ -98,7 +98,7 @@ def test_page_lists_every_command_of_a_role() -> None:
 
 
 def test_role_look_changes_nothing() -> None:
-    changing = [name for name in actions_of("read-only") if action(name).access not in ("Read", "List")]
+    changing = [name for name in allowed_actions("read-only") if action(name).access not in ("Read", "List")]
     assert changing == []
 
 
@@ -142,7 +142,7 @@ def test_roles_of_people_exclude_logs_of_other_sagemaker_jobs(role: str) -> None
 
 
 def test_operators_update_stacks_only_with_the_sleep_function() -> None:
-    operate = actions_of("operate")
+    operate = allowed_actions("operate")
     assert {name for name in operate if re.match("cloudformation:(Create|Update|Execute|Set)", name)} == set()
     (invoking,) = [
         each for d in documents("operate") for each in d["Statement"] if "lambda:InvokeFunction" in each["Action"]
@@ -153,7 +153,7 @@ def test_operators_update_stacks_only_with_the_sleep_function() -> None:
 
 def test_dependent_actions_of_cloudformation_are_allowed() -> None:
     """For example `route53:AssociateVPCWithHostedZone` for an interface endpoint with private DNS."""
-    allowed = set(actions_of("cloudformation"))
+    allowed = set(allowed_actions("cloudformation"))
     needed = dependent(allowed)
     assert "route53:AssociateVPCWithHostedZone" in needed
     assert needed <= allowed, "run `python -m tools.permissions.cloudformation`, or say in it why they are not needed"
@@ -190,7 +190,7 @@ def test_policies_have_every_action_and_fit_into_managed_policies(role: str) -> 
     found = documents(role)
     assert all(len(json.dumps(document, separators=(",", ":"))) <= 6144 for document in found)
     allowed = [name for document in found for statement in document["Statement"] for name in statement["Action"]]
-    assert sorted({*allowed}) == list(actions_of(role))
+    assert sorted({*allowed}) == list(allowed_actions(role))
 
 
 @pytest.mark.parametrize("role", roles())

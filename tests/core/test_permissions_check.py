@@ -7,7 +7,7 @@ import pytest
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import from_settings
-from trainium_core.permissions.roles import actions_of
+from trainium_core.permissions.roles import allowed_actions
 from trainium_core.permissions.simulation import Calls, Denial
 from trainium_core.preflight.permissions_check import check_permissions
 from trainium_runtime.check_result import CheckResult
@@ -29,7 +29,7 @@ def test_every_action_except_patterns_is_simulated() -> None:
     account = FakeAccount()
     assert check(account).outcome == "pass"
     simulated = {action for calls in account.simulated for action in calls.actions}
-    assert simulated == {action for action in actions_of("cloudformation") if "*" not in action}
+    assert simulated == {action for action in allowed_actions("cloudformation") if "*" not in action}
 
 
 def test_simulated_calls_use_resources_of_the_plan() -> None:

@@ -21,13 +21,13 @@ from trainium_core.evidence.pilot import (
     PilotState,
     StepEnd,
 )
-from trainium_core.evidence.pilot_file import PilotFile, PilotStep, read_pilot_file, steps_of
+from trainium_core.evidence.pilot_file import PilotFile, PilotStep, pilot_steps, read_pilot_file
 from trainium_core.evidence.toml_file import TomlFileError
 
 WANTED = PilotFile(plan="cdk.json", job="job.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
 MEASURED = replace(WANTED, job=None, bench="b.toml", observe="o.toml")
-KEYS = [step.key for step in steps_of(WANTED)]
-CASES = [(wanted, step.key) for wanted in (WANTED, MEASURED) for step in steps_of(wanted)]
+KEYS = [step.key for step in pilot_steps(WANTED)]
+CASES = [(wanted, step.key) for wanted in (WANTED, MEASURED) for step in pilot_steps(wanted)]
 BILLED = ("deploy", "start", "follow", "bench", "observe")
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -138,8 +138,8 @@ def test_killed_pilot_continues_at_its_step(wanted: PilotFile, key: str, moment:
     before = len(commands.calls)
     assert commands.pilot(wanted).result == "complete"
     assert commands.running == set()
-    assert set(commands.calls) - {"trainium jobs", "gpu jobs"} == {step.key for step in steps_of(wanted)}
-    assert len(commands.jobs) == sum(step.starts for step in steps_of(wanted))
+    assert set(commands.calls) - {"trainium jobs", "gpu jobs"} == {step.key for step in pilot_steps(wanted)}
+    assert len(commands.jobs) == sum(step.starts for step in pilot_steps(wanted))
     repeated = [call for call in commands.calls[before:] if call in commands.calls[:before]]
     if key not in ("trainium destroy", "trainium audit", "gpu destroy", "gpu audit"):
         assert set(repeated) <= {key}
@@ -173,7 +173,7 @@ def test_bench_has_both_clusters_at_the_same_time() -> None:
     commands.before = lambda key: seen.append({*commands.running}) if key == "bench" else None
     assert commands.pilot(MEASURED) == PilotResult(result="complete")
     assert seen == [{"trainium", "gpu"}]
-    assert commands.calls == [step.key for step in steps_of(MEASURED)]
+    assert commands.calls == [step.key for step in pilot_steps(MEASURED)]
 
 
 def test_gate_that_is_not_met_does_not_stop_the_pilot() -> None:
@@ -340,5 +340,5 @@ def test_state_of_another_schema_is_refused(text: str, why: str) -> None:
 
 
 def test_pilot_without_code_and_baseline_has_fewer_steps() -> None:
-    keys = [step.key for step in steps_of(PilotFile(plan="p", job="j", budget_usd=1, hours=1))]
+    keys = [step.key for step in pilot_steps(PilotFile(plan="p", job="j", budget_usd=1, hours=1))]
     assert keys == [key for key in KEYS if key != "assess" and not key.startswith("gpu")]

@@ -255,8 +255,8 @@ def varied(rows: Sequence[tuple[Record, float, bool, int]]) -> Sequence[Record]:
 def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> None:
     records = varied(rows)
     pilot = evidence(*records)
-    for of_side, words in Parsed(page(pilot, pilot)).figures:
-        assert (of_side == LAB) == (" lab " in f" {words.split(':')[0]} ")
+    for hardware_kind, words in Parsed(page(pilot, pilot)).figures:
+        assert (hardware_kind == LAB) == (" lab " in f" {words.split(':')[0]} ")
     lab_ids = {f"({record.id})" for record in records if record.side == LAB}
     for charts in arrange(pilot).charts.values():
         for chart in charts:
@@ -279,13 +279,13 @@ def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
         assert len(named) <= 1
 
 
-@pytest.mark.parametrize(("of_side", "word"), [(TRAINIUM, "Trainium"), (LAB, "lab")])
-def test_counters_of_an_observed_job_have_its_side(of_side: str, word: str) -> None:
+@pytest.mark.parametrize(("hardware_kind", "word"), [(TRAINIUM, "Trainium"), (LAB, "lab")])
+def test_counters_of_an_observed_job_have_its_side(hardware_kind: str, word: str) -> None:
     comparison = Comparison(
         seen={"C02": ["aten::item on the CPU"]}, not_seen=["S03"], not_predicted=[], uncounted=["P10"]
     )
-    pilot = evidence(GOOD, assess_json=assessed(observed=observed_json(comparison, "lm-1", of_side)))
-    rows = [" ".join(row.split()) for side, row in Parsed(page(pilot)).figures if side == of_side]
+    pilot = evidence(GOOD, assess_json=assessed(observed=observed_json(comparison, "lm-1", hardware_kind)))
+    rows = [" ".join(row.split()) for side, row in Parsed(page(pilot)).figures if side == hardware_kind]
     for row in (
         f"Predicted and seen {word} C02: aten::item on the CPU",
         f"Predicted and not seen {word} S03",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import finding_of
 from tests.core.plans import from_settings
-from trainium_core.preflight.finding import Finding, verdict, worst_of
+from trainium_core.preflight.finding import Finding, verdict, worst_result
 from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_runtime.check_result import CheckResult
 
@@ -44,7 +44,7 @@ def test_ready_requires_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
 @given(kinds=st.lists(outcomes, min_size=1, max_size=6))
 def test_combined_result_is_the_worst_result(kinds: list[Any]) -> None:
     answers = [CheckResult(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
-    result = worst_of(answers)
+    result = worst_result(answers)
     assert verdict([Finding(check="x", outcome=result.outcome, found="")]) == verdict(
         [Finding(check="x", outcome=kind, found="") for kind in kinds]
     )

@@ -16,7 +16,7 @@ from trainium_core.plan.network_layout import (
 )
 from trainium_core.plan.values import CapacityKind
 from trainium_core.quotas.ec2 import instances_quota_need, quota_need
-from trainium_runtime.quota_need import is_of
+from trainium_runtime.quota_need import is_in_family
 
 
 @given(plan=plans())
@@ -81,5 +81,5 @@ def test_gpu_quota_is_per_family_or_p_generation(name: str, capacity: CapacityKi
     assert (need and need.code) == code
     if need:
         assert need.vcpus == 2 * kind.vcpus
-        assert is_of(need.family, name)
-        assert not is_of(need.family, "p3.16xlarge") or need.family == "p"
+        assert is_in_family(need.family, name)
+        assert not is_in_family(need.family, "p3.16xlarge") or need.family == "p"

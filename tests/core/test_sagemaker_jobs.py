@@ -26,7 +26,7 @@ from trainium_core.jobs.engine import NoStackError, StartUnknownError
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import record_of
+from trainium_core.jobs.record import attempt_records
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage, pack_source
 from trainium_runtime.aws_service import Clients
@@ -134,7 +134,7 @@ def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, packa
 
 def test_stages_become_phases_of_an_attempt() -> None:
     state = ended("Starting", "Downloading", "Training", "Uploading")
-    lines = [line for line in record_of(state, Decimal(40)) if line["event"] == "phase"]
+    lines = [line for line in attempt_records(state, Decimal(40)) if line["event"] == "phase"]
     assert [(line["phase"], line["seconds"], line["usd"]) for line in lines] == [
         ("queued", 60, None),
         ("source", 60, None),
@@ -144,9 +144,9 @@ def test_stages_become_phases_of_an_attempt() -> None:
 
 
 def test_end_has_the_billed_seconds_and_their_cost() -> None:
-    [*_, end] = record_of(ended("Starting", "Training"), Decimal(40))
+    [*_, end] = attempt_records(ended("Starting", "Training"), Decimal(40))
     assert (end["result"], end["billed_seconds"], end["usd"]) == ("succeeded", 180, 2.0)
-    [*_, unknown] = record_of(ended("Starting", "Training"), None)
+    [*_, unknown] = attempt_records(ended("Starting", "Training"), None)
     assert unknown["usd"] is None
 
 

@@ -23,7 +23,7 @@ from tools.demo.inventory import Inventory
 from trainium_cli.evidence import pilot_command
 from trainium_cli.evidence.pilot_command import PilotCommands, file_digest
 from trainium_core.evidence.pilot import DONE, Outside, PilotRun, PilotState, StepEnd
-from trainium_core.evidence.pilot_file import PilotStep, read_pilot_file, steps_of
+from trainium_core.evidence.pilot_file import PilotStep, pilot_steps, read_pilot_file
 from trainium_local.environment import safe_environment, tool_folders
 
 PILOT = """
@@ -164,7 +164,7 @@ def whole(account: Account, folder: Path, _environment: None) -> Whole:
 def test_pilot_continues_after_every_kill_to_its_end(whole: Whole) -> None:
     assert whole.continued.exit_code == 0, whole.continued.output
     assert all(stored["state"] == DONE for stored in whole.state.steps.values()), whole.state.steps
-    assert {step.key for step in steps_of(whole.killed.pilot)} == set(whole.state.steps)
+    assert {step.key for step in pilot_steps(whole.killed.pilot)} == set(whole.state.steps)
 
 
 def test_pilot_leaves_nothing_billed(whole: Whole) -> None:

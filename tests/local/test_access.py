@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.credentials import SigningCredentials as Keys
+from botocore.credentials import Credentials as Keys
 from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st

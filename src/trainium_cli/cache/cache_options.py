@@ -109,7 +109,7 @@ def find_cache(options: CacheOptions) -> FoundCache:
         region, location, plan = _bucket_region(invocation, options.location), options.location, None
     else:
         plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
-        region, location = plan.region, _of_cluster(invocation, plan)
+        region, location = plan.region, _cluster_location(invocation, plan)
     cache = AwsCompileCache(region, location, limit, clients=invocation.clients)
     return FoundCache(cache=cache, limit=limit, plan=plan)
 
@@ -140,7 +140,7 @@ def read_contents(cache: AwsCompileCache) -> Contents:
     return cache_contents(found)
 
 
-def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
+def _cluster_location(invocation: Invocation, plan: Plan) -> CacheLocation:
     if plan.cache.bucket is not None:
         return CacheLocation(bucket=plan.cache.bucket)
     account = AwsFleets(plan.region, clients=invocation.clients)

@@ -31,7 +31,7 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
     by_rule = assessment.by_rule(shown)
     shown_severity = None
     for rule, places in by_rule.items():
-        severity = rule.worst_of(shown)
+        severity = rule.highest_severity(shown)
         if severity != shown_severity:
             out.print()
             out.print(Text(f"{severity.name.upper()}: {severity.meaning}", _STYLES[severity]))

@@ -166,18 +166,18 @@ def _curves(side: Side) -> Mapping[int, Sequence[tuple[int, float]]]:
 
 
 def _record(side: Side, spec: BenchFile) -> Record:
-    state, plan, of_side = side.states[-1], side.plan, side.of_side
+    state, plan, hardware_kind = side.states[-1], side.plan, side.hardware_kind
     made = datetime.now(UTC)
-    prices = _prices(side, of_side, made)
-    accelerators = 0 if of_side == LAB else plan.type.devices * state.job.nodes
+    prices = _prices(side, hardware_kind, made)
+    accelerators = 0 if hardware_kind == LAB else plan.type.devices * state.job.nodes
     used = accelerators if state.job.has_ranks else side.config.used
     hardware = Hardware(
-        type=f"{LAB_PREFIX}{plan.instance_type}" if of_side == LAB else plan.instance_type,
+        type=f"{LAB_PREFIX}{plan.instance_type}" if hardware_kind == LAB else plan.instance_type,
         nodes=state.job.nodes,
         accelerators=accelerators,
         used=used if side.config.used is None else side.config.used,
         region=plan.region,
-        purchase=None if of_side == LAB else plan.capacity,
+        purchase=None if hardware_kind == LAB else plan.capacity,
         usd_hour=prices.paid,
         price_source=prices.source if prices.paid is not None else None,
         price_date=prices.date if prices.paid is not None else None,
@@ -186,7 +186,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
         spec,
         side.config,
         side.runs,
-        of_side=of_side,
+        hardware_kind=hardware_kind,
         hardware=hardware,
         software=_software(side),
         prices=prices,
@@ -199,9 +199,9 @@ def _record(side: Side, spec: BenchFile) -> Record:
     )
 
 
-def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
+def _prices(side: Side, hardware_kind: str, now: datetime) -> SidePrices:
     """US dollars per hour for all nodes: as paid, and the on-demand list price of the instances alone."""
-    if of_side == LAB:
+    if hardware_kind == LAB:
         return SidePrices(paid=None, list=None, source="", date="", why_unknown=_NO_PRICE_OF_LAB)
     plan, state = side.plan, side.states[-1]
     paid = side.engine.hourly(state)

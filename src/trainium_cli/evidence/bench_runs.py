@@ -19,7 +19,7 @@ from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Fidelity
-from trainium_core.evidence.steps import steps_of
+from trainium_core.evidence.steps import training_steps
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
@@ -50,7 +50,7 @@ class Side:
     warnings: list[str] = field(default_factory=list[str])
 
     @property
-    def of_side(self) -> str:
+    def hardware_kind(self) -> str:
         """The kind of hardware in the record: TRAINIUM, GPU, CPU or LAB."""
         if not self.invocation.reaches_aws(self.plan.region):
             return LAB
@@ -120,7 +120,7 @@ class _NodeLoss:
         """Terminate the node if it is time. Raises CliError if EC2 refuses."""
         if job_id in self.journal.lost or line.attempt > 1:
             return
-        steps = steps_of([line])
+        steps = training_steps([line])
         if not steps or 2 * steps[0].number < self.spec.warmup_steps + self.spec.steps:
             return
         state = self.side.engine.state(job_id)
@@ -152,7 +152,7 @@ def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: P
     lines = _lines(side.engine, state)
     place = scratch / state.job.id
     imported = tuple(_results(side, state, place))
-    run = measured_run(state, steps_of(lines), spec, seed, imported)
+    run = measured_run(state, training_steps(lines), spec, seed, imported)
     side.states.append(state)
     side.runs.append(run)
     if spec.fidelity is not None and spec.fidelity.logits is not None and run.run.excluded is None:

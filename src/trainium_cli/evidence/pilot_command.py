@@ -28,7 +28,7 @@ from trainium_core.evidence.pilot import (
     Result,
     StepEnd,
 )
-from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, PilotStep, read_pilot_file, steps_of
+from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, PilotStep, pilot_steps, read_pilot_file
 from trainium_core.jobs.request import job_request, read_job_file
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
@@ -276,7 +276,7 @@ def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
 
 def _show_steps(pilot: PilotFile, state: PilotState | None, options: dict[str, tuple[str, ...]]) -> None:
     rows: list[tuple[str, str, str]] = []
-    for step in steps_of(pilot):
+    for step in pilot_steps(pilot):
         words = _words(pilot, step, "JOB", {"plan": options[step.side or TRAINIUM], "grace": ()})
         rows.append((step.key, _pilot_state(step, state), f"trn {shlex.join(words)}"))
     console().print(table(["PilotStep", "State", "Command"], rows, wrapping=["Command"]))

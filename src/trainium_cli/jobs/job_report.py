@@ -11,7 +11,7 @@ from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import attempt_seconds, record_of
+from trainium_core.jobs.record import attempt_records, attempt_seconds
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plurals import count
 from trainium_wire.formats import moment
@@ -139,7 +139,7 @@ def _attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]
 def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:
     """The lines of the record, with costs unless the hourly cost is unknown."""
     is_known = running_hour is not None and not (running_hour.unknown and not running_hour.usd)
-    return list(record_of(state, running_hour.usd if running_hour and is_known else None))
+    return list(attempt_records(state, running_hour.usd if running_hour and is_known else None))
 
 
 def _restart(line: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_runtime.errors import UnavailableError
 
 
-def block_of_plan(invocation: Invocation) -> str | None:
+def planned_block(invocation: Invocation) -> str | None:
     """The reservation ID of the Capacity Block that the settings name. Raises PlanError if cdk.json is invalid."""
     given = settings_given(invocation.cdk_json, invocation.overrides)
     return str(given.get("reservation_id") or "") or None if given.get("capacity") == CAPACITY_BLOCK else None

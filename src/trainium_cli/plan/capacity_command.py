@@ -14,7 +14,7 @@ from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
-from trainium_cli.plan.block_extensions import block_of_plan, extensions_as_json, show_extensions
+from trainium_cli.plan.block_extensions import extensions_as_json, planned_block, show_extensions
 from trainium_cli.plan.plan_choices import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option
 from trainium_cli.terminal import console, print_json, shell_lines, table
 from trainium_cli.waiting import waiting
@@ -91,7 +91,7 @@ def capacity(invocation: Invocation, hours: int, regions: str | None, start_by: 
     """
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     chosen, clients = chosen_regions(plan, regions), invocation.clients
-    block = block_of_plan(invocation)
+    block = planned_block(invocation)
     request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by, block=block)
     with waiting(f"Asking AWS in {count(len(chosen), 'region')} ..."):
         found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))

@@ -13,7 +13,7 @@ from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.engines.registry import CLUSTER, ENGINES, engines_with_check
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.check_result import CheckResult
@@ -56,7 +56,7 @@ def status(invocation: Invocation) -> ExitCode:
         for name, of_service in of_services.items():
             console().print(f"\n{name}", style="bold")
             _show_result(of_service)
-    return CHECK_EXIT_CODES[worst_of([result, *of_services.values()]).outcome]
+    return CHECK_EXIT_CODES[worst_result([result, *of_services.values()]).outcome]
 
 
 @quota.command()

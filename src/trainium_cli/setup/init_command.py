@@ -81,14 +81,14 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
 
 
 def _proposed(options: Mapping[str, str | None]) -> dict[str, str]:
-    answers = {"instance_type": _TYPE, "ends": _ENDS} | _of(options)
+    answers = {"instance_type": _TYPE, "ends": _ENDS} | _given_answers(options)
     regions = builtin_catalog()[answers["instance_type"]].zones if answers["instance_type"] in builtin_catalog() else ()
     return _settings({"region": _region(tuple(regions))} | answers)
 
 
 def _prompt_for_settings(options: Mapping[str, str | None]) -> dict[str, str]:
     """Prompt for each setting, with the proposed value as its default."""
-    catalog, answers = builtin_catalog(), _of(options)
+    catalog, answers = builtin_catalog(), _given_answers(options)
     _prompt(answers, "instance_type", "Instance type", _TYPE, tuple(catalog))
     if answers["instance_type"] not in catalog:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
@@ -129,7 +129,7 @@ def _region(offering: tuple[str, ...]) -> str:
     return next((region for region in _REGIONS if region in offering), next(iter(offering), _REGIONS[0]))
 
 
-def _of(options: Mapping[str, str | None]) -> dict[str, str]:
+def _given_answers(options: Mapping[str, str | None]) -> dict[str, str]:
     return {"cluster_name" if key == "name" else key: value for key, value in options.items() if value is not None}
 
 

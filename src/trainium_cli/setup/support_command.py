@@ -22,7 +22,7 @@ from trainium_core.audit.runner import audit
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.jobs.engine import NoStackError
-from trainium_core.jobs.record import record_of
+from trainium_core.jobs.record import attempt_records
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
@@ -115,7 +115,7 @@ def _jobs(invocation: Invocation, plan: Plan, stack: str) -> str:
         states = Ec2Jobs(plan, stack, invocation.clients).newest(_MAX_JOBS)
     except NoStackError:
         states = ()
-    return as_json({state.job.id: list(record_of(state, None)) for state in states})
+    return as_json({state.job.id: list(attempt_records(state, None)) for state in states})
 
 
 def _audit(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> str:

@@ -28,11 +28,11 @@ from trainium_core.assess.sources import (
     UnreadableSourceError,
     decoded,
     file_kind,
-    files_of,
     is_lfs_pointer,
     notebook_source,
     python_source,
     read_bytes,
+    source_files,
     source_lines,
 )
 
@@ -60,7 +60,7 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
     Raises:
         OSError: A path does not exist, or a folder cannot be listed.
     """
-    files = list(dict.fromkeys(file for path in paths for file in files_of(path)))
+    files = list(dict.fromkeys(file for path in paths for file in source_files(path)))
     project = read_project(files)
     size = sum(file.stat().st_size for file in files if file_kind(file) in ("python", "notebook"))
     results = list[FileFindings]()

@@ -176,7 +176,7 @@ class Expressions:
             return self.read_function(self.functions[path], site.arguments)
         if path in self.classes:
             return f"{path}()"
-        return self.project.result_of(path) or f"{path}()"
+        return self.project.call_result(path) or f"{path}()"
 
     def _constant(self, node: ast.Constant) -> str:
         if isinstance(node.value, str):

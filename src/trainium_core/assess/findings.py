@@ -104,7 +104,7 @@ class Assessment:
         return [
             finding
             for finding in self.findings
-            if not finding.reason and rules()[finding.rule].worst_of(stacks) > Severity.none
+            if not finding.reason and rules()[finding.rule].highest_severity(stacks) > Severity.none
         ]
 
     @property
@@ -116,7 +116,9 @@ class Assessment:
         findings_of = dict[str, list[CodeFinding]]()
         for finding in self.counted(stacks):
             findings_of.setdefault(finding.rule, []).append(finding)
-        ordered = sorted(findings_of, key=lambda name: (-rules()[name].worst_of(stacks), -len(findings_of[name]), name))
+        ordered = sorted(
+            findings_of, key=lambda name: (-rules()[name].highest_severity(stacks), -len(findings_of[name]), name)
+        )
         return {rules()[name]: findings_of[name] for name in ordered}
 
     def kinds(self, stack: str) -> Mapping[Severity, int]:
@@ -125,7 +127,9 @@ class Assessment:
         return {severity: severities.count(severity) for severity in sorted(set(severities), reverse=True)}
 
     def worst(self, stacks: Sequence[str] = STACKS) -> Severity:
-        return max((rules()[finding.rule].worst_of(stacks) for finding in self.counted(stacks)), default=Severity.none)
+        return max(
+            (rules()[finding.rule].highest_severity(stacks) for finding in self.counted(stacks)), default=Severity.none
+        )
 
     def verdict(self, stack: str) -> str:
         """The verdict on the code for a stack, in words."""

@@ -58,7 +58,7 @@ class CodeListener(Protocol):
 class Project(Protocol):
     """The other modules of the code base."""
 
-    def result_of(self, path: str) -> str:
+    def call_result(self, path: str) -> str:
         """The result of a call of a function or class of the project; UNKNOWN for other names."""
         ...
 

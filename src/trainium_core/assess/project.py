@@ -59,7 +59,7 @@ class ProjectFiles:
         )
         return ".".join([*parts, *([] if file.stem == "__init__" else [file.stem])]) or "__init__"
 
-    def result_of(self, path: str) -> str:
+    def call_result(self, path: str) -> str:
         summary, name = self._find(path)
         if summary is None:
             return kinds.UNKNOWN

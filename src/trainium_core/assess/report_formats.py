@@ -91,7 +91,9 @@ def as_sarif(assessment: Assessment, shown: Sequence[str], version: str) -> Mapp
 def as_html(assessment: Assessment, shown: Sequence[str], version: str, made: date) -> str:
     """The document of --format html, for the shown stacks."""
     groups = {
-        severity: {rule: here for rule, here in assessment.by_rule(shown).items() if rule.worst_of(shown) == severity}
+        severity: {
+            rule: here for rule, here in assessment.by_rule(shown).items() if rule.highest_severity(shown) == severity
+        }
         for severity in sorted(Severity, reverse=True)
     }
     return html_page(
@@ -110,7 +112,7 @@ def as_html(assessment: Assessment, shown: Sequence[str], version: str, made: da
 
 
 def _worst(finding: CodeFinding, shown: Sequence[str]) -> Severity:
-    return rules()[finding.rule].worst_of(shown)
+    return rules()[finding.rule].highest_severity(shown)
 
 
 def _sarif_rule(rule: CodeRule, shown: Sequence[str]) -> Mapping[str, Any]:
@@ -119,7 +121,7 @@ def _sarif_rule(rule: CodeRule, shown: Sequence[str]) -> Mapping[str, Any]:
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": f"{rule.why}."},
         "help": {"text": f"{rule.fix}. Source, {rule.date}: {rule.source}."},
-        "defaultConfiguration": {"level": LEVELS[rule.worst_of(shown)]},
+        "defaultConfiguration": {"level": LEVELS[rule.highest_severity(shown)]},
         "properties": {stack: severity.name for stack, severity in rule.severity.items()} | {"effort": rule.effort},
     }
     return descriptor | ({"helpUri": rule.url} if rule.url else {})
@@ -140,7 +142,7 @@ def _result(finding: CodeFinding, rule_index: int, shown: Sequence[str]) -> Mapp
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,
-        "level": LEVELS[rule.worst_of(shown)],
+        "level": LEVELS[rule.highest_severity(shown)],
         "message": {"text": f"{rule.title}: {rule.why}. {rule.fix}."},
         "locations": [location],
     }

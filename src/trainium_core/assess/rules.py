@@ -145,7 +145,7 @@ class CodeRule:
     good: str = ""
     example_file: str = "example.py"
 
-    def worst_of(self, stacks: Sequence[str]) -> Severity:
+    def highest_severity(self, stacks: Sequence[str]) -> Severity:
         return max(self.severity[stack] for stack in stacks)
 
 

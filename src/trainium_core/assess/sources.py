@@ -38,7 +38,7 @@ def file_kind(path: Path) -> str:
     return ""
 
 
-def files_of(start: Path) -> Iterator[Path]:
+def source_files(start: Path) -> Iterator[Path]:
     """The files to read at a path, in order. If the path is a file, it is read regardless of its name.
 
     Raises:

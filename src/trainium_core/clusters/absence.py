@@ -28,7 +28,7 @@ _UNUSABLE = ("expired", "cancelled", "failed", "payment-failed", "unsupported")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeGroup:
+class ScalingGroup:
     """The Auto Scaling group of the nodes.
 
     Attributes:
@@ -51,7 +51,7 @@ class AbsenceAccount(Protocol):
         """The recorded reason why the pilot's clock stopped the nodes; None if it did not."""
         ...
 
-    def group(self, name: str) -> NodeGroup | None:
+    def group(self, name: str) -> ScalingGroup | None:
         """The Auto Scaling group with this name; None if it does not exist."""
         ...
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.capacity.offerings import Reservation
-from trainium_core.clusters.absence import NodeGroup
+from trainium_core.clusters.absence import ScalingGroup
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.engines.registry import CLUSTER, ENGINES_WITH_NODES
 from trainium_core.identity.aws_caller import AwsIdentities
@@ -168,7 +168,7 @@ class AwsAbsences(AwsClustersAccount):
     def stop_reason(self, cluster: str) -> str | None:
         return next((tags[STOPPED_TAG] for tags in self.tag_index(cluster).values() if STOPPED_TAG in tags), None)
 
-    def group(self, name: str) -> NodeGroup | None:
+    def group(self, name: str) -> ScalingGroup | None:
         client = self.client("autoscaling")
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             groups = client.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
@@ -176,12 +176,12 @@ class AwsAbsences(AwsClustersAccount):
                 return None
             desired: int = groups[0]["DesiredCapacity"]
         if not desired:
-            return NodeGroup(desired=0)
+            return ScalingGroup(desired=0)
         with read_errors("autoscaling:DescribeScalingActivities"):
             last: list[Any] = client.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=1)["Activities"]
             failed = last and last[0]["StatusCode"] in ("Failed", "Cancelled")
             error = one_line(last[0].get("StatusMessage", ""), _LONGEST_REASON) if failed else ""
-            return NodeGroup(desired=desired, error=error)
+            return ScalingGroup(desired=desired, error=error)
         return None
 
     def reservation(self, reservation_id: str) -> Reservation | None:

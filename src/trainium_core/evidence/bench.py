@@ -181,7 +181,7 @@ def side_record(
     side: BenchSide,
     runs: Sequence[MeasuredRun],
     *,
-    of_side: str,
+    hardware_kind: str,
     hardware: Hardware,
     software: Software,
     prices: SidePrices,
@@ -198,7 +198,7 @@ def side_record(
         file: The file of `trn bench`.
         side: The side in it.
         runs: Its runs, including those that do not count.
-        of_side: The kind of hardware: TRAINIUM, GPU, CPU or LAB.
+        hardware_kind: The kind of hardware: TRAINIUM, GPU, CPU or LAB.
         hardware: The machines.
         software: The versions on them.
         prices: Their prices.
@@ -227,7 +227,7 @@ def side_record(
         id=f"{file.name}-{side.name}",
         made=made,
         tool=tool,
-        side=of_side,
+        side=hardware_kind,
         workload=workload,
         hardware=hardware,
         software=software,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from trainium_core.evidence.pilot_file import PilotFile, PilotStep, steps_of
+from trainium_core.evidence.pilot_file import PilotFile, PilotStep, pilot_steps
 from trainium_wire.formats import time_text
 
 SCHEMA = "trainium-pilot-state/1"
@@ -140,7 +140,7 @@ class PilotRun:
 
     def __init__(self, pilot: PilotFile, state: PilotState, outside: Outside) -> None:
         self._pilot, self._state, self._outside = pilot, state, outside
-        self._steps = steps_of(pilot)
+        self._steps = pilot_steps(pilot)
 
     def run(self) -> PilotResult:
         """Run the steps that are not done, then always the report. A failure or Ctrl-C also deletes billed clusters."""
@@ -153,21 +153,21 @@ class PilotRun:
             stop = error
         except KeyboardInterrupt:
             stop = _StopError("interrupted", "interrupted")
-        for step in self._of("report"):
+        for step in self._steps_with("report"):
             self._execute(step, None)
         left = tuple(side for side in self._pilot.sides if self._state.is_billed(side))
         if stop is None:
             return PilotResult(result="complete", left=left)
         return PilotResult(result=stop.result, why=stop.why, left=left)
 
-    def _of(self, *kinds: str, sides: Sequence[str] | None = None) -> Sequence[PilotStep]:
+    def _steps_with(self, *kinds: str, sides: Sequence[str] | None = None) -> Sequence[PilotStep]:
         """The steps of some sides, and those of all sides together."""
         wanted = None if sides is None else (*sides, "")
         return [step for step in self._steps if step.kind in kinds and (wanted is None or step.side in wanted)]
 
     def _run_reads(self) -> None:
         """Run the free steps. Raises _StopError if one fails, or if the budget does not cover all sides."""
-        for step in self._of("read"):
+        for step in self._steps_with("read"):
             if not self._state.is_done(step):
                 self._require(step, None)
         needed = sum(self._state.hourly[side] * self._pilot.hours for side in self._pilot.sides)
@@ -186,7 +186,7 @@ class PilotRun:
             _StopError: The deployment was not confirmed, a step failed or was interrupted, time or budget is used up,
                 or it is unknown whether all resources were deleted. Once confirmed, deletion was attempted.
         """
-        steps = self._of("billed", "evidence", "end", sides=sides)
+        steps = self._steps_with("billed", "evidence", "end", sides=sides)
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
             return
         if not any(map(self._state.is_billed, sides)):
@@ -200,8 +200,8 @@ class PilotRun:
                 self._state.billed.setdefault(side, []).append([time_text(self._outside.now()), None])
             self._save()
         stop: _StopError | None = None
-        billed = self._of("billed", sides=sides)
-        is_ending = any(step.key in self._state.steps for step in self._of("end", sides=sides))
+        billed = self._steps_with("billed", sides=sides)
+        is_ending = any(step.key in self._state.steps for step in self._steps_with("end", sides=sides))
         try:
             if is_ending and not all(map(self._state.is_done, billed)):
                 raise _StopError("stopped", f"the deletion of {_named(sides)} began before all steps were done")
@@ -219,7 +219,7 @@ class PilotRun:
     def _end_group(self, sides: Sequence[str], stop: _StopError | None) -> None:
         """Store the results, and delete the clusters. Raises `stop`, or its own _StopError."""
         try:
-            for step in self._of("evidence", sides=sides):
+            for step in self._steps_with("evidence", sides=sides):
                 if stop and stop.result == "interrupted":
                     break
                 if not self._state.is_done(step) and (step.job in self._state.jobs or "{job}" not in step.arguments):
@@ -229,7 +229,7 @@ class PilotRun:
         except KeyboardInterrupt:
             stop = _StopError("interrupted", "interrupted")
         for side in filter(self._state.is_billed, sides):
-            ended = [self._execute(step, None) for step in self._of("end", sides=(side,))]
+            ended = [self._execute(step, None) for step in self._steps_with("end", sides=(side,))]
             if all(ended):
                 self._state.billed[side][-1][1] = time_text(self._outside.now())
                 self._save()

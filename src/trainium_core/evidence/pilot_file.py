@@ -138,7 +138,7 @@ def _rows() -> Sequence[Mapping[str, Any]]:
     return tomllib.loads((DATA / "pilot_steps.toml").read_text(encoding="utf-8"))["steps"]
 
 
-def steps_of(pilot: PilotFile) -> tuple[PilotStep, ...]:
+def pilot_steps(pilot: PilotFile) -> tuple[PilotStep, ...]:
     """The steps of a pilot in order: free checks of all sides, then each group of sides to its end, then reports."""
     rows = [row for row in _rows() if "needs" not in row or getattr(pilot, row["needs"]) is not None]
     reads = [step for row in rows if row["kind"] == "read" for step in _side_steps(row, pilot.sides)]

@@ -33,7 +33,7 @@ class TrainingStep:
     is_warmup: bool
 
 
-def steps_of(lines: Iterable[LogLine]) -> tuple[TrainingStep, ...]:
+def training_steps(lines: Iterable[LogLine]) -> tuple[TrainingStep, ...]:
     """The steps of the last attempt. The lines must be those of one process."""
     steps_read: list[TrainingStep] = []
     attempt, before, is_warmup = 0, 0, True

@@ -56,7 +56,7 @@ def _sum(parts: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
+def attempt_records(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
     """The lines of the record, attempt by attempt.
 
     Every line has `event`. If the job itself is billed, only its end has a cost, for the billed seconds. If the job has
@@ -113,7 +113,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
         yield {
             "event": "attempt",
             "attempt": number,
-            "at": text_of(attempt.started),
+            "at": time_text(attempt.started),
             "instance_ids": attempt.instance_ids,
             "resume_from": attempt.resume_from,
         }
@@ -219,7 +219,7 @@ def _phase_seconds(attempt: Attempt, node: NodeProgress, name: str) -> float:
 
 def _end(outcome: Outcome) -> Mapping[str, Any]:
     return {
-        "at": text_of(outcome.at),
+        "at": time_text(outcome.at),
         "result": outcome.result,
         "reason": outcome.reason,
         "node": outcome.node,
@@ -233,5 +233,5 @@ def seconds_between(first: datetime | None, last: datetime | None) -> float | No
     return None if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 
-def text_of(at: datetime | None) -> str | None:
+def time_text(at: datetime | None) -> str | None:
     return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -60,7 +60,7 @@ class AwsNetwork(AwsService):
                 )
         return None
 
-    def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
+    def addresses_in_use(self, cluster: str, *, subnet_id: str) -> int:
         filters = [_filter(f"tag:{CLUSTER_TAG}", cluster), _filter("instance-state-name", *_RUNNING)]
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances")
@@ -82,7 +82,7 @@ class AwsNetwork(AwsService):
     def vpcs_excluding(self, cluster: str) -> int:
         with read_errors("ec2:DescribeVpcs"):
             pages = self.client("ec2").get_paginator("describe_vpcs")
-            return sum(_cluster_of(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])
+            return sum(_tagged_cluster(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
         own = (_filter("association.subnet-id", subnet_id),)
@@ -130,7 +130,7 @@ def _filter(name: str, *values: str) -> Mapping[str, Any]:
     return {"Name": name, "Values": [*values]}
 
 
-def _cluster_of(entry: Mapping[str, Any]) -> str | None:
+def _tagged_cluster(entry: Mapping[str, Any]) -> str | None:
     return tag_values(entry.get("Tags")).get(CLUSTER_TAG)
 
 
@@ -149,6 +149,6 @@ def _endpoint(entry: Mapping[str, Any]) -> VpcEndpoint:
         kind=kind if kind in ("gateway", "interface") else "other",
         private_dns=entry.get("PrivateDnsEnabled", False),
         route_table_ids=tuple(entry.get("RouteTableIds", ())),
-        cluster=_cluster_of(entry),
+        cluster=_tagged_cluster(entry),
         policy=entry.get("PolicyDocument"),
     )

@@ -91,7 +91,7 @@ class Network(Protocol):
 
     def subnet(self, subnet_id: str) -> Subnet | None: ...
 
-    def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
+    def addresses_in_use(self, cluster: str, *, subnet_id: str) -> int:
         """The number of private IPv4 addresses of the cluster's pending and running instances in the subnet."""
         ...
 

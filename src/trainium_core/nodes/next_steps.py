@@ -81,7 +81,7 @@ def destroy_command(construct_path: str, engine: str, cluster_name: str) -> str:
         cluster_name: Name of the cluster.
     """
     stacks = "" if engine == "cluster" else f" -c {SETTING_PREFIX}stacks={engine}"
-    return f"cdk destroy {construct_path}{stacks}{_of_cluster(cluster_name)}"
+    return f"cdk destroy {construct_path}{stacks}{_cluster_option(cluster_name)}"
 
 
 def next_steps(
@@ -119,11 +119,11 @@ def next_steps(
             value=f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
             f"--parameters command='{LOGIN}' --target $({first})",
         )
-    of_cluster = _of_cluster(cluster_name)
+    option = _cluster_option(cluster_name)
     yield NextStep(
         name="Nodes",
         meaning="Shows whether each node is proven, and if not, why",
-        value=f"trn nodes{of_cluster}",
+        value=f"trn nodes{option}",
     )
     train = _torchrun_line(nodes, processes)
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
@@ -132,12 +132,12 @@ def next_steps(
         name="Sleep",
         meaning="Terminates the nodes, and deletes the endpoints and the NAT gateway of a new VPC; the cache and file "
         "systems stay",
-        value=f"trn sleep{of_cluster}",
+        value=f"trn sleep{option}",
     )
-    yield NextStep(name="Wake", meaning="Launches the nodes again", value=f"trn wake{of_cluster}")
+    yield NextStep(name="Wake", meaning="Launches the nodes again", value=f"trn wake{option}")
     yield NextStep(name="Destroy", meaning="Deletes the stack; retained resources stay", value=destroy)
 
 
-def _of_cluster(cluster_name: str) -> str:
+def _cluster_option(cluster_name: str) -> str:
     """The option that names the cluster, for commands that may read a plan without the cluster's name."""
     return "" if cluster_name == DEFAULT_CLUSTER_NAME else f" -c {SETTING_PREFIX}cluster_name={cluster_name}"

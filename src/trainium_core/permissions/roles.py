@@ -104,7 +104,7 @@ def commands(role: str) -> Mapping[str, Sequence[str]]:
     }
 
 
-def actions_of(role: str) -> Sequence[str]:
+def allowed_actions(role: str) -> Sequence[str]:
     """All actions of a role, including those of the roles that it includes, sorted."""
     if role == CLOUDFORMATION:
         return sorted({name for names in handler_actions().values() for name in names})
@@ -194,7 +194,7 @@ def _grouped(role: str, scope: PolicyScope) -> Iterator[Statement]:
     """One statement for each set of resources, in parts that fit into a policy."""
     by_resources: dict[tuple[str, ...], list[str]] = {}
     alone = {row["action"] for row in _own_actions(role)}
-    for name in actions_of(role):
+    for name in allowed_actions(role):
         if name not in alone:
             by_resources.setdefault(tuple(_resources(role, name, scope)), []).append(name)
     for resources, names in by_resources.items():
@@ -257,7 +257,7 @@ def _existing_bucket_paths(name: str, scope: PolicyScope) -> Iterator[str]:
 
 def _own_actions(role: str) -> list[Mapping[str, Any]]:
     """The rows of the actions with a separate statement, which has a condition or other ARNs."""
-    actions = actions_of(role)
+    actions = allowed_actions(role)
     return [row for row in _data()["alone"] if row["action"] in actions and role in row.get("roles", [role])]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.permissions.roles import physical_name_prefix
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
 Statement = Mapping[str, Any]
@@ -60,12 +60,14 @@ _UNRESTRICTED = CheckResult(outcome="pass", found="no existing endpoint restrict
 
 def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     """Check the policies of the endpoints on the nodes' route to S3."""
-    return worst_of([_judge(endpoint, s3_needs(plan)) for endpoint in endpoints] or [_UNRESTRICTED])
+    return worst_result([_judge(endpoint, s3_needs(plan)) for endpoint in endpoints] or [_UNRESTRICTED])
 
 
 def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     """Check the policies of Session Manager's endpoints. Sessions are optional, so the worst outcome is a warning."""
-    worst = worst_of([_judge(endpoint, _SESSION_NEEDS[endpoint.service]) for endpoint in endpoints] or [_UNRESTRICTED])
+    worst = worst_result(
+        [_judge(endpoint, _SESSION_NEEDS[endpoint.service]) for endpoint in endpoints] or [_UNRESTRICTED]
+    )
     if worst.outcome == "pass":
         return worst
     return CheckResult(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)

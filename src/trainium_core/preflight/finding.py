@@ -19,7 +19,7 @@ Verdict = Literal["ready", "not ready", "unknown"]
 _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
 
-def worst_of(results: Iterable[CheckResult]) -> CheckResult:
+def worst_result(results: Iterable[CheckResult]) -> CheckResult:
     """Combine at least one result: the worst outcome, with the texts of those that did not pass, else of all."""
     combined = list(results)
     shown = [result for result in combined if result.outcome != "pass"] or combined

@@ -15,7 +15,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_core.quotas.resource_use import GIB_PER_TIB, UsedAmount
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import NoAccessError, UnavailableError
@@ -68,9 +68,9 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
         except UnavailableError as error:
             unanswered.append(CheckResult(outcome="unknown", found=error.reason, fix=error.remedy))
     if judged:
-        of_all = worst_of(judged)
+        of_all = worst_result(judged)
         judged = [replace(of_all, found=f"used by others: {of_all.found}")]
-    return worst_of([*judged, *dict.fromkeys(unanswered)])
+    return worst_result([*judged, *dict.fromkeys(unanswered)])
 
 
 def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: UsedAmount) -> CheckResult:

@@ -13,7 +13,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import addresses_needed
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.endpoint_policy_check import check_s3_policies, check_session_policies
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_core.problems import SETTING_PREFIX
 from trainium_runtime.check_result import CheckResult
 
@@ -26,7 +26,7 @@ def check_dns(plan: Plan, vpc: Vpc, *, has_nat: bool) -> CheckResult:
         vpc: The existing VPC.
         has_nat: Whether the nodes reach AWS without private names of endpoints.
     """
-    return worst_of([_attributes(vpc, has_nat=has_nat), *_servers(plan, vpc)])
+    return worst_result([_attributes(vpc, has_nat=has_nat), *_servers(plan, vpc)])
 
 
 def _attributes(vpc: Vpc, *, has_nat: bool) -> CheckResult:
@@ -117,7 +117,7 @@ def check_network(plan: Plan, account: Account) -> CheckResult | None:
         subnet = threads.submit(account.subnet, plan.network.subnet_id)
         table = threads.submit(account.route_table, subnet_id=plan.network.subnet_id, vpc_id=plan.network.vpc_id)
         endpoints = threads.submit(account.endpoints, plan.network.vpc_id)
-        held = threads.submit(account.addresses_of, plan.cluster_name, subnet_id=plan.network.subnet_id)
+        held = threads.submit(account.addresses_in_use, plan.cluster_name, subnet_id=plan.network.subnet_id)
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
@@ -160,7 +160,7 @@ def _judge(
     if table is None:
         return CheckResult(outcome="unknown", found=f"EC2 returned no route table for {subnet.subnet_id}")
     network = _ExistingNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, held_addresses=held)
-    return worst_of(
+    return worst_result(
         [
             _addresses(plan, network),
             check_dns(plan, vpc, has_nat=network.has_nat),

@@ -7,7 +7,7 @@ from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES, StackNetwork
 from trainium_runtime.check_result import CheckResult
 
@@ -52,7 +52,9 @@ def toolkit_bootstrap(region: str, account: Account) -> CheckResult:
 
 def check_stack(plan: Plan, account: Account) -> CheckResult:
     """Whether the stacks in trn:stacks are in a state that allows a deployment, and belong to the cluster."""
-    return worst_of([_stack_result(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
+    return worst_result(
+        [_stack_result(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks]
+    )
 
 
 def _stack_result(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:

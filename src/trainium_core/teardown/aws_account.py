@@ -78,14 +78,14 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
     def _snapshots(self, cluster: str) -> Iterator[_Tagged]:
         with read_errors("ec2:DescribeSnapshots"):
             pages = self.client("ec2").get_paginator("describe_snapshots")
-            for page in pages.paginate(OwnerIds=["self"], Filters=_of(cluster)):
+            for page in pages.paginate(OwnerIds=["self"], Filters=_owner_filters(cluster)):
                 yield from ((entry["SnapshotId"], tag_values(entry.get("Tags"))) for entry in page["Snapshots"])
 
     def _interfaces(self, cluster: str) -> Iterator[_Tagged]:
         free = {"Name": "status", "Values": ["available"]}
         with read_errors("ec2:DescribeNetworkInterfaces"):
             pages = self.client("ec2").get_paginator("describe_network_interfaces")
-            for page in pages.paginate(Filters=[*_of(cluster), free]):
+            for page in pages.paginate(Filters=[*_owner_filters(cluster), free]):
                 for entry in page["NetworkInterfaces"]:
                     yield entry["NetworkInterfaceId"], tag_values(entry.get("TagSet"))
 
@@ -178,5 +178,5 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
         return 0
 
 
-def _of(cluster: str) -> list[Mapping[str, Any]]:
+def _owner_filters(cluster: str) -> list[Mapping[str, Any]]:
     return [{"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]

@@ -94,7 +94,7 @@ class Scope:
         """
         own = stack_names(self.cluster)
 
-        def is_of(stack: StackDescription, engine: Engine, workloads: Workloads) -> bool:
+        def belongs(stack: StackDescription, engine: Engine, workloads: Workloads) -> bool:
             kinds = {resource.kind for resource in stack.resources if not resource.other}
             return stack.name in (engine.construct_id, own[engine.key]) or workloads.resource_type in kinds
 
@@ -103,7 +103,7 @@ class Scope:
             for key, engine in ENGINES.items()
             if (workloads := engine.workloads())
             and any(
-                is_of(stack, engine, workloads)
+                belongs(stack, engine, workloads)
                 for stack in (*self.existing, *(() if workloads.end_with_stack else self.deleted))
             )
         )

@@ -59,7 +59,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
 
     def delete_cluster(self, request: Fields) -> None:
         cluster = self.cluster(request)
-        if any(self._of(kind, cluster) for kind in self.parts):
+        if any(self._parts(kind, cluster) for kind in self.parts):
             raise refusal("PcsClusterInUse", of=cluster["name"])
         del self.clusters[cluster["id"]]
 
@@ -79,7 +79,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
 
     def part(self, kind: str, request: Fields) -> Fields:
         """The group or queue that a request names."""
-        return _named(request[_IDENTIFIERS[kind]], self._of(kind, self.cluster(request)), kind)
+        return _named(request[_IDENTIFIERS[kind]], self._parts(kind, self.cluster(request)), kind)
 
     def update_part(self, kind: str, request: Fields) -> Fields:
         part = _updated(self.part(kind, request), request)
@@ -89,7 +89,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
 
     def delete_part(self, kind: str, request: Fields) -> None:
         part = self.part(kind, request)
-        queues = self._of(QUEUE, self.cluster(request)) if kind == GROUP else []
+        queues = self._parts(QUEUE, self.cluster(request)) if kind == GROUP else []
         if any(
             configuration["computeNodeGroupId"] == part["id"]
             for queue in queues
@@ -101,16 +101,16 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         del self.parts[kind][part["id"]]
 
     def list_parts(self, kind: str, request: Fields) -> list[Fields]:
-        return self._of(kind, self.cluster(request))
+        return self._parts(kind, self.cluster(request))
 
     def _create_part(self, kind: str, name: str, request: Fields) -> Fields:
         cluster = self.cluster(request)
-        there = self._of(kind, cluster)
+        there = self._parts(kind, cluster)
         _refuse_taken(name, there, kind)
         if len(there) >= facts()["pcs"]["quotas"]["node_groups" if kind == GROUP else "queues"]:
             raise refusal("PcsQuota", what=f"{kind}s")
         for configuration in _node_groups(request):
-            _named(configuration["computeNodeGroupId"], self._of(GROUP, cluster), GROUP)
+            _named(configuration["computeNodeGroupId"], self._parts(GROUP, cluster), GROUP)
         part = self._new_resource(
             f"{CLUSTER}/{cluster['id']}/{kind}",
             name,
@@ -121,7 +121,7 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         self.parts[kind][part["id"]] = part
         return part
 
-    def _of(self, kind: str, cluster: Fields) -> list[Fields]:
+    def _parts(self, kind: str, cluster: Fields) -> list[Fields]:
         return [part for part in self.parts[kind].values() if part["clusterId"] == cluster["id"]]
 
     def _new_resource(self, place: str, name: str, request: Fields, *, drop: tuple[str, ...]) -> Fields:

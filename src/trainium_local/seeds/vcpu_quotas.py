@@ -6,7 +6,7 @@ from functools import cache
 
 from trainium_core.facts import facts
 from trainium_local.seeds import table
-from trainium_runtime.quota_need import is_of
+from trainium_runtime.quota_need import is_in_family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,9 @@ def vcpu_quotas() -> tuple[VcpuQuota, ...]:
 def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
     """Return the quota that applies to a launch, or None if the embedded AWS has none."""
     of_market = [quota for quota in vcpu_quotas() if quota.market == market]
-    return next((quota for quota in of_market if any(is_of(family, instance_type) for family in quota.families)), None)
+    return next(
+        (quota for quota in of_market if any(is_in_family(family, instance_type) for family in quota.families)), None
+    )
 
 
 @cache

@@ -146,7 +146,7 @@ def describe_capacity_reservations(response: Any) -> ActionResult:
     return ActionResult({"CapacityReservations": [entry for entry in described if matches(entry, filters)]})
 
 
-def state_of(reserved: Reservation) -> str:
+def reservation_state(reserved: Reservation) -> str:
     """Return `cancelled`, or the state at the current time."""
     now = clock.now()
     if "EndDate" in reserved and reserved["EndDate"] <= now:
@@ -158,7 +158,7 @@ def state_of(reserved: Reservation) -> str:
 
 def shown(backend: Any, reserved: Reservation) -> Reservation:
     """Return a reservation as DescribeCapacityReservations does."""
-    state, size = state_of(reserved), reserved["TotalInstanceCount"]
+    state, size = reservation_state(reserved), reserved["TotalInstanceCount"]
     if state == "scheduled":
         # According to the EC2 documentation, a block has no capacity before it starts; a tag contains its size.
         tags = [*reserved["Tags"], {"Key": SIZE_TAG, "Value": str(size)}]

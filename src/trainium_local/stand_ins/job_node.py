@@ -84,7 +84,7 @@ class StandInStore:
             raise OSError(str(error)) from error
 
 
-def secret_of(arn: str) -> str:
+def read_secret(arn: str) -> str:
     """Implements trn_node.secret_values.secret_value with boto3."""
     try:
         if arn.split(":")[2] == "ssm":
@@ -108,7 +108,7 @@ def main(launch_file: str) -> int:
     threading.Thread(target=end_with_the_server, daemon=True).start()
     launched = launch.read(launch_file)
     store: Any = StandInStore(launched.url)
-    attempt = NodeAttempt(launched, store, secret_of)
+    attempt = NodeAttempt(launched, store, read_secret)
     for text in _missing(launched.spec.command, launched.spec.environment.get("PATH", "")):
         attempt.log.say(text)
     return attempt.run()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.cli.running import GOOD, run
-from trainium_core.permissions.roles import actions_of
+from trainium_core.permissions.roles import allowed_actions
 
 
 def shown(*arguments: str) -> dict[str, Any]:
@@ -15,7 +15,9 @@ def shown(*arguments: str) -> dict[str, Any]:
 
 def test_one_role_is_shown_for_an_account() -> None:
     (document,) = shown("read-only", "--account", "123456789012")["read-only"]
-    assert {one for statement in document["Statement"] for one in statement["Action"]} == set(actions_of("read-only"))
+    assert {one for statement in document["Statement"] for one in statement["Action"]} == set(
+        allowed_actions("read-only")
+    )
     resources = [one for statement in document["Statement"] for one in statement["Resource"]]
     assert "arn:aws:sagemaker:us-west-2:123456789012:training-job/trn-pilot--*" in resources
 

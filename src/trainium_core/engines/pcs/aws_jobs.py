@@ -14,11 +14,11 @@ from trainium_core.engines.pcs.costs import job_items
 from trainium_core.engines.pcs.slurm_queue import (
     SlurmJob,
     cancel_command,
-    end_of,
     list_command,
     may_have_submitted,
     parse_jobs,
     priority_notes,
+    slurm_end,
     submit_command,
 )
 from trainium_core.engines.pcs.slurm_settings import queues
@@ -154,7 +154,7 @@ class SlurmJobs(BucketJobs):
         if job is None and _is_new(state):
             return state
         if not self.bucket_jobs.has_ended(job_id):
-            result, reason = end_of(job)
+            result, reason = slurm_end(job)
             self.bucket_jobs.close(job_id, reason, result)
         return self.bucket_jobs.state(job_id) or state
 

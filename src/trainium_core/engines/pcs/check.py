@@ -6,7 +6,7 @@ from trainium_core.facts import facts
 from trainium_core.images.image import Image
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
 
@@ -17,7 +17,7 @@ def check_pcs(plan: Plan, account: Account) -> CheckResult:
         UnavailableError: A request failed or was denied. This includes regions without AWS PCS, where clusters
             cannot be listed.
     """
-    return worst_of([_clusters(plan, account), *_image(plan, account)])
+    return worst_result([_clusters(plan, account), *_image(plan, account)])
 
 
 def _clusters(plan: Plan, account: Account) -> CheckResult:

@@ -60,7 +60,7 @@ class SlurmJob:
         return f"Slurm job {self.number}, {self.reason}" if self.stage else ""
 
 
-def end_of(job: SlurmJob | None) -> tuple[str, str]:
+def slurm_end(job: SlurmJob | None) -> tuple[str, str]:
     """Result and reason of a job that Slurm has ended, or no longer has (None)."""
     if job is None:
         return FAILED, "Slurm no longer has this job, and its nodes did not report how it ended"

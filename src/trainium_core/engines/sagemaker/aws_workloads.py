@@ -51,10 +51,10 @@ def _jobs(account: AwsService, cluster: str, **condition: str) -> Iterator[Mappi
             for entry in page["TrainingJobSummaries"]
             if entry["TrainingJobName"].startswith(prefix)
         ]
-    yield from (entry for entry in named if _cluster_of(account, entry["TrainingJobArn"]) == cluster)
+    yield from (entry for entry in named if _job_cluster(account, entry["TrainingJobArn"]) == cluster)
 
 
-def _cluster_of(account: AwsService, job_arn: str) -> str | None:
+def _job_cluster(account: AwsService, job_arn: str) -> str | None:
     with read_errors("sagemaker:ListTags"):
         pages = account.client("sagemaker").get_paginator("list_tags").paginate(ResourceArn=job_arn)
         return tag_values(tag for page in pages for tag in page["Tags"]).get(CLUSTER_TAG)

@@ -9,7 +9,7 @@ from trainium_core.engines.sagemaker.jobs.job import on_spot
 from trainium_core.engines.sagemaker.jobs.request import volume_gib
 from trainium_core.facts import facts, training_facts
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.quota import Quota, Quotas
 
@@ -18,7 +18,7 @@ _SECONDS_PER_HOUR = 3600
 
 
 def check_training_quota(plan: Plan, account: Quotas) -> CheckResult:
-    return worst_of([_instances(plan, account), *_run_time(plan, account), *_volume(plan, account)])
+    return worst_result([_instances(plan, account), *_run_time(plan, account), *_volume(plan, account)])
 
 
 def instance_quota(plan: Plan, account: Quotas) -> tuple[str, Quota | None]:

@@ -41,7 +41,7 @@ class NodeAttempt:
     Args:
         launch: The launch.
         store: The folder of all jobs in S3.
-        secret_of: Returns the value of a secret by its ARN, or raises OSError.
+        read_secret: Returns the value of a secret by its ARN, or raises OSError.
         why_ended: Returns why a scheduler sent SIGTERM, as result and reason. Default: the node counts as lost.
     """
 
@@ -49,7 +49,7 @@ class NodeAttempt:
         self,
         launch: Launch,
         store: Store,
-        secret_of: Callable[[str], str],
+        read_secret: Callable[[str], str],
         why_ended: Callable[[], tuple[str, str]] | None = None,
     ) -> None:
         self._launch, self._store, self._why_ended = launch, store, why_ended
@@ -61,7 +61,7 @@ class NodeAttempt:
         self._compiling = Compiling()
         self._observed = FrameworkCounters(launch, self._compiling)
         self._caches = CompileCaches(launch, self.log.say)
-        self._secrets = Secrets(launch.spec.secrets, secret_of)
+        self._secrets = Secrets(launch.spec.secrets, read_secret)
         self._finder = Finder()
         self._last_life = time.monotonic()
         self._phases: dict[str, float] = {}

@@ -7,7 +7,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_core.storage.storage import EfsFileSystem, MountTarget
 from trainium_runtime.check_result import CheckResult
 
@@ -23,7 +23,7 @@ def check_efs(plan: Plan, account: Account) -> CheckResult | None:
         results.append(check_region_service("EFS", facts()["efs"]["service"], plan, account, setting="efs"))
     else:
         results += _judge(plan, plan.file_systems.efs, account)
-    return worst_of(results)
+    return worst_result(results)
 
 
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:

@@ -16,7 +16,7 @@ from trainium_core.catalog.neuron_software import (
 from trainium_core.facts import facts
 from trainium_core.images.image import Image, Images, NeuronRelease, neuron_release, other_content
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
 
@@ -35,7 +35,7 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     results = [*_boot_problems(plan, image), framework, *_doubts(plan, image)]
     if plan.ami_parameter is not None and current != image_id:
         results.append(_pin_is_behind(plan.ami_parameter, image, current, account))
-    result = worst_of(results)
+    result = worst_result(results)
     if result.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
         return result
     suggestion = "for the first deployment of an image, set trn:verification to observe: node checks that may not "

@@ -6,7 +6,7 @@ from trainium_core.engines.ec2.checks.place import check_file_system_dns, check_
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_core.storage.storage import FsxFileSystem
 from trainium_runtime.check_result import CheckResult
 
@@ -24,7 +24,7 @@ def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
         results.append(check_region_service("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
     else:
         results += _judge(plan, plan.file_systems.fsx_lustre, account)
-    return worst_of(results)
+    return worst_result(results)
 
 
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:

@@ -11,7 +11,7 @@ from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.plan import Plan
 from trainium_core.plurals import count
 from trainium_core.preflight.account import Account
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
 TENANCY = "default"
@@ -49,7 +49,7 @@ def judge_reservation(
     results = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
     if reservation.state in USABLE:
         results.append(_room(plan, reservation, own_nodes))
-    result = worst_of(results)
+    result = worst_result(results)
     return replace(result, found=f"{reservation.reservation_id}: {result.found}")
 
 
