@@ -289,6 +289,31 @@ def test_failed_setup_is_reported_and_command_does_not_run(nodes: JobNodes) -> N
     assert "computes" not in nodes.log()
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"setup": "false\necho continues"}, "setup: ended with exit code 1"),
+        ({"setup": "{ echo no such package; exit 4; } 2>&1 | cat"}, "setup: ended with exit code 4; its last line:"),
+        ({"command": "false\necho continues"}, "ended with exit code 1"),
+        ({"command": f"{sys.executable} train.py 2>&1 | tee log"}, "ValueError: no such data set"),
+    ],
+    ids=["setup", "pipeline in the setup", "command", "pipeline in the command"],
+)
+def test_first_command_that_fails_fails_the_job(nodes: JobNodes, changes: dict[str, str], reason: str) -> None:
+    nodes.start("raise ValueError('no such data set')", **changes)
+    assert nodes.wait() == [1]
+    assert nodes.end["result"] == "failed"
+    assert nodes.end["reason"].startswith(f"node 0 (i-0): {reason}")
+    assert "continues\n" not in nodes.log()
+
+
+def test_commands_of_the_profile_may_fail(nodes: JobNodes) -> None:
+    (nodes.folder / ".bash_profile").write_text("false | true\nfalse\n")
+    nodes.start("print('computes')", setup="true")
+    assert nodes.wait() == [0]
+    assert "computes\n" in nodes.log()
+
+
 def test_source_other_than_the_submitted_one_is_not_run(nodes: JobNodes) -> None:
     nodes.start("print('computes')", source_sha256="0" * 64)
     nodes.wait()

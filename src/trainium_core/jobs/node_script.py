@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from trainium_wire.job import Job
 
 _FOLDERS = {"checkpoints": "TRN_CHECKPOINT_DIR", "outputs": "TRN_OUTPUT_DIR", "inputs": "TRN_INPUT_DIR"}
+_FAIL_ON_ERROR = "set -eo pipefail"
 _ON_EVERY_NODE = {
     "PYTHONFAULTHANDLER": "1",
     "PYTHONUNBUFFERED": "1",
@@ -16,7 +17,8 @@ _ON_EVERY_NODE = {
 
 def node_script(job: Job) -> str:
     """The script of a job. Comments describe the values that are set on the node."""
-    return "\n".join([*_comments(job), *_exports({**_ON_EVERY_NODE, **job.environment}), *_commands(job)])
+    lines = [_FAIL_ON_ERROR, *_exports({**_ON_EVERY_NODE, **job.environment}), *_commands(job)]
+    return "\n".join([*_comments(job), *lines])
 
 
 def _comments(job: Job) -> Iterator[str]:

@@ -37,7 +37,8 @@ class JobRequest:
     command: str | None = setting(
         "command",
         Text("a bash command, such as 'python -m evaluate'"),
-        meaning="Command that each node runs instead of a script under torchrun.",
+        meaning="Bash commands that each node runs instead of a script under torchrun. The job fails if one of them "
+        "fails, also in a pipeline.",
         default=None,
     )
     arguments: tuple[str, ...] = setting(
@@ -90,7 +91,8 @@ class JobRequest:
     setup: str | None = setting(
         "setup",
         Text("a bash command, such as 'pip install --no-index wheels/*.whl'"),
-        meaning="Bash command that each node runs at every start before the script or command, in the source folder.",
+        meaning="Bash commands that each node runs at every start before the script or command, in the source folder. "
+        "The job fails if one of them fails, also in a pipeline.",
         default=None,
     )
     environment: Mapping[str, str] = setting(

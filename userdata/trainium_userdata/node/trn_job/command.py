@@ -17,6 +17,8 @@ from . import processes
 from .failure import RANK
 from .secrets import HIDDEN
 
+FAIL_ON_ERROR = "set -eo pipefail"
+"""Without it, only the exit code of the last command of a script and of each pipeline counts."""
 LONGEST_LINE = 16384
 DOTS = re.compile(r"^(?:\[rank \d+\] ?[.\s]*)+(?=\[rank \d+\] )")
 WAITING = b"Another process must be compiling"
@@ -54,9 +56,9 @@ class Command:
         sink: Callable[[int | None, str], None],
         alive: Callable[[], None],
     ) -> None:
-        # After the profile, which may set some of them.
-        lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
-        script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))} || exit", text, ""]))
+        # The profile has run before this: its commands may fail, and it may set some of the variables.
+        lines = [FAIL_ON_ERROR, *(f"export {name}={shlex.quote(value)}" for name, value in variables.items())]
+        script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))}", text, ""]))
         self._process = subprocess.Popen(
             ["bash", "-l", str(script)],
             env={**login_shell(), **({"VIRTUAL_ENV": venv} if venv else {}), **secrets},
