@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from types import FrameType
 from typing import NoReturn
 
-LIBRARIES = ("boto3", "click", "jmespath", "rich")
+LIBRARIES = ("boto3", "click", "jmespath", "pathspec", "rich")
 """The libraries of the extra `cli`."""
 
 

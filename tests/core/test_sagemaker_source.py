@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tarfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from trainium_core.engines.sagemaker.jobs import container_entry as container_en
 from trainium_core.engines.sagemaker.jobs.job import job_name
 from trainium_core.engines.sagemaker.jobs.request import channel_digest
 from trainium_core.jobs.problems import JobError
-from trainium_core.jobs.source_files import LARGEST_SOURCE_MIB
+from trainium_core.jobs.source_files import LARGEST_SOURCE_MIB, input_files, left_out_text
 from trainium_core.jobs.source_package import SourcePackage, pack_source
 from trainium_wire import cache_place
 
@@ -65,41 +66,84 @@ def test_archive_is_independent_of_times_and_file_order(source: Path, tmp_path: 
     assert (second.archive, channel_digest(second)) == (first.archive, channel_digest(first))
 
 
-def test_omitted_files_are_reported(source: Path, tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "net.py").write_text("linked")
-    (source / "shared").symlink_to(tmp_path / "shared")
-    (source / "linked.py").symlink_to(tmp_path / "shared" / "net.py")
-    (source / "gone.py").symlink_to(tmp_path / "gone.py")
+def test_omitted_files_are_reported(source: Path) -> None:
+    (source / "linked.py").symlink_to("models/net.py")
+    (source / "gone.py").symlink_to("models/gone.py")
+    (source / "nets").symlink_to("models")
     (source / ".aws").mkdir()
     for secret in (".env", ".env.prod", "models/id_rsa", "cert.pem", ".aws/credentials"):
         (source / secret).write_text("secret")
+    for name, target in {"my-env": ".env", "my-credentials": ".aws/credentials", "token": ".git/config"}.items():
+        (source / name).symlink_to(target)
     os.mkfifo(source / "pipe")
     package = pack_source(source / "train.py", source)
     assert package.names == ("linked.py", "models/net.py", "train.py")
-    assert unpacked(package)["linked.py"] == b"linked"
-    assert package.left_out == (
-        ".aws (may contain a secret)",
-        ".env (may contain a secret)",
-        ".env.prod (may contain a secret)",
-        "cert.pem (may contain a secret)",
-        "gone.py (a broken link)",
-        "models/id_rsa (may contain a secret)",
-        "pipe (not a regular file)",
-        "shared (a link to a directory)",
-    )
+    assert unpacked(package)["linked.py"] == b"models/net.py"
+    assert package.left_out == {
+        **dict.fromkeys([".aws", ".env", ".env.prod", "cert.pem", "models/id_rsa"], "may contain a secret"),
+        **dict.fromkeys(["my-credentials", "my-env", "token"], "a link to a file that is left out"),
+        "gone.py": "a broken link",
+        "nets": "a link to a directory",
+        "pipe": "not a regular file",
+    }
 
 
-def test_link_to_a_secret_is_omitted(tmp_path: Path, source: Path) -> None:
-    for name in (".aws/credentials", "keys/id_rsa"):
-        secret = tmp_path / name
-        secret.parent.mkdir()
-        secret.write_text("secret")
-        (source / f"my-{secret.name}").symlink_to(secret)
+@pytest.mark.parametrize("target", ["shared/net.py", "shared", "gone", "/etc/hostname"])
+@pytest.mark.parametrize("read", [lambda source: pack_source(source / "train.py", source), input_files])
+def test_link_that_leaves_the_directory_is_refused(
+    tmp_path: Path, source: Path, target: str, read: Callable[[Path], object]
+) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "net.py").write_text("of another project")
+    (source / "models" / "mycfg").symlink_to(tmp_path / target)
+    with pytest.raises(JobError) as raised:
+        read(source)
+    (problem,) = raised.value.problems
+    assert problem.got == f"models/mycfg -> {(tmp_path / target).resolve()}"
+    assert problem.allowed == f"links that end inside {source}"
+
+
+def test_trnignore_replaces_gitignore(source: Path) -> None:
+    for name in ("out/a.pt", "data/x", "models/old/b", "models/keep.log", "a.log"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(name)
+    (source / ".gitignore").write_text("# results\n/out/\n*.log\n")
+    (source / "models" / ".gitignore").write_text("old\n!keep.log\n")
+    (source / "data" / "outside").symlink_to("/etc/hostname")
+    (source / ".trnignore").write_text("data/\n")
     package = pack_source(source / "train.py", source)
-    left_out = {"my-credentials (may contain a secret)", "my-id_rsa (may contain a secret)"}
-    assert left_out <= set(package.left_out)
-    assert b"secret" not in unpacked(package).values()
+    assert package.left_out == {"data": ".trnignore"}
+    (source / "data" / "outside").unlink()
+    (source / ".trnignore").unlink()
+    package = pack_source(source / "train.py", source)
+    assert package.left_out == dict.fromkeys(["a.log", "models/old", "out"], ".gitignore")
+    assert {"data/x", "models/keep.log", ".gitignore"} <= {*package.names}
+
+
+def test_invalid_pattern_is_refused(source: Path) -> None:
+    (source / ".trnignore").write_text("!\n")
+    with pytest.raises(JobError, match=r"\.trnignore.*\n.*patterns"):
+        pack_source(source / "train.py", source)
+
+
+def test_ignored_script_is_refused_with_the_reason(source: Path) -> None:
+    (source / ".gitignore").write_text("/train.py\n")
+    with pytest.raises(JobError, match=r"train\.py is not packed \(\.gitignore\)"):
+        pack_source(source / "train.py", source)
+
+
+def test_folder_of_outputs_is_not_packed(source: Path) -> None:
+    (source / "results" / "train-1").mkdir(parents=True)
+    (source / "results" / "train-1" / "model.pt").write_text("model")
+    package = pack_source(source / "train.py", source, source / "results")
+    assert package.left_out == {"results": "outputs of earlier jobs"}
+    assert package.names == ("models/net.py", "train.py")
+
+
+def test_left_out_files_are_listed_by_reason() -> None:
+    many = {f"out-{number:02}": ".gitignore" for number in range(12)}
+    text = left_out_text({**many, ".env": "may contain a secret"})
+    assert text == f".env (may contain a secret); {', '.join(sorted(many)[:10])}, 2 more (.gitignore)"
 
 
 def test_large_source_names_its_largest_files(source: Path) -> None:

@@ -63,6 +63,7 @@ LATE = {
     "src/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
     "src/trainium_core/problems.py": "difflib, which is needed only for mistakes",
     "src/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
+    "src/trainium_core/jobs/source_files.py": "pathspec, which few of its importers need",
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile, which few of its importers need",
     **{
         f"src/trainium_core/engines/{name}/engine.py": "an operation loads only its own part of an engine"

@@ -62,7 +62,7 @@ def test_command_without_its_extra_is_reported(wheel_environment: WheelEnvironme
     )
     assert (ran.returncode, ran.stdout) == (3, "")
     assert ran.stderr == (
-        "trn: boto3, click, jmespath, rich not installed. "
+        "trn: boto3, click, jmespath, pathspec, rich not installed. "
         "Install the command line with: pip install 'trainium-cdk[cli]'\n"
     )
 

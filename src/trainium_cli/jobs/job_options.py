@@ -40,7 +40,8 @@ def work_options(command: Command) -> Command:
         click.option(
             "--source",
             metavar="DIRECTORY",
-            help="Directory that is packed, and that every node unpacks. Default: only the script.",
+            help="Directory that is packed, without files that its .trnignore or .gitignore names, and that every node "
+            "unpacks. Default: only the script.",
         ),
         click.option("--name", metavar="NAME", help="Prefix of the job ID. Default: the script's name."),
         click.option("--nodes", metavar="NUMBER", help="Number of nodes. Default: all of the cluster."),
@@ -95,8 +96,8 @@ def read_request(
 
 def packed_source(request: JobRequest) -> SourcePackage:
     """The packed source of a request. Raises JobError."""
-    source = None if request.source is None else Path(request.source)
-    return pack_directory(source) if request.script is None else pack_source(request.script, source)
+    source, outputs = (Path(folder) if folder else None for folder in (request.source, request.outputs))
+    return pack_directory(source, outputs) if request.script is None else pack_source(request.script, source, outputs)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import attempt_records, attempt_seconds
+from trainium_core.jobs.source_files import left_out_text
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plurals import count
 from trainium_wire.formats import moment
@@ -29,6 +30,11 @@ def source_row(package: SourcePackage) -> tuple[str, str]:
     """The label and the size of the packed source."""
     files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
     return "source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"
+
+
+def report_left_out(package: SourcePackage) -> None:
+    if package.left_out:
+        echo(f"Left out of the source: {left_out_text(package.left_out)}", err=True)
 
 
 def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:

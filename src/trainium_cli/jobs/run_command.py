@@ -17,6 +17,7 @@ from trainium_cli.jobs.job_engines import asking, new_job_options, read_engine
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
+from trainium_cli.jobs.job_report import report_left_out
 from trainium_cli.jobs.job_submission import nothing_started, submit_and_follow
 from trainium_cli.lazy_group import CommandWithSections
 from trainium_cli.terminal import echo, print_json, say
@@ -149,8 +150,9 @@ def run(
         raise click.UsageError("--wake puts the cluster to sleep when the job has ended: omit --detach")
     if upload and not dry_run:
         raise click.UsageError("--upload requires --dry-run: starting a job uploads its source")
-    request, values, shown = read_request(script, arguments, {"on": on, **options})
-    outputs = outputs or (Path(request.outputs) if request.outputs else None)
+    given = {"on": on, "outputs": None if outputs is None else str(outputs), **options}
+    request, values, shown = read_request(script, arguments, given)
+    outputs = None if request.outputs is None else Path(request.outputs)
     plan, engine = read_engine(invocation, request.on, stack)
     flags = {"wake": wake, "upload": upload}
     check_keys(engine, {**values, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
@@ -158,8 +160,7 @@ def run(
         invocation.require_yes(yes or dry_run)
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
-    if job.package.left_out:
-        echo(f"Left out of the source: {', '.join(job.package.left_out)}", err=True)
+    report_left_out(job.package)
     if dry_run:
         if upload:
             job.upload()

@@ -12,7 +12,7 @@ from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.source_files import INPUT, files_below
+from trainium_core.jobs.source_files import input_files, left_out_text
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 from trainium_runtime.aws_errors import read_errors
@@ -145,8 +145,8 @@ class PreparedBucketJob(Generic[Jobs]):
             JobError: A file cannot be read.
         """
         for path in self.uploads.values():
-            if path.is_dir() and (left_out := files_below(path, option=INPUT).left_out):
-                yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
+            if path.is_dir() and (left_out := input_files(path).left_out):
+                yield f"Left out of {path}: {left_out_text(left_out)}"
 
     def rows_with(self, *more: tuple[str, str]) -> Sequence[tuple[str, str]]:
         """A summary of the job, with `more` rows of its engine. Rows without text are omitted."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from trainium_core.jobs.aws_transfers import download_object, upload_object
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.source_files import INPUT, files_below, open_input
+from trainium_core.jobs.source_files import input_files, open_input
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -297,7 +297,7 @@ class AwsJobs(AwsService):
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
         if path.is_dir():
-            files = {f"{key}/{name}": file for name, file in files_below(path, option=INPUT).files.items()}
+            files = {f"{key}/{name}": file for name, file in input_files(path).files.items()}
         for object_key, file in files.items():
             with open_input(file) as content:
                 upload_object(self.client("s3"), self.bucket, object_key, content)

@@ -2,14 +2,17 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from trainium_core.jobs.problems import JobError, JobProblem
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 LARGEST_SOURCE_MIB = 256
 """Maximum size of a source directory. The archive is built in memory, and copied to every instance at every start."""
@@ -32,6 +35,7 @@ _SOURCE = "--source"
 _SECRET = "may contain a secret"
 _MIB = 2**20
 _SHOWN_FILES = 3
+_SHOWN_LEFT_OUT = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,36 +51,144 @@ class SourceFiles:
     left_out: Mapping[str, str]
 
 
-def source_files(folder: Path) -> SourceFiles:
-    """The files of a source directory.
+def left_out_text(left_out: Mapping[str, str]) -> str:
+    """The files that are left out, grouped by reason, at most _SHOWN_LEFT_OUT of each."""
+    groups: dict[str, list[str]] = {}
+    for name, why in sorted(left_out.items()):
+        groups.setdefault(why, []).append(name)
+    return "; ".join(f"{_listed(names)} ({why})" for why, names in groups.items())
+
+
+def source_files(folder: Path, outputs: Path | None = None) -> SourceFiles:
+    """The files of a source directory, without those that its ignore files name.
+
+    Args:
+        folder: The directory.
+        outputs: The folder that outputs are downloaded to.
 
     Raises:
-        JobError: A file cannot be read, or the files are larger than LARGEST_SOURCE_MIB.
+        JobError: A file or an ignore file cannot be read, a link leaves the directory, or the files are larger than
+            LARGEST_SOURCE_MIB.
     """
-    source = files_below(folder)
+    ignored = _IgnoreFiles(folder)
+    of_earlier_jobs = outputs.resolve() if outputs else None
+
+    def why_ignored(path: Path) -> str | None:
+        if of_earlier_jobs and path.resolve() == of_earlier_jobs:
+            return "outputs of earlier jobs"
+        return ignored.name if ignored.match(path) else None
+
+    source = _files_below(folder, _SOURCE, why_ignored)
     _check_size(folder, source.files)
     return source
 
 
-def files_below(folder: Path, *, option: str = _SOURCE) -> SourceFiles:
-    """The files below a directory. Links to files are followed, links to directories are not.
-
-    Args:
-        folder: The directory.
-        option: The option that names the directory, for messages.
+def input_files(folder: Path) -> SourceFiles:
+    """The files below a directory that is an input.
 
     Raises:
-        JobError: A file cannot be read.
+        JobError: A file cannot be read, or a link leaves the directory.
     """
+    return _files_below(folder, INPUT, lambda _path: None)
+
+
+class _IgnoreFiles:
+    """The patterns of `.trnignore` if the directory has one, otherwise of `.gitignore`, also in subdirectories.
+
+    Raises:
+        JobError: A file cannot be read, or has an invalid pattern.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name = ".trnignore" if (folder / ".trnignore").is_file() else ".gitignore"
+        self._patterns: dict[Path, GitIgnoreSpec | None] = {}
+        self._folder = folder
+
+    def match(self, path: Path) -> bool:
+        """Whether the last pattern that matches excludes the path. Deeper files take precedence, as in Git."""
+        slash = "/" if path.is_dir() and not path.is_symlink() else ""
+        for directory in path.parents:
+            patterns = self._read(directory)
+            name = f"{path.relative_to(directory).as_posix()}{slash}"
+            found = patterns.check_file(name).include if patterns else None
+            if found is not None:
+                return found
+            if directory == self._folder:
+                break
+        return False
+
+    def _read(self, directory: Path) -> "GitIgnoreSpec | None":
+        if directory not in self._patterns:
+            self._patterns[directory] = self._parsed(directory / self.name)
+        return self._patterns[directory]
+
+    def _parsed(self, file: Path) -> "GitIgnoreSpec | None":
+        # Imported late: many commands import this module, and few of them pack a source.
+        from pathspec import GitIgnoreSpec
+
+        if not file.is_file():
+            return None
+        try:
+            return GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
+        except OSError as error:
+            _refuse(_SOURCE, error)
+        except ValueError as error:
+            problem = source_problem(file, "patterns of gitignore", f"correct the file: {error}")
+            raise JobError([problem]) from error
+
+
+def _files_below(folder: Path, option: str, why_ignored: Callable[[Path], str | None]) -> SourceFiles:
     files: dict[str, Path] = {}
     left_out: dict[str, str] = {}
-    for path, why in _candidates(folder, option):
+    links: dict[str, Path] = {}
+    for path, why in _candidates(folder, option, why_ignored):
         name = path.relative_to(folder).as_posix()
-        if why is None:
-            files[name] = path
-        else:
+        if why:
             left_out[name] = why
-    return SourceFiles(files=files, left_out=left_out)
+        elif path.is_symlink():
+            links[name] = path
+        elif reason := _why_not_a_file(path, option):
+            left_out[name] = reason
+        else:
+            files[name] = path
+    linked, not_followed = _followed(folder, option, links, files)
+    return SourceFiles(files=files | linked, left_out=left_out | not_followed)
+
+
+def _followed(
+    folder: Path, option: str, links: Mapping[str, Path], files: Mapping[str, Path]
+) -> tuple[Mapping[str, Path], Mapping[str, str]]:
+    """The links to selected files, and the reasons why other links are left out.
+
+    Raises:
+        JobError: Links leave the directory: whoever can read the bucket could read files of this machine.
+    """
+    root = folder.resolve()
+    targets = {name: path.resolve() for name, path in links.items()}
+    leaving = [name for name, target in targets.items() if not target.is_relative_to(root)]
+    if leaving:
+        fix = "replace each link with a copy of its target, or remove it"
+        if option == _SOURCE:
+            fix = "replace each link with a copy of its target, or list it in .trnignore"
+        got, allowed = _listed([f"{name} -> {targets[name]}" for name in leaving]), f"links that end inside {folder}"
+        raise JobError([JobProblem(key=option, got=got, allowed=allowed, fix=fix)])
+    kept: dict[str, Path] = {}
+    left_out: dict[str, str] = {}
+    for name, target in targets.items():
+        if target.is_dir():
+            left_out[name] = "a link to a directory"
+        elif not target.exists():
+            left_out[name] = "a broken link"
+        elif target.relative_to(root).as_posix() in files:
+            kept[name] = links[name]
+        else:
+            left_out[name] = "a link to a file that is left out"
+    return kept, left_out
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN_LEFT_OUT
+    return ", ".join([*names[:_SHOWN_LEFT_OUT], *([f"{more} more"] if more > 0 else [])])
 
 
 def read_file(path: Path) -> bytes:
@@ -103,26 +215,29 @@ def open_input(path: Path) -> BinaryIO:
         _refuse(INPUT, error)
 
 
-def _candidates(folder: Path, option: str) -> Iterator[tuple[Path, str | None]]:
-    """Each file, with the reason if it is left out, and each directory that is left out."""
+def _candidates(
+    folder: Path, option: str, why_ignored: Callable[[Path], str | None]
+) -> Iterator[tuple[Path, str | None]]:
+    """Each file and each link, with the reason if it is left out, and each directory that is left out."""
     for directory, folders, files in os.walk(folder, onerror=partial(_refuse, option)):
         entered: list[str] = []
         for name in sorted(folders):
             path = Path(directory, name)
-            if name in SECRET_FOLDERS:
-                yield path, _SECRET
-            elif not _is_ignored(name) and path.is_symlink():
-                yield path, "a link to a directory"
-            elif not _is_ignored(name):
+            if _is_never_needed(name):
+                continue
+            why = _SECRET if name in SECRET_FOLDERS else why_ignored(path)
+            if why or path.is_symlink():
+                yield path, why
+            else:
                 entered.append(name)
         folders[:] = entered
         for name in sorted(files):
-            path = Path(directory, name)
             if not name.endswith(IGNORED_SUFFIXES):
-                yield path, _SECRET if _is_secret(name) or _leads_to_secret(path) else _why_not_a_file(path, option)
+                path = Path(directory, name)
+                yield path, _SECRET if _is_secret(name) else why_ignored(path)
 
 
-def _is_ignored(folder: str) -> bool:
+def _is_never_needed(folder: str) -> bool:
     return folder in IGNORED_FOLDERS or folder.startswith(IGNORED_FOLDERS_LIKE)
 
 
@@ -130,19 +245,9 @@ def _is_secret(file: str) -> bool:
     return any(fnmatchcase(file, pattern) for pattern in SECRET_FILES)
 
 
-def _leads_to_secret(path: Path) -> bool:
-    """Whether the path is a link to a file that may contain a secret."""
-    if not path.is_symlink():
-        return False
-    target = path.resolve()
-    return _is_secret(target.name) or not SECRET_FOLDERS.isdisjoint(target.parts)
-
-
 def _why_not_a_file(path: Path, option: str) -> str | None:
     try:
-        return None if stat.S_ISREG(path.stat().st_mode) else "not a regular file"
-    except FileNotFoundError:
-        return "a broken link"
+        return None if stat.S_ISREG(path.lstat().st_mode) else "not a regular file"
     except OSError as error:
         _refuse(option, error)
 

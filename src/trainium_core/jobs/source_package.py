@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainium_core.jobs.problems import JobError, JobProblem
@@ -20,14 +20,14 @@ class SourcePackage:
         names: Paths of the packed files, sorted.
         archive: The packed files.
         unpacked_bytes: Size of the packed files.
-        left_out: Files and directories that are not packed although training may need them, each with the reason.
+        left_out: The reasons why files and directories are not packed although training may need them, by path.
     """
 
     script: str
     names: tuple[str, ...]
     archive: bytes
     unpacked_bytes: int
-    left_out: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def digest(self) -> str:
@@ -35,7 +35,7 @@ class SourcePackage:
         return hashlib.sha256(self.archive).hexdigest()
 
 
-def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
+def pack_source(script: Path, source: Path | None = None, outputs: Path | None = None) -> SourcePackage:
     """Pack a source directory, or only the script.
 
     Times, owners, the order of files, and folders that training never needs do not affect the archive.
@@ -43,6 +43,7 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
     Args:
         script: Path of the script, relative to the source directory as in SageMaker's SDK, or to the working directory.
         source: The source directory; None: only the script is packed.
+        outputs: The folder that outputs are downloaded to, which is not packed.
 
     Raises:
         JobError: The script or the directory does not exist, the script is not packed, or the files cannot be read or
@@ -55,12 +56,14 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
     if source is None:
         name, files = script.name, SourceFiles(files={script.name: script}, left_out={})
     else:
-        name, files = _script_and_files(script, source)
+        name, files = _script_and_files(script, source, outputs)
     return _packed(name, files)
 
 
-def pack_directory(source: Path | None) -> SourcePackage:
+def pack_directory(source: Path | None, outputs: Path | None = None) -> SourcePackage:
     """Pack the source directory of a command. Without a directory, the archive is empty.
+
+    The folder that outputs are downloaded to is not packed.
 
     Raises:
         JobError: The directory does not exist, or its files cannot be read or are too large.
@@ -69,7 +72,7 @@ def pack_directory(source: Path | None) -> SourcePackage:
         return SourcePackage(script="", names=(), archive=_archive({}, {}), unpacked_bytes=0)
     if not source.is_dir():
         raise JobError([source_problem(source, "a directory that exists", "give the directory of the command's files")])
-    return _packed("", source_files(source))
+    return _packed("", source_files(source, outputs))
 
 
 def _packed(script: str, source: SourceFiles) -> SourcePackage:
@@ -79,11 +82,11 @@ def _packed(script: str, source: SourceFiles) -> SourcePackage:
         names=tuple(sorted(contents)),
         archive=_archive(contents, source.files),
         unpacked_bytes=sum(len(content) for content in contents.values()),
-        left_out=tuple(f"{each} ({why})" for each, why in sorted(source.left_out.items())),
+        left_out=source.left_out,
     )
 
 
-def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
+def _script_and_files(script: Path, folder: Path, outputs: Path | None) -> tuple[str, SourceFiles]:
     if not folder.is_dir():
         raise JobError([source_problem(folder, "a directory that exists", "give the directory of the script")])
     try:
@@ -91,7 +94,7 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
     except ValueError:
         fix = f"move the script below {folder}, or give another --source"
         raise JobError([source_problem(folder, f"a directory that contains {script}", fix)]) from None
-    source = source_files(folder)
+    source = source_files(folder, outputs)
     if name not in source.files:
         why = source.left_out.get(name, "files of this kind or in this folder are never packed")
         fix = f"move it: {name} is not packed ({why})"

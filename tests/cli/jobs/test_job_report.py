@@ -1,11 +1,15 @@
-"""The rows about a job in `trn jobs JOB`."""
+"""What `trn run` and `trn jobs JOB` show about a job."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
+from tests.cli.jobs.cluster_with_jobs import Cluster
+from tests.cli.jobs.test_job_commands import run_to_the_end
 from trainium_cli.jobs.job_report import state_rows
 from trainium_core.costs.estimate import Total
 from trainium_core.jobs.progress import JobState
@@ -41,3 +45,13 @@ def test_cost_of_a_job_with_its_own_nodes_excludes_the_queue() -> None:
     own = replace(state, has_own_nodes=True)
     assert dict(state_rows(own, hour))["cost"].startswith("$5.00 for 30 min of its attempts")
     assert "cost" not in dict(state_rows(replace(own, attempts=()), hour))
+
+
+def test_run_shows_what_is_left_out_and_the_size_of_the_source(cluster: Cluster) -> None:
+    Path(".gitignore").write_text("*.log\n")
+    for name in ("a.log", "results/train-1/model.pt"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("of an earlier job")
+    ended, _ = run_to_the_end(cluster, "succeeded", "--source", ".", "--outputs", "results")
+    assert "Left out of the source: a.log (.gitignore); results (outputs of earlier jobs)\n" in ended.stderr
+    assert re.search(r"source +2 files, \d+ bytes, packed \d+ bytes", ended.stdout), ended.stdout
