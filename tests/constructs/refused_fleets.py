@@ -142,7 +142,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "nodes as text": (
         lambda: {"nodes": "2"},
         "nodes",
-        "got '2'; allowed: a whole number, 1 or more; fix: give 2, of type",
+        "got '2'; allowed: a whole number, 1 or more; fix: pass a value of type int",
     ),
     "nodes without EFA": (lambda: {"instance_type": SMALL, "nodes": 2}, "nodes", "choose 1, or a type with EFA"),
     "more nodes than addresses": (
@@ -165,7 +165,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "use 64 nodes or fewer",
     ),
     "invalid cluster name": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
-    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "give its ID"),
+    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "specify its ID"),
     "placement group of a block": (
         lambda: {
             "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),

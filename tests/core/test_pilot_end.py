@@ -52,8 +52,8 @@ def test_date_time_is_one_instant(text: str, utc: str) -> None:
         ("2026-12-01T18:00 ../../etc/passwd", "is not a time zone"),
         ("0h", "more than zero"),
         ("367d", "at most 366d"),
-        ("soon", "give a duration"),
-        ("0001-01-01T00:00+23:00", "give a duration"),
+        ("soon", "specify a duration"),
+        ("0001-01-01T00:00+23:00", "specify a duration"),
     ],
 )
 def test_invalid_end_is_refused_with_the_fix(text: str, says: str) -> None:

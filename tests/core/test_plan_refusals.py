@@ -1,5 +1,6 @@
 """What a plan refuses before any AWS call, with key, value, allowed values, nearest name and fix."""
 
+import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ("stacks", "", "cluster, sagemaker"),
     *[("setup_script", got, "") for got in ("none.sh", "", "x" * 5000, "a\0b", 7)],
     ("nodes", "1" * 19, "at most 18 digits"),
-    ("dns_servers", ["10.0.0"], "give an IPv4 address, such as 10.0.0.2"),
+    ("dns_servers", ["10.0.0"], "specify an IPv4 address, such as 10.0.0.2"),
     ("tags", {"": "x"}, "a key has 1 to 128 characters"),
     *[("tags", got, "") for got in ("team", "aws:x=1", "trn:cluster=mine", ["a"], 5)],
     *[("tags", got, "") for got in ({"a": None}, {"a": ["b"]}, {"": "x"}, {"a": "<b>"})],
@@ -71,7 +72,7 @@ MALFORMED: list[tuple[str, Any, str]] = [
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"instance_type": "trn1.2xlarge", "nodes": 2}, "nodes", "1 with trn1.2xlarge, which has no EFA"),
     ({"instance_type": "trn2.48xlarge"}, "region", "a region that offers trn2.48xlarge: ap-south-2, us-east-2"),
-    ({"availability_zone_id": "usw2-az2"}, "availability_zone_id", "choose usw2-az1 or usw2-az4, or leave"),
+    ({"availability_zone_id": "usw2-az2"}, "availability_zone_id", "choose usw2-az1 or usw2-az4, or remove"),
     ({"capacity": "capacity-block"}, "reservation_id", "such as cr-0123456789abcdef0"),
     ({"capacity": "reservation"}, "reservation_id", "such as cr-0123456789abcdef0"),
     ({"reservation_id": RESERVATION}, "reservation_id", "no value with capacity on-demand"),
@@ -251,9 +252,28 @@ def test_message_has_key_value_allowed_values_and_fix() -> None:
     )
 
 
-def test_text_in_python_code_is_refused_where_a_number_is_required() -> None:
-    with pytest.raises(PlanError, match=r"give 4, of type int"):
-        Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("key", "value", "fix"),
+    [
+        ("nodes", "4", "pass a value of type int"),
+        ("nodes", True, "pass a value of type int"),
+        ("quota_check", "on", "pass a value of type bool"),
+        ("vpc_cidr", "10.1.0.0/16 ", "is not a valid netmask"),
+        ("vpc_cidr", ipaddress.IPv4Network("10.1.0.0/16"), "pass a value of type str"),
+        ("dns_servers", ["10.0.0.2"], "pass a value of type tuple"),
+        ("suppress_checks", ("nofile", "nofile"), "remove repeated values"),
+        ("suppress_checks", ("nofiles",), "write nofile"),
+        ("fsx_lustre", "1200", "specify"),
+        ("tags", {"team": 1}, "specify each key and value as a string"),
+        ("ends", " 8h", "specify a duration"),
+    ],
+)
+def test_value_of_python_code_must_have_the_parsed_form(key: str, value: Any, fix: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        Plan.of(**GOOD, **{key: value})
+    (problem,) = refused.value.problems
+    assert problem.key == key
+    assert fix in problem.fix
 
 
 def test_binary_script_is_refused(tmp_path: Path) -> None:

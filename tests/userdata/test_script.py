@@ -101,7 +101,7 @@ def test_number_of_nodes_does_not_change_user_data():
     assert two == four
 
 
-@pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": False}])
+@pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}])
 def test_changed_script_changes_user_data(change: dict[str, Any]):
     first, second = (
         node_user_data(node_settings(plan_for("trn1.32xlarge", **settings)), LOCATIONS) for settings in ({}, change)

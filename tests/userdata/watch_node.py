@@ -23,7 +23,6 @@ PLAN = {
     "rendezvous_port": 41000,
     "suppress_checks": [],
     "internode_ssh": False,
-    "node_recovery": True,
 }
 LATER = "i-1aaaaaaaaaaaaaaa1"
 EARLIER = "i-00aaaaaaaaaaaaaa1"

@@ -55,7 +55,6 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
         "mounts": _mounts(node),
         "suppress_checks": list(node.suppress_checks),
         "verification": node.verification,
-        "node_recovery": node.recovery,
         "internode_ssh": node.internode_ssh,
     }
 

@@ -141,7 +141,7 @@ def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise PlanError([_bad_file(file, _where(error))]) from error
     except OSError as error:
-        fix = "run in the folder of cdk.json, or give every setting with -c"
+        fix = "run in the folder of cdk.json, or specify every setting with -c"
         raise PlanError([_bad_file(file, f"the file cannot be read ({error.strerror}): {fix}")]) from error
     except ValueError as error:
         raise PlanError([_bad_file(file, f"fix the file: {error}")]) from error

@@ -23,7 +23,6 @@ class NodeSettings:
         framework: Framework that the image's parameter promises; None for any.
         mounts: Kinds of file systems that the node mounts.
         setup_script: Text of the user's script; None if there is none.
-        recovery: Whether a failed node is replaced.
     """
 
     cluster_name: str
@@ -36,7 +35,6 @@ class NodeSettings:
     setup_script: str | None = None
     suppress_checks: tuple[str, ...] = ()
     verification: Verification = "enforce"
-    recovery: bool = True
     internode_ssh: bool = False
 
     @property
@@ -85,6 +83,5 @@ def node_settings(plan: PlanValues) -> NodeSettings:
         setup_script=plan.setup_script,
         suppress_checks=plan.node.suppress_checks,
         verification=plan.node.verification,
-        recovery=plan.node.recovery,
         internode_ssh=plan.node.internode_ssh,
     )

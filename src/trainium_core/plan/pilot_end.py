@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from trainium_core.problems import Problem, nearest
-from trainium_core.setting_schema.forms import UnreadableError, read_duration
+from trainium_core.setting_schema.forms import UnreadableError, check_type, read_duration
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
@@ -25,10 +26,14 @@ class EndForm:
     )
     choices: tuple[str, ...] = ()
 
-    def read(self, raw: object) -> str:
+    def read(self, raw: Any) -> str:
         text = str(raw).strip()
-        read_pilot_end(text)
+        self.check(text)
         return text
+
+    def check(self, value: Any) -> None:
+        check_type(value, str)
+        read_pilot_end(value)
 
 
 def read_pilot_end(text: str) -> PilotEnd:
@@ -46,10 +51,10 @@ def read_pilot_end(text: str) -> PilotEnd:
     try:
         local = datetime.fromisoformat(stamp)
     except ValueError:
-        raise UnreadableError(f"give {EndForm.allowed}") from None
+        raise UnreadableError(f"specify {EndForm.allowed}") from None
     if zone_name:
         if local.tzinfo is not None:
-            raise UnreadableError("give the offset or the time zone, not both")
+            raise UnreadableError("specify the offset or the time zone, not both")
         return PilotEnd(at=_in_zone(local, zone_name.strip()))
     if local.tzinfo is None:
         written = local.isoformat(timespec="seconds" if local.second else "minutes")
@@ -100,7 +105,7 @@ def _in_zone(local: datetime, zone_name: str) -> datetime:
         raise UnreadableError(f"{zone_name!r} is not a time zone" + (f"; write {close}" if close else "")) from None
     earlier, later = (_in_utc(local.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
     if earlier.astimezone(zone).replace(tzinfo=None) != local:
-        raise UnreadableError(f"clocks in {zone_name} skip {local:%H:%M} that day; give another time, or one in UTC")
+        raise UnreadableError(f"clocks in {zone_name} skip {local:%H:%M} that day; specify another time, or one in UTC")
     if earlier != later:
         raise UnreadableError(
             f"{local:%H:%M} occurs twice that day in {zone_name}; "
@@ -113,7 +118,7 @@ def _in_utc(local: datetime) -> datetime:
     try:
         return local.astimezone(UTC)
     except OverflowError:
-        raise UnreadableError(f"give {EndForm.allowed}") from None
+        raise UnreadableError(f"specify {EndForm.allowed}") from None
 
 
 def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: datetime) -> datetime:

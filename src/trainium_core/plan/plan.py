@@ -105,5 +105,5 @@ def _missing(name: str) -> Problem:
         key=name,
         got=None,
         allowed=SETTINGS[name].form.allowed,
-        fix=f'add "{SETTING_PREFIX}{name}": "{example}" to the context of cdk.json, or give it with -c',
+        fix=f'add "{SETTING_PREFIX}{name}": "{example}" to the context of cdk.json, or pass it with -c',
     )

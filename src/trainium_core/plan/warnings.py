@@ -48,7 +48,7 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
             f"{region} had no /aws/service/neuron parameters on 2026-10-03, when last checked: if the deployment "
-            "cannot fetch the parameter, copy an image there and give its ID"
+            "cannot fetch the parameter, copy an image there and specify its ID"
         )
     supported = pytorch_for(kind)
     if framework and not framework.runs_on(kind):
@@ -57,7 +57,7 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
     if framework and framework.is_pytorch and framework != supported:
         yield (
             f"{framework.title} ended with Neuron SDK {framework.last_release}; since {supported.first_release} AWS "
-            f"supports {supported.title} on {kind.accelerator}: give the ID of an image whose name begins with "
+            f"supports {supported.title} on {kind.accelerator}: specify the ID of an image whose name begins with "
             f"{supported.image_names[0].rstrip(' *')!r}"
         )
     if framework and framework.stack == "native":

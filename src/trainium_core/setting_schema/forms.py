@@ -1,8 +1,8 @@
-"""The forms of settings: how text from `-c` or JSON from cdk.json becomes a value."""
+"""The forms of settings: which values a setting accepts, and how text of `-c` or JSON of cdk.json becomes a value."""
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -34,7 +34,7 @@ class UnreadableError(ValueError):
 
 
 class Form(Protocol):
-    """The form of a setting's value."""
+    """The form of a value in a file or on the command line."""
 
     @property
     def allowed(self) -> str:
@@ -49,6 +49,20 @@ class Form(Protocol):
     def read(self, raw: Any) -> Any:
         """Parse a value, which is always text with `-c`. Raises UnreadableError."""
         ...
+
+
+class SettingForm(Form, Protocol):
+    """The form of a plan's setting, whose value may also come from Python code."""
+
+    def check(self, value: Any) -> None:
+        """Check a value of Python code. Raises UnreadableError."""
+        ...
+
+
+def check_type(value: Any, expected: type) -> None:
+    """Raise UnreadableError for a value of another type."""
+    if type(value) is not expected:
+        raise UnreadableError(f"pass a value of type {expected.__name__}")
 
 
 def as_written(value: Any) -> Any:
@@ -75,9 +89,13 @@ class WholeNumber:
         if len(text) > _MOST_DIGITS:
             raise UnreadableError(f"write at most {_MOST_DIGITS} digits")
         number = int(text)
-        if number < self.smallest or (self.largest is not None and number > self.largest):
-            raise UnreadableError(f"choose {self.allowed}")
+        self.check(number)
         return number
+
+    def check(self, value: Any) -> None:
+        check_type(value, int)
+        if value < self.smallest or (self.largest is not None and value > self.largest):
+            raise UnreadableError(f"choose {self.allowed}")
 
 
 @dataclass(frozen=True)
@@ -89,9 +107,12 @@ class Choice:
         return ", ".join(self.choices)
 
     def read(self, raw: Any) -> str:
-        if raw not in self.choices:
-            raise UnreadableError("choose one of the allowed values, spelt exactly")
+        self.check(raw)
         return cast(str, raw)
+
+    def check(self, value: Any) -> None:
+        if value not in self.choices:
+            raise UnreadableError("choose one of the allowed values, spelt exactly")
 
 
 @dataclass(frozen=True)
@@ -107,6 +128,9 @@ class Switch:
     def read(self, raw: Any) -> bool:
         return Choice(self.choices).read(raw) == ON
 
+    def check(self, value: Any) -> None:
+        check_type(value, bool)
+
 
 @dataclass(frozen=True)
 class SizeOrId:
@@ -120,14 +144,17 @@ class SizeOrId:
 
     def read(self, raw: Any) -> int | str:
         text = str(raw).strip()
-        if re.fullmatch("[0-9]{1,9}", text):
-            size = int(text)
-            if size != self.smallest and (size % self.step or not size):
-                raise UnreadableError(f"give {self.allowed}")
-            return size
-        if not re.fullmatch(self.regex, text):
-            raise UnreadableError(f"give {self.allowed}")
-        return text
+        value = int(text) if re.fullmatch("[0-9]{1,9}", text) else text
+        self.check(value)
+        return value
+
+    def check(self, value: Any) -> None:
+        if type(value) is int:
+            fits = value > 0 and (value == self.smallest or value % self.step == 0)
+        else:
+            fits = isinstance(value, str) and re.fullmatch(self.regex, value)
+        if not fits:
+            raise UnreadableError(f"specify {self.allowed}")
 
 
 @dataclass(frozen=True)
@@ -139,9 +166,12 @@ class Pattern:
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> str:
-        if not isinstance(raw, str) or not re.fullmatch(self.regex, raw):
-            raise UnreadableError(f"give {self.allowed}")
-        return raw
+        self.check(raw)
+        return cast(str, raw)
+
+    def check(self, value: Any) -> None:
+        if not isinstance(value, str) or not re.fullmatch(self.regex, value):
+            raise UnreadableError(f"specify {self.allowed}")
 
 
 @dataclass(frozen=True)
@@ -152,17 +182,23 @@ class Address:
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> str:
+        text = str(raw)
+        self.check(text)
+        return text
+
+    def check(self, value: Any) -> None:
+        check_type(value, str)
         try:
-            return str(ipaddress.IPv4Address(str(raw)))
+            ipaddress.IPv4Address(value)
         except ValueError as error:
-            raise UnreadableError(f"{error}; give {self.allowed}") from error
+            raise UnreadableError(f"{error}; specify {self.allowed}") from error
 
 
 @dataclass(frozen=True)
 class ListOf:
     """A list of values: a JSON list in cdk.json, or `one,other` with -c. The value is a tuple without duplicates."""
 
-    item: Form
+    item: SettingForm
     allowed: str
     least: int = 0
     most: int | None = None
@@ -174,15 +210,23 @@ class ListOf:
     def read(self, raw: Any) -> tuple[Any, ...]:
         items = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
         if not isinstance(items, Sequence):
-            raise UnreadableError(f"give {self.allowed}")
-        values = tuple(dict.fromkeys(self._read_item(item) for item in cast(Sequence[Any], items)))
-        if len(values) < self.least or (self.most is not None and len(values) > self.most):
-            raise UnreadableError(f"give {self.allowed}")
+            raise UnreadableError(f"specify {self.allowed}")
+        values = tuple(dict.fromkeys(self._item(item, self.item.read) for item in cast(Sequence[Any], items)))
+        self.check(values)
         return values
 
-    def _read_item(self, item: Any) -> Any:
+    def check(self, value: Any) -> None:
+        check_type(value, tuple)
+        for item in value:
+            self._item(item, self.item.check)
+        if len(set(value)) < len(value):
+            raise UnreadableError("remove repeated values")
+        if len(value) < self.least or (self.most is not None and len(value) > self.most):
+            raise UnreadableError(f"specify {self.allowed}")
+
+    def _item(self, item: Any, use: Callable[[Any], Any]) -> Any:
         try:
-            return self.item.read(item)
+            return use(item)
         except UnreadableError as error:
             close = nearest(str(item), self.choices)
             raise UnreadableError(f"{item!r}: " + (f"write {close}" if close else str(error))) from error
@@ -205,19 +249,27 @@ class NetworkBlock:
         return f"a private IPv4 block from /{self.shortest_prefix} to /{self.longest_prefix}, such as 10.42.0.0/16"
 
     def read(self, raw: Any) -> str:
+        return str(self._network(str(raw)))
+
+    def check(self, value: Any) -> None:
+        check_type(value, str)
+        if value != (written := str(self._network(value))):
+            raise UnreadableError(f"write {written}")
+
+    def _network(self, text: str) -> ipaddress.IPv4Network:
         try:
-            network = ipaddress.IPv4Network(str(raw))
+            network = ipaddress.IPv4Network(text)
         except ValueError as error:
-            raise UnreadableError(f"{error}; give {self.allowed}") from error
+            raise UnreadableError(f"{error}; specify {self.allowed}") from error
         private = any(network.subnet_of(block) for block in _PRIVATE)
         if not private or not self.shortest_prefix <= network.prefixlen <= self.longest_prefix:
-            raise UnreadableError(f"give {self.allowed}")
-        return str(network)
+            raise UnreadableError(f"specify {self.allowed}")
+        return network
 
 
 @dataclass(frozen=True)
 class FilePath:
-    """The path of an existing file."""
+    """The path of an existing file. The value is the content of the file, which other rules check."""
 
     allowed: str
     choices: tuple[str, ...] = ()
@@ -231,6 +283,9 @@ class FilePath:
         if not exists:
             raise UnreadableError(f"{path} does not exist, or is not a file")
         return path
+
+    def check(self, value: Any) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -248,12 +303,19 @@ class TagMap:
             if any(not separator for _, separator, _ in parts):
                 raise UnreadableError("write each tag as key=value")
             raw = {key.strip(): value.strip() for key, _, value in parts}
-        if not isinstance(raw, Mapping):
-            raise UnreadableError(f"give {self.allowed}")
-        pairs = cast(Mapping[Any, Any], raw).items()
-        if not all(isinstance(part, str | int) for pair in pairs for part in pair):
-            raise UnreadableError("give each key and value as a string")
-        tags = {str(key): str(value) for key, value in pairs}
+        if isinstance(raw, Mapping):
+            pairs = cast(Mapping[Any, Any], raw).items()
+            if all(isinstance(part, str | int) for pair in pairs for part in pair):
+                raw = {str(key): str(value) for key, value in pairs}
+        self.check(raw)
+        return cast(dict[str, str], raw)
+
+    def check(self, value: Any) -> None:
+        if not isinstance(value, Mapping):
+            raise UnreadableError(f"specify {self.allowed}")
+        tags = cast(Mapping[Any, Any], value)
+        if not all(isinstance(part, str) for pair in tags.items() for part in pair):
+            raise UnreadableError("specify each key and value as a string")
         for key, value in tags.items():
             if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):
                 raise UnreadableError(
@@ -266,8 +328,7 @@ class TagMap:
         if len({key.casefold() for key in tags}) < len(tags):
             raise UnreadableError("remove one of the keys that differ only by case: IAM treats them as one")
         if len(tags) > _MAX_TAGS:
-            raise UnreadableError(f"give {_MAX_TAGS} tags at most")
-        return tags
+            raise UnreadableError(f"specify {_MAX_TAGS} tags at most")
 
 
 SETTING_NAMESPACE = "trn:"

@@ -16,10 +16,10 @@ rule = rule_decorator(FILE_SYSTEM_RULES)
 def existing_lustre_requires_mount_name_and_group(plan: PlanValues) -> Iterator[Problem]:
     describe = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.file_systems.fsx_lustre}"
     for key, fix in (
-        ("fsx_lustre_mount_name", f"give LustreConfiguration.MountName from: {describe}"),
+        ("fsx_lustre_mount_name", f"specify LustreConfiguration.MountName from: {describe}"),
         (
             "fsx_lustre_security_group",
-            f"give a security group of the network interfaces in NetworkInterfaceIds from: {describe}",
+            f"specify a security group of the network interfaces in NetworkInterfaceIds from: {describe}",
         ),
     ):
         is_set, is_existing = setting_value(plan, key) is not None, isinstance(plan.file_systems.fsx_lustre, str)

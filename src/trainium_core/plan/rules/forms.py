@@ -2,38 +2,36 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import Problem, nearest
-from trainium_core.setting_schema.forms import UnreadableError, WholeNumber, as_written
+from trainium_core.setting_schema.forms import SettingForm, UnreadableError, WholeNumber
 
 _ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
 """Such as us-west-2a, often given in place of a zone ID."""
 
 
 def form_problems(setting: str, value: Any, *, field: str | None = None) -> Iterator[Problem]:
-    """The problems of a value from Python code, which must equal the parsed text of the value.
+    """The problems of a value from Python code.
 
     Args:
         setting: Key of the setting.
         value: The value.
         field: Name of the field in the problem. Default: the setting.
     """
+    form = cast(SettingForm, SETTINGS[setting].form)
     try:
-        read = SETTINGS[setting].form.read(as_written(value))
+        form.check(value)
     except UnreadableError as error:
         yield malformed(setting, value, str(error), field=field)
-        return
-    if read != value or (type(read) is not type(value) and setting != "tags"):
-        yield malformed(setting, value, f"give {read!r}, of type {type(read).__name__}", field=field)
 
 
 def malformed(setting: str, got: Any, fix: str, *, field: str | None = None) -> Problem:
     """The problem of a value that does not have the form of a setting."""
     form = SETTINGS[setting].form
     if setting == "availability_zone_id" and _ZONE_NAME.fullmatch(str(got)):
-        fix = "give the ID of the zone, see `trn types`: a zone name can mean different zones in different accounts"
+        fix = "specify the ID of the zone, see `trn types`: a zone name can mean different zones in different accounts"
     return Problem(
         key=field or setting, got=got, allowed=form.allowed, nearest=nearest(str(got), form.choices), fix=fix
     )

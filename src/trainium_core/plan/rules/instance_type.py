@@ -61,13 +61,13 @@ def core_config(config: int | None, kind: InstanceType, *, field: str) -> Iterat
     """The type must support this number of physical NeuronCores per logical NeuronCore."""
     allowed = kind.logical_neuroncore_configs or (1,)
     if config is not None and kind.is_gpu:
-        yield Problem(key=field, got=config, allowed=f"nothing on {kind.name}, which has GPUs", fix="leave it out")
+        yield Problem(key=field, got=config, allowed=f"nothing on {kind.name}, which has GPUs", fix="remove it")
     elif config is not None and config not in allowed:
         yield Problem(
             key=field,
             got=config,
             allowed=f"{' or '.join(map(str, allowed))} on {kind.name}",
-            fix="choose one of these, or leave it out",
+            fix="choose one of these, or remove it",
         )
 
 
@@ -98,7 +98,7 @@ def zone_offers_type(plan: PlanValues) -> Iterator[Problem]:
             nearest=nearest(zone, offering),
             fix=f"{zone} is in {elsewhere}: set trn:region to {elsewhere}, or choose a zone of {plan.region}"
             if elsewhere
-            else f"choose {' or '.join(offering)}, or leave the setting out",
+            else f"choose {' or '.join(offering)}, or remove the setting",
         )
 
 

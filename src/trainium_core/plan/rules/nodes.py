@@ -38,7 +38,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
     """Reserved capacity requires a reservation ID; other capacity must not have one."""
     reserved = capacity in ("capacity-block", "reservation")
     if reserved and reservation_id is None:
-        fix = f"with {capacity}, give its ID, which `trn capacity` shows; or choose on-demand or spot"
+        fix = f"with {capacity}, specify its ID, which `trn capacity` shows; or choose on-demand or spot"
         yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
     if not reserved and reservation_id is not None:
         fix = "choose capacity-block or reservation, or remove the ID"

@@ -43,7 +43,7 @@ def queues_are_valid(plan: PlanValues) -> Iterator[Problem]:
     names = [queue.partition(":")[0] for queue in plan.pcs.queues]
     most = _PCS["quotas"]["queues"]
     if len({name.casefold() for name in names}) < len(names):
-        fix = "give each queue its own name"
+        fix = "use a different name for each queue"
         yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed="each name once, ignoring case", fix=fix)
     elif len(names) > most:
         allowed = f"up to {most} queues, the default quota of AWS PCS"
