@@ -12,7 +12,10 @@ SOURCE_FILE = "source.tar.gz"
 INPUTS = "inputs"
 """Name of the folder with a job's uploads, in the paths of its files and in the URLs of its inputs."""
 
-JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", "outputs")
+OUTPUTS = "outputs"
+"""Name of the folder with the outputs of all nodes."""
+
+JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", OUTPUTS)
 """Folders of a job that its nodes write to. The nodes also write the end of the job."""
 
 
@@ -100,12 +103,27 @@ class JobKeys(NamedTuple):
         """A file of a checkpoint, by its path below the node's checkpoint folder."""
         return f"{self.checkpoints}{name}/{part}/{path}"
 
-    def output(self, path: str) -> str:
-        return f"{self.folder}/outputs/{path}"
+    def output(self, rank: int, path: str) -> str:
+        """An output of a node, by its path in the node's output folder."""
+        return f"{self.folder}/{OUTPUTS}/{output_path(rank, path)}"
+
+    @property
+    def all_output_links(self) -> str:
+        """Prefix of the keys of all nodes' symbolic links."""
+        return f"{self.folder}/attempts/output-links/"
+
+    def output_links(self, rank: int) -> str:
+        """The symbolic links in the output folder of a node, which S3 cannot store."""
+        return f"{self.all_output_links}{rank}.json"
 
     def attempt(self, number: int) -> AttemptKeys:
         """Attempts are numbered from 1."""
         return AttemptKeys(f"{self.folder}/attempts/{number}")
+
+
+def output_path(rank: int, path: str) -> str:
+    """The path of an output in the outputs of all nodes."""
+    return f"node-{rank}/{path}" if rank else path
 
 
 def job_keys(job_id: str, folder: str = JOBS_PREFIX) -> JobKeys:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote_plus, unquote, urlsplit
 
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -113,11 +113,9 @@ class AwsStandIn:
             return 403, f"<Error><Code>{refusal}</Code></Error>", ""
         if query:
             parameters = parse_qs(query)
-            return (
-                200,
-                self._list(_object_name(host, path), parameters["prefix"][0], below="delimiter" not in parameters),
-                "",
-            )
+            write = quote_plus if "encoding-type" in parameters else str
+            below = "delimiter" not in parameters
+            return 200, self._list(_object_name(host, path), parameters["prefix"][0], write, below=below), ""
         if text is None:
             return 404, "<Error><Code>NoSuchKey</Code></Error>", ""
         etag = f'"{hashlib.md5(text.encode(errors="surrogateescape")).hexdigest()}"'
@@ -158,12 +156,19 @@ class AwsStandIn:
             return 400, '{"__type": "com.amazon#AccessDeniedException", "Message": "no policy allows it"}'
         return 200, json.dumps({"SecretString": value} if service != "ssm" else {"Parameter": {"Value": value}})
 
-    def _list(self, bucket: str, prefix: str, *, below: bool) -> str:
-        """The response of ListObjectsV2, all on one page. below: Whether there is no delimiter."""
+    def _list(self, bucket: str, prefix: str, write: Callable[[str], str], *, below: bool) -> str:
+        """The response of ListObjectsV2, all on one page.
+
+        Args:
+            bucket: Name of the bucket, and a slash.
+            prefix: Prefix of the keys.
+            write: Encodes a key.
+            below: Whether there is no delimiter.
+        """
         known = {unquote(name): len(text) for name, text in self.records.items()}
         sizes = {name.removeprefix(bucket): size for name, size in known.items() if name.startswith(bucket + prefix)}
         items = "".join(
-            f"<Contents><Key>{name}</Key><LastModified>2026-11-21T12:00:00.000Z</LastModified><Size>{size}</Size>"
+            f"<Contents><Key>{write(name)}</Key><LastModified>2026-11-21T12:00:00.000Z</LastModified><Size>{size}</Size>"
             "</Contents>"
             for name, size in sorted(sizes.items())
             if below or "/" not in name.removeprefix(prefix)

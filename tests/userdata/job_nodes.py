@@ -65,9 +65,9 @@ class JobNodes(StoredJob):
             script: The script.
             nodes: Number of nodes.
             ranks: Ranks of the nodes that start. Default: all.
-            changes: Other values of the job or of the launch.
+            changes: Other values of the job or of the launch, and `files`: other files of the source.
         """
-        self.source({"train.py": script})
+        self.source({"train.py": script, **changes.pop("files", {})})
         launch = {name: changes.pop(name) for name in list(changes) if name in OF_THE_LAUNCH}
         resume = {name: changes.pop(name) for name in list(changes) if name.startswith("resume_")}
         spec = {**SPEC, "nodes": nodes, "command": f"{sys.executable} train.py", **changes}

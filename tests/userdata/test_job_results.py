@@ -2,9 +2,11 @@
 
 import time
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from tests.nasty_names import NASTY_NAMES
 from tests.userdata.job_nodes import JobNodes
 from tests.userdata.node_files import BUCKET, JOB
 
@@ -50,6 +52,61 @@ def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
     assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
     assert (place / kind).is_dir()
     assert (place / "results-lost").exists()
+
+
+WRITES_NAMES = """
+import os, pathlib, sys
+resumed, names = os.environ.get("TRN_RESUME_FROM"), pathlib.Path("names").read_bytes().decode().split("\\0")
+for folder in ("data", os.environ["TRN_INPUT_DIR"] + "/data", *([resumed] if resumed else [])):
+    for name in names:
+        assert pathlib.Path(folder, name).read_bytes() == name.encode(), (folder, name)
+for folder in (os.environ["TRN_OUTPUT_DIR"], os.environ["TRN_CHECKPOINT_DIR"] + "/step #1?"):
+    for name in names:
+        path = pathlib.Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(name.encode())
+"""
+
+
+def test_names_are_kept_in_source_inputs_outputs_and_checkpoints(nodes: JobNodes) -> None:
+    keys = {name: quote(name, safe="/-_.~") for name in NASTY_NAMES}
+    files = {"names": "\0".join(NASTY_NAMES), **{f"data/{name}": name for name in NASTY_NAMES}}
+    for name, key in keys.items():
+        nodes.aws.records[f"data/x%23/{key}"] = name
+    for resume in ({}, {"resume_from": "step #1?", "resume_job": JOB}):
+        nodes.start(WRITES_NAMES, files=files, inputs={"data": "s3://data/x#/"}, **resume)
+        assert nodes.wait() == [0], nodes.log()
+        nodes.next_attempt()
+    stored = {key: nodes.aws.records.get(f"{BUCKET}/jobs/{JOB}/outputs/{key}") for key in keys.values()}
+    assert stored == {key: name for name, key in keys.items()}
+
+
+LEAVES_WHAT_S3_CANNOT_STORE = """
+import os, pathlib, socket
+folder = pathlib.Path(os.environ["TRN_OUTPUT_DIR"])
+(folder / "blobs").mkdir()
+(folder / "blobs/1").write_text("weights")
+(folder / "snapshot").mkdir()
+(folder / "snapshot/model.bin").symlink_to("../blobs/1")
+(folder / "latest").symlink_to(folder / "snapshot")
+(folder / "passwd").symlink_to("/etc/passwd")
+open(os.fsencode(folder) + b"/b\\xff", "w").close()
+socket.socket(socket.AF_UNIX).bind(str(folder / "run.sock"))
+(folder / "z").write_text("last")
+"""
+
+
+def test_what_cannot_be_stored_is_named_and_is_no_success(nodes: JobNodes) -> None:
+    nodes.start(LEAVES_WHAT_S3_CANNOT_STORE)
+    assert nodes.wait() == [1]
+    assert nodes.end["result"] == "results-lost"
+    named = "b\\xff (its name is not UTF-8), passwd (a link to /etc/passwd, outside the folder), run.sock (a socket)"
+    assert nodes.end["reason"].endswith(f"{nodes.place(0)}: outputs: {named}")
+    assert r"outputs: b\xff is not stored: its name is not UTF-8" in nodes.log()
+    prefix = f"{BUCKET}/jobs/{JOB}/outputs/"
+    assert {key.removeprefix(prefix) for key in nodes.aws.records if key.startswith(prefix)} == {"blobs/1", "z"}
+    links = {"latest": "snapshot", "snapshot/model.bin": "../blobs/1"}
+    assert nodes.content("attempts/output-links/0.json") == {"links": links}
 
 
 def test_phases_of_an_attempt_include_the_time_after_the_command(nodes: JobNodes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nasty_names import NASTY_NAMES
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from trainium_userdata.node.trn_node import imds, objects, web
 from trainium_userdata.node.trn_node.imds import Imds
@@ -114,6 +115,17 @@ def test_file_has_no_more_parts_than_s3_allows(tmp_path: Path, aws: AwsStandIn, 
     (tmp_path / "large").write_bytes(b"x" * 10)
     Objects().put_file(URL, tmp_path / "large")
     assert [len(part) for part in aws.parts] == [4, 4, 2]
+
+
+def test_keys_may_have_any_character(tmp_path: Path):
+    objects, folder = Objects(), "s3://cluster-records/outputs/"
+    for name in NASTY_NAMES:
+        (tmp_path / "file").write_bytes(name.encode())
+        objects.put_file(folder + name, tmp_path / "file")
+    assert {found.key.removeprefix("outputs/") for found in objects.list(folder, below=True)} == {*NASTY_NAMES}
+    for name in NASTY_NAMES:
+        assert objects.get_file(folder + name, tmp_path / "copy")
+        assert (tmp_path / "copy").read_bytes() == name.encode()
 
 
 def test_folder_is_listed_without_its_subfolders():

@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from trainium_core.jobs.aws_transfers import download_object, upload_object
+from trainium_core.jobs.copying import paths_through_links
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import input_files, open_input
@@ -31,7 +32,7 @@ from trainium_wire.job import (
     part_rank,
     saved_otherwise,
 )
-from trainium_wire.job_keys import INPUTS, job_keys
+from trainium_wire.job_keys import INPUTS, OUTPUTS, job_keys, output_path
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
@@ -40,6 +41,7 @@ _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _READERS = 16
 _REQUEUES = 50
 _LARGEST_JSON = 262_144
+_LARGEST_LIST = 67_108_864
 _CHECKPOINTS = "checkpoints"
 _PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
 _LARGEST_LOG_PART = 4_194_304
@@ -253,7 +255,8 @@ class AwsJobs(AwsService):
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted.
+        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted. Files that symbolic
+        links of the script lead to are listed under each of their paths.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")
@@ -262,11 +265,26 @@ class AwsJobs(AwsService):
         if top == _CHECKPOINTS:
             found |= self._checkpoint_files(job_id)
         elif top != INPUTS:
-            found |= {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
+            links = self._output_links(job_id) if top in ("", OUTPUTS) else {}
+            listed = self._entries(f"{prefix}{top if links else wanted}")
+            found |= {entry["Key"].removeprefix(prefix): entry["Size"] for entry in listed}
+            for path, file in paths_through_links(found, links).items():
+                found[path] = found[file]
+                self._saved[job_id, path] = (self.bucket, f"{prefix}{file}")
         if top in ("", INPUTS):
             entries = self._entries(f"{uploads}{rest}")
             found |= {f"{INPUTS}/{entry['Key'].removeprefix(uploads)}": entry["Size"] for entry in entries}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
+
+    def _output_links(self, job_id: str) -> Mapping[str, str]:
+        """The symbolic links in the outputs of a job, as targets by path."""
+        links: dict[str, str] = {}
+        for key in self._keys(job_keys(job_id).all_output_links):
+            match = re.search(r"/(\d+)\.json$", key)
+            named = (self._json(key, most=_LARGEST_LIST) or {}).get("links") if match else None
+            for path, target in cast("Mapping[str, Any]", named).items() if isinstance(named, Mapping) else ():
+                links[f"{OUTPUTS}/{output_path(int(match[1]), path)}"] = str(target)
+        return links
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
         """Sizes of the files of complete checkpoints, by path. The lowest rank's copy of a file keeps its path."""
@@ -349,9 +367,9 @@ class AwsJobs(AwsService):
         raw = self._json(key)
         return None if raw is None else node_progress(node, raw)
 
-    def _json(self, key: str, *, bucket: str | None = None) -> Mapping[str, Any] | None:
+    def _json(self, key: str, *, bucket: str | None = None, most: int = _LARGEST_JSON) -> Mapping[str, Any] | None:
         """The content of a JSON object in S3; empty if invalid, None if the key does not exist."""
-        stored = self._get(key, bucket=bucket)
+        stored = self._get(key, bucket=bucket, most=most)
         if stored is None:
             return None
         try:

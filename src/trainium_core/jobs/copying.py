@@ -1,8 +1,9 @@
 """Copies files between this machine and nodes, with jobs that have only an input or an output."""
 
+import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -11,7 +12,8 @@ from trainium_core.jobs.request import JobRequest
 ALL = "all"
 _INPUT = "copied"
 _NAME = "cp"
-_REMOTE = re.compile(r"(?P<where>[A-Za-z0-9-]+):(?P<path>.*)")
+_REMOTE = re.compile(r"(?P<where>[A-Za-z0-9-]+):(?P<path>.*)", re.DOTALL)
+_MAX_LINKS_IN_PATH = 8
 _INSTANCE_ID = re.compile(r"i-[0-9a-f]{8,17}")
 
 
@@ -64,7 +66,32 @@ def copy_to(file: Path, path: str, rank: int | None) -> JobRequest:
 
 def copy_from(path: str, rank: int | None) -> JobRequest:
     """A job that stores a path of all nodes, or of one, as its output."""
-    return _request(f'cp -r -- {shlex.quote(path)} "$TRN_OUTPUT_DIR"', rank, {})
+    return _request(f'cp -rH -- {shlex.quote(path)} "$TRN_OUTPUT_DIR"', rank, {})
+
+
+def paths_through_links(files: Iterable[str], links: Mapping[str, str]) -> Mapping[str, str]:
+    """The files that symbolic links lead to, by their paths through the links.
+
+    Args:
+        files: Paths of files.
+        links: Targets by path. A target is relative to the folder of its link.
+    """
+    known = {name: name for name in files}
+    found: dict[str, str] = {}
+    for _ in range(_MAX_LINKS_IN_PATH):
+        new: dict[str, str] = {}
+        for link, target in links.items():
+            end = posixpath.normpath(posixpath.join(link, "..", target))
+            if end in known:
+                new[link] = known[end]
+            elif not f"{link}/".startswith(f"{end}/"):
+                below = (name for name in known if name.startswith(f"{end}/"))
+                new |= {link + name.removeprefix(end): known[name] for name in below}
+        if new.keys() <= known.keys():
+            break
+        found |= {name: file for name, file in new.items() if name not in known}
+        known |= found
+    return found
 
 
 def output_folder(path: str, rank: int | None) -> str:

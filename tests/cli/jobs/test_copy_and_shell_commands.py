@@ -10,6 +10,7 @@ from tests.cli.conftest import FakeLocating
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
+from tests.nasty_names import NASTY_NAMES
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.clusters.cluster import ClusterStack
 from trainium_core.nodes.report import DeployedNodes
@@ -25,6 +26,24 @@ def test_files_of_a_job_are_copied_from_s3(cluster: Cluster) -> None:
         ended = run("cp", *TWO, f"{JOB.id}:{wanted}", target)
         assert ended.exit_code == ExitCode.OK, ended.output
     assert {Path(path).read_text() for path in ("all/model/weights.bin", "one", "dot/note")} == {"weights"}
+
+
+def test_copied_files_keep_their_names_and_links_become_copies(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    for name in NASTY_NAMES:
+        cluster.job_nodes.put(f"outputs/{name}", name)
+    cluster.job_nodes.put("outputs/node-1/runs/7/model", "of node 1")
+    cluster.job_nodes.put("attempts/output-links/1.json", {"links": {"latest": "runs/7"}})
+    assert run("cp", *TWO, f"{JOB.id}:outputs", "all").exit_code == ExitCode.OK
+    assert {name: Path("all", name).read_bytes().decode() for name in NASTY_NAMES} == {
+        name: name for name in NASTY_NAMES
+    }
+    for name in NASTY_NAMES:
+        assert run("cp", *TWO, "--overwrite", f"{JOB.id}:outputs/{name}", "./one").exit_code == ExitCode.OK
+        assert Path("one").read_bytes().decode() == name
+    assert Path("all/node-1/latest/model").read_text() == "of node 1"
+    assert run("cp", *TWO, f"{JOB.id}:outputs/node-1/latest", "latest").exit_code == ExitCode.OK
+    assert Path("latest/model").read_text() == "of node 1"
 
 
 def test_missing_and_unsafe_files_of_a_job_are_not_copied(cluster: Cluster) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from trainium_wire.job_keys import output_path
 from trn_node.files import KEPT_MARK
 from trn_node.s3 import S3Error
 
 from .checkpoints import Checkpoints
+from .file_tree import file_tree, listed, printable
 from .launch import Launch
 from .logs import Log
 from .store import Store
@@ -19,6 +21,10 @@ PAUSE_SECONDS = 1
 MAX_FAILED_REQUESTS = 3
 """Limit of failed requests in one upload of outputs, because each takes seconds. The next upload starts with the other
 files."""
+
+
+KEY_TOO_LONG = "KeyTooLongError"
+"""S3's error code for keys of more than 1,024 bytes."""
 
 
 class Results:
@@ -34,7 +40,7 @@ class Results:
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
         self._launch, self._log = launch, log
         self.checkpoints = Checkpoints(launch, store, launch.place / "checkpoints", log.say)
-        self._outputs = Outputs(launch, store, launch.place / "outputs")
+        self._outputs = Outputs(launch, store, launch.place / "outputs", log.say)
         self._began: float | None = None
         self._running_ended: float | None = None
         self.checkpoint_seconds = 0.0
@@ -78,6 +84,9 @@ class Results:
             refused_patience=timing.refused,
         )
         texts = [f"{name}: {error}" for name, error in left.items() if name != "log"]
+        if self._outputs.left_out:
+            left_out = (f"{path} ({reason})" for path, reason in self._outputs.left_out.items())
+            texts.append(f"outputs: {listed(left_out)}")
         self.lost = f"not in S3, but kept on the node in {place}: {'; '.join(texts)}" if texts else ""
         if texts:
             (place / KEPT_MARK).touch()
@@ -86,37 +95,55 @@ class Results:
 
 
 class Outputs:
-    """Stores every file of the job's output folder once, without symbolic links."""
+    """Stores the files of the job's output folder, and a list of its symbolic links.
 
-    def __init__(self, launch: Launch, store: Store, folder: Path) -> None:
-        self._launch, self._store, self._folder = launch, store, folder
-        self._stored: set[Path] = set()
-        self._failed: dict[Path, OSError] = {}
+    Attributes:
+        left_out: The reasons why paths were not stored at the last upload, which cannot be stored in S3.
+    """
+
+    def __init__(self, launch: Launch, store: Store, folder: Path, say: Callable[[str], None]) -> None:
+        self._launch, self._store, self._folder, self._say = launch, store, folder, say
+        self._stored: dict[str, tuple[int, int]] = {}
+        self._links: dict[str, str] = {}
+        self._failed: dict[str, OSError] = {}
+        self._names_of_other_nodes = {output_path(other, "").rstrip("/") for other in range(1, len(launch.nodes))}
+        self.left_out: dict[str, str] = {}
 
     def upload(self) -> None:
-        """Store new files. After MAX_FAILED_REQUESTS, the other files are left to the next call.
+        """Store new and changed files. After MAX_FAILED_REQUESTS, the other files are left to the next call.
 
         Raises:
             OSError: Not every file is stored.
         """
-        part = f"node-{self._launch.rank}/" if self._launch.rank else ""
-        files = [file for file in sorted(self._folder.rglob("*")) if file.is_file() and not file.is_symlink()]
+        rank, keys, tree = self._launch.rank, self._launch.job_keys, file_tree(self._folder)
+        if not rank:
+            for path in [path for path in tree.files if path.partition("/")[0] in self._names_of_other_nodes]:
+                tree.files.pop(path)
+                tree.left_out[printable(path)] = "the name is that of another node's outputs"
+        for path, reason in tree.left_out.items():
+            if self.left_out.get(path) != reason:
+                self._say(f"outputs: {path} is not stored: {reason}")
+        self.left_out = tree.left_out
+        self._failed = {path: error for path, error in self._failed.items() if path in tree.files}
+        if tree.links != self._links:
+            self._store.write(keys.output_links(rank), {"links": tree.links})
+            self._links = tree.links
         failed_requests = 0
-        for file in sorted(files, key=lambda file: file in self._failed):
-            if file in self._stored or failed_requests == MAX_FAILED_REQUESTS:
+        for path, version in sorted(tree.files.items(), key=lambda file: file[0] in self._failed):
+            if self._stored.get(path) == version or failed_requests == MAX_FAILED_REQUESTS:
                 continue
-            self._failed.pop(file, None)
+            self._failed.pop(path, None)
             try:
-                self._store.upload(self._launch.job_keys.output(f"{part}{file.relative_to(self._folder)}"), file)
-                self._stored.add(file)
+                self._store.upload(keys.output(rank, path), self._folder / path)
+                self._stored[path] = version
             except OSError as error:
-                self._failed[file] = error
+                self._failed[path] = error
                 failed_requests += not error.errno
-        left = [file for file in files if file not in self._stored]
+        left = [path for path, version in tree.files.items() if self._stored.get(path) != version]
         if left:
             # An error that is not a refusal comes first, because the next call may then succeed.
             example = min(self._failed.values(), key=is_refusal)
-            raise example if len(left) == 1 else SomeLeftError(len(left), example)
+            raise example if len(left) == 1 else SomeLeftError(left, example)
 
 
 class SomeLeftError(OSError):
@@ -126,8 +153,8 @@ class SomeLeftError(OSError):
         example: The reason for one of them.
     """
 
-    def __init__(self, count: int, example: OSError) -> None:
-        super().__init__(f"{count} files were not stored, for example: {example}")
+    def __init__(self, left: Sequence[str], example: OSError) -> None:
+        super().__init__(f"{len(left)} files were not stored: {listed(map(printable, left))}, for example: {example}")
         self.example = example
 
 
@@ -136,7 +163,9 @@ def is_refusal(error: Exception) -> bool:
     if isinstance(error, SomeLeftError):
         return is_refusal(error.example)
     return (
-        error.status in (403, 404) if isinstance(error, S3Error) else isinstance(error, OSError) and bool(error.errno)
+        error.status in (403, 404) or error.code == KEY_TOO_LONG
+        if isinstance(error, S3Error)
+        else isinstance(error, OSError) and bool(error.errno)
     )
 
 

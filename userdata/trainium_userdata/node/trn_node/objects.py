@@ -7,7 +7,7 @@ import itertools
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus
 
 from .s3 import S3, S3Error
 from .web import Body, FileSink
@@ -98,12 +98,14 @@ class Objects(S3):
         token = ""
         for number in itertools.count(1):
             parameters = {"continuation-token": token} if token else {}
-            parameters.update({"list-type": "2", "prefix": prefix, **({} if below else {"delimiter": "/"})})
+            # XML cannot represent every character of a key.
+            parameters.update({"list-type": "2", "encoding-type": "url", "prefix": prefix})
+            parameters.update({} if below else {"delimiter": "/"})
             query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(parameters.items()))
             response = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
             for item in response.iterfind("{*}Contents"):
                 key, modified, size, etag = (item.findtext(f"{{*}}{name}", "") for name in OBJECT_FIELDS)
-                objects.append(Object(key, modified, int(size or 0), etag))
+                objects.append(Object(unquote_plus(key), modified, int(size or 0), etag))
             token = response.findtext("{*}NextContinuationToken", "")
             if not token or number == most_requests:
                 break

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from . import files, web
 from .imds import Imds
@@ -111,11 +111,12 @@ def _offset(response: web.Response, now: float) -> float | None:
 
 def _address(url: str) -> str:
     """The HTTP URL of an s3:// URL, in path style for a custom endpoint (AWS_ENDPOINT_URL_S3)."""
-    parts = urlsplit(url)
-    key = quote(parts.path, safe="/-_.~")
+    # Not with urlsplit: a key may contain #, ?, tabs and newlines.
+    bucket, _, key = url[len("s3://") :].partition("/")
+    path = quote(f"/{key}", safe="/-_.~")
     custom = os.environ.get("AWS_ENDPOINT_URL_S3")
-    if custom or "." in parts.netloc:
+    if custom or "." in bucket:
         # S3's certificate does not cover bucket names with dots.
         endpoint = custom or f"https://s3.{region()}.amazonaws.com"
-        return f"{endpoint.rstrip('/')}/{parts.netloc}{key}"
-    return f"https://{parts.netloc}.s3.{region()}.amazonaws.com{key}"
+        return f"{endpoint.rstrip('/')}/{bucket}{path}"
+    return f"https://{bucket}.s3.{region()}.amazonaws.com{path}"
