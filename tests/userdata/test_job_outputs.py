@@ -38,7 +38,11 @@ def test_failed_outputs_do_not_stop_others(tmp_path: Path) -> None:
 
 def test_first_node_does_not_store_outputs_under_the_name_of_another(tmp_path: Path) -> None:
     store: Any = MemoryStore()
-    store.upload = lambda key, file: store.objects.update({key: file})
+
+    def upload(key: str, file: Path) -> None:
+        store.objects[key] = file
+
+    store.upload = upload
     for name in ("node-1/metrics", "node-2/metrics"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("of node 0")

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from trainium_core.jobs.aws_job_bucket import JobBucket
 from trainium_core.jobs.aws_transfers import download_object, upload_object
 from trainium_core.jobs.copying import paths_through_links
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import input_files, open_input
-from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_wire.formats import json_value, moment
+from trainium_wire.formats import moment
 from trainium_wire.job import (
     FAILED,
     Job,
@@ -36,11 +37,8 @@ from trainium_wire.job_keys import INPUTS, OUTPUTS, job_keys, output_path
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
-_ABSENT = ("NoSuchKey", "404", "NotFound")
-_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _READERS = 16
 _REQUEUES = 50
-_LARGEST_JSON = 262_144
 _LARGEST_LIST = 67_108_864
 _CHECKPOINTS = "checkpoints"
 _PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
@@ -64,7 +62,7 @@ class CurrentJob:
     etag: str
 
 
-class AwsJobs(AwsService):
+class AwsJobs(JobBucket):
     """The jobs in one bucket of node records. Reads raise UnavailableError, writes RequestRefusedError.
 
     Args:
@@ -76,8 +74,7 @@ class AwsJobs(AwsService):
     shortest_poll, log_delay = 0.0, 0.0
 
     def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
-        super().__init__(region, clients=clients)
-        self.bucket = bucket
+        super().__init__(region, bucket, clients=clients)
         # Caches of objects that no longer change, and the buckets and keys of checkpoint files, by path.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
@@ -265,7 +262,7 @@ class AwsJobs(AwsService):
         if top == _CHECKPOINTS:
             found |= self._checkpoint_files(job_id)
         elif top != INPUTS:
-            links = self._output_links(job_id) if top in ("", OUTPUTS) else {}
+            links = self._output_links(job_id) if top in ("", OUTPUTS) else dict[str, str]()
             listed = self._entries(f"{prefix}{top if links else wanted}")
             found |= {entry["Key"].removeprefix(prefix): entry["Size"] for entry in listed}
             for path, file in paths_through_links(found, links).items():
@@ -280,10 +277,10 @@ class AwsJobs(AwsService):
         """The symbolic links in the outputs of a job, as targets by path."""
         links: dict[str, str] = {}
         for key in self._keys(job_keys(job_id).all_output_links):
-            match = re.search(r"/(\d+)\.json$", key)
-            named = (self._json(key, most=_LARGEST_LIST) or {}).get("links") if match else None
-            for path, target in cast("Mapping[str, Any]", named).items() if isinstance(named, Mapping) else ():
-                links[f"{OUTPUTS}/{output_path(int(match[1]), path)}"] = str(target)
+            named = (self._json(key, most=_LARGEST_LIST) or {}).get("links")
+            if (match := re.search(r"/(\d+)\.json$", key)) and isinstance(named, dict):
+                for path, target in cast("dict[str, Any]", named).items():
+                    links[f"{OUTPUTS}/{output_path(int(match[1]), path)}"] = str(target)
         return links
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
@@ -366,42 +363,6 @@ class AwsJobs(AwsService):
     def _node(self, node: int, key: str) -> NodeProgress | None:
         raw = self._json(key)
         return None if raw is None else node_progress(node, raw)
-
-    def _json(self, key: str, *, bucket: str | None = None, most: int = _LARGEST_JSON) -> Mapping[str, Any] | None:
-        """The content of a JSON object in S3; empty if invalid, None if the key does not exist."""
-        stored = self._get(key, bucket=bucket, most=most)
-        if stored is None:
-            return None
-        try:
-            raw: Any = json_value(stored[0])
-        except ValueError:
-            return {}
-        return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
-
-    def _get(self, key: str, *, most: int = _LARGEST_JSON, bucket: str | None = None) -> tuple[bytes, str] | None:
-        with read_errors(self._permission("s3:GetObject", bucket), absent=_ABSENT):
-            answer = self.client("s3").get_object(Bucket=bucket or self.bucket, Key=key)
-            return answer["Body"].read(most), answer["ETag"]
-        return None
-
-    def _put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
-        """Write an object. Returns False if the condition of the request failed."""
-        with write_errors(self._permission("s3:PutObject"), absent=_TAKEN):
-            self.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition)
-            return True
-        return False
-
-    def _keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
-        return (entry["Key"] for entry in self._entries(prefix, after=after))
-
-    def _entries(self, prefix: str, *, after: str = "", bucket: str | None = None) -> Iterator[Mapping[str, Any]]:
-        with read_errors(self._permission("s3:ListBucket", bucket)):
-            pages = self.client("s3").get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=bucket or self.bucket, Prefix=prefix, StartAfter=after):
-                yield from page.get("Contents", [])
-
-    def _permission(self, action: str, bucket: str | None = None) -> str:
-        return f"{action} on the bucket {bucket or self.bucket}"
 
 
 def _submission_time(job_id: str) -> str:
