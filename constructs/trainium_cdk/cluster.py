@@ -50,6 +50,8 @@ class TrainiumCluster(Construct):
             self, plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep
         )
         self.fleet = Fleet(self, "Fleet", props=props)
+        for part in (self.network, self.cache, *self.file_systems):
+            part.node.add_dependency(self.fleet.record)
         destroy = plan_destroy_command(self, "cluster", plan.cluster_name)
         sessions = plan.network.effective_egress != "none"
         create_outputs(plan_outputs_scope(self), fleet_outputs(self.fleet, props, destroy=destroy, sessions=sessions))

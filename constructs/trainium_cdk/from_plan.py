@@ -22,6 +22,7 @@ from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
 from trainium_cdk.storage.lustre_file_system import LustreFileSystem
 from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.plan import Plan
+from trainium_core.plan.deployed_plan import recorded_settings
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.replacing_settings import image_setting, replacing_settings
@@ -191,6 +192,7 @@ def plan_fleet(
         tags=plan.tags,
         jobs=plan.jobs,
         catalog=plan.catalog,
+        plan_settings=recorded_settings(plan, "cluster"),
     )
 
 

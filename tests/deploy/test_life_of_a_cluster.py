@@ -130,9 +130,10 @@ def test_repeated_deployment_changes_nothing(redeployed: Run) -> None:
     assert "(no changes)" in redeployed.printed
 
 
-def test_scale_out_diff_has_no_aws_resource_except_the_group(difference: str) -> None:
+def test_scale_out_diff_has_no_aws_resource_except_the_group_and_the_record(difference: str) -> None:
     changed = set(re.findall(r"^\[~\] (\S+)", difference, re.MULTILINE))
-    assert {one for one in changed if one.startswith("AWS::")} == {"AWS::AutoScaling::AutoScalingGroup"}
+    aws = {one for one in changed if one.startswith("AWS::")}
+    assert aws == {"AWS::AutoScaling::AutoScalingGroup", "AWS::SSM::Parameter"}
 
 
 def test_scale_out_launches_missing_nodes_and_keeps_running_ones(deployed: Moment, grown: Moment) -> None:

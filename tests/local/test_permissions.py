@@ -151,6 +151,15 @@ def test_unnamed_resource_may_be_any_of_its_type(aws: EmbeddedAws) -> None:
     )
 
 
+def test_tags_of_parameter_require_permission_for_the_parameter(aws: EmbeddedAws) -> None:
+    client = Session(aws, role(aws, allow("ssm:*", f"arn:aws:ssm:*:{ACCOUNT}:parameter/mine/*"))).client("ssm")
+    client.put_parameter(Name="/mine/x", Value="x", Type="String")
+    tags: Any = {"ResourceType": "Parameter", "Tags": [{"Key": "team", "Value": "ml"}]}
+    client.add_tags_to_resource(ResourceId="/mine/x", **tags)
+    message = refusal(client.add_tags_to_resource, ResourceId="/theirs/x", **tags)[1]
+    assert f"resource: arn:aws:ssm:us-west-2:{ACCOUNT}:parameter/theirs/x " in message
+
+
 def test_conditions_on_tags_are_evaluated(aws: EmbeddedAws) -> None:
     ec2 = aws.client("ec2")
     of_cluster = {"StringEquals": {"aws:ResourceTag/cluster": "a"}, "ForAllValues:StringEquals": {"aws:TagKeys": ["t"]}}

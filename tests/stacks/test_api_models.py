@@ -12,6 +12,7 @@ from tests.stacks.variants import VARIANTS
 
 PLAUSIBLE = {
     "ImageId": "ami-0123456789abcdef0",
+    "AutoScalingGroupName": "Stack-nodes",
     "Arn": "arn:aws:iam::123456789012:instance-profile/node",
     "Groups": "sg-0123456789abcdef0",
     "GroupName": "placement-group",
@@ -31,7 +32,7 @@ def filled_in(value: Any, name: str = "") -> Any:
             return filled_in(when_awake, name)
         case {"Fn::Select": [index, choices]}:
             return filled_in(choices[int(index)], name)
-        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Base64": _}:
+        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Base64": _} | {"Fn::Join": _}:
             return PLAUSIBLE[name]
         case dict():
             parts = {key: filled_in(part, key) for key, part in value.items()}

@@ -33,6 +33,7 @@ FREE = {
     "AWS::S3::BucketPolicy": "S3: the bucket is billed",
     "AWS::SNS::Subscription": "SNS: no charge, messages are few",
     "AWS::SNS::TopicPolicy": "SNS: no charge",
+    "AWS::SSM::Parameter": "Systems Manager: no charge for standard parameters",
 }
 ALMOST_FREE = {
     "AWS::SNS::Topic": "a few messages a pilot; the first thousand e-mails of a month are free",

@@ -82,9 +82,9 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("stack", "settings", "replaceable"),
     [
-        ("cluster", {"fsx_lustre": 1200, "efs": "new"}, {"AWS::EFS::FileSystem", "AWS::FSx::FileSystem"}),
-        ("pcs", OF_PCS_ALWAYS, set[str]()),
-        ("training", {}, set[str]()),
+        ("cluster", {"fsx_lustre": 1200, "efs": "new"}, {*DATA_TYPES}),
+        ("pcs", OF_PCS_ALWAYS, {"AWS::S3::Bucket"}),
+        ("training", {}, {"AWS::S3::Bucket"}),
     ],
     ids=STACKS,
 )

@@ -26,11 +26,16 @@ from trainium_cdk.fleet.node_volumes import allow_auto_scaling
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
+from trainium_cdk.physical_names import physical_name, recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
+from trainium_cdk.pilot.sleep_switch import function_of_only_sleeper, join_sleep
 from trainium_cdk.service_role import allow, service_role
-from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key
+from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
+from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key, cache_url
 from trainium_core.facts import facts
+from trainium_core.plan.deployed_plan import recorded_type
 from trainium_userdata.locations import NodeLocations
+from trainium_wire.stack_record import StackRecord
 
 
 class Fleet(CreatedFleet):
@@ -44,7 +49,11 @@ class Fleet(CreatedFleet):
         self._props, self.cache = props, props.cache
         self._cluster_name = cluster_name = props.node.cluster_name
         claim_cluster_name(self, cluster_name)
+        if props.sleep is not None:
+            join_sleep(props.sleep, self)
         tag_all(self, cluster_name, props.tags)
+        self.record = StackRecordParameter(self, "Record", cluster_name=cluster_name, record=self._stack_record)
+        self.node.add_dependency(self.record)
         own_group = EfaSecurityGroup(
             self,
             "SecurityGroup",
@@ -102,6 +111,22 @@ class Fleet(CreatedFleet):
             reconciler=self.reconciler,
             timeout_minutes=props.timeout_minutes,
             clock=self.pilot.clock if self.pilot else None,
+        )
+
+    def _stack_record(self) -> StackRecord:
+        props, stack = self._props, Stack.of(self)
+        return StackRecord(
+            cluster=self._cluster_name,
+            stack=stack.stack_name,
+            construct=recorded_construct(self),
+            engine="cluster",
+            bucket=recorded_bucket_name(self, self.records.bucket),
+            cache_url=cache_url(recorded_bucket_name(self, props.cache.bucket)),
+            settings=props.recorded_settings,
+            instance_type=recorded_type(props.node.type, stack.region),
+            group=self.group.auto_scaling_group_name,
+            sleep_function=function_of_only_sleeper(props.sleep),
+            topic_arn=self.pilot.recorded_topic_arn if self.pilot else None,
         )
 
     def _node_role(self, props: FleetProps) -> iam.IRole:
@@ -187,6 +212,7 @@ class Fleet(CreatedFleet):
         group = autoscaling.CfnAutoScalingGroup(
             self,
             "Group",
+            auto_scaling_group_name=physical_name(self, "nodes"),
             # Only bounds, and no UpdatePolicy: the fleet gate and the clock of the pilot set the size, and the gate
             # replaces nodes. CloudFormation creates the group at its minimum size and keeps its desired capacity.
             min_size="0",

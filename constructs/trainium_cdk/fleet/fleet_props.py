@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -14,6 +15,7 @@ from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.catalog.catalog import Catalog
+from trainium_core.plan.deployed_plan import recorded_values
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.settings.jobs import JobAccess
 
@@ -31,6 +33,7 @@ class FleetProps:
         volume_key: KMS key of the volumes. None: the account's default key for EBS.
         encryption_key: KMS key of the cluster's bucket and of the pilot's topics. None: keys that S3 manages, and none
             for the topics.
+        plan_settings: Settings of the plan for the record of the stack. None: the fleet has no plan.
         placement_group_name: Name of an existing placement group. None: a new one, if the nodes can use one.
     """
 
@@ -62,3 +65,30 @@ class FleetProps:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     jobs: JobAccess = field(default_factory=JobAccess)
     catalog: Catalog | None = None
+    plan_settings: Mapping[str, Any] | None = None
+
+    @property
+    def recorded_settings(self) -> Mapping[str, Any]:
+        """The settings for the record of the stack. Without a plan, those that say the same as these values."""
+        if self.plan_settings is not None:
+            return self.plan_settings
+        return recorded_values(
+            {
+                "instance_type": self.node.type.name,
+                "nodes": self.nodes,
+                "capacity": self.capacity.kind,
+                "reservation_id": self.capacity.reservation_id,
+                "vpc_id": self.vpc.vpc_id,
+                "ami": self.image_id if self.image_name else None,
+                "root_volume_gib": self.root_volume.gib,
+                "root_volume_throughput": self.root_volume.throughput,
+                "root_volume_initialization": self.root_volume.initialization_rate,
+                "logical_neuroncore_config": self.node.logical_neuroncore_config,
+                "node_timeout_minutes": self.timeout_minutes,
+                "node_replacements": self.replacements,
+                "ends": None if self.pilot.end is None else str(self.pilot.end),
+                "budget_usd": self.pilot.budget_usd,
+                "budget_action": self.pilot.budget_action,
+                "idle_minutes": self.pilot.idle_minutes,
+            }
+        )

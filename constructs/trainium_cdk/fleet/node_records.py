@@ -59,7 +59,12 @@ class NodeRecords(Construct):
             ),
         ]
         self.bucket = DisposableBucket(
-            self, "Store", lifecycle_rules=rules, sends_events=True, encryption_key=encryption_key
+            self,
+            "Store",
+            purpose="records",
+            lifecycle_rules=rules,
+            sends_events=True,
+            encryption_key=encryption_key,
         ).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"

@@ -31,19 +31,23 @@ from trainium_cdk.pcs.lifecycle_scripts import LifecycleScripts
 from trainium_cdk.pcs.node_group_guard import NodeGroupGuard
 from trainium_cdk.pcs.pcs_image import PcsImage
 from trainium_cdk.pcs.scheduler_logs import SchedulerLogs
+from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import allow, service_role
-from trainium_cdk.storage.compile_cache import allow_cache
+from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
+from trainium_cdk.storage.compile_cache import allow_cache, cache_url
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, new_egress
 from trainium_core.engines.pcs.warnings import pcs_warnings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
 from trainium_core.plan import Plan
+from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import slurm_script, slurm_user_data
+from trainium_wire.stack_record import StackRecord
 
 _ROLE_PATH = "/aws-pcs/"
 """AWS PCS accepts only roles below this path, or with the prefix AWSPCS (AWS PCS User Guide, instance profiles)."""
@@ -89,6 +93,8 @@ class PcsCluster(Construct):
         super().__init__(scope, construct_id)
         check_region(self, plan)
         tag_all(self, plan.cluster_name, plan.tags)
+        self.record = StackRecordParameter(self, "Record", cluster_name=plan.cluster_name, record=self._stack_record)
+        self.node.add_dependency(self.record)
         self._plan, self._node = plan, node_settings(plan)
         self._capacity = Capacity(plan.capacity, plan.reservation_id)
         egress = new_egress(plan)
@@ -165,6 +171,20 @@ class PcsCluster(Construct):
             yield PCS_LOGIN_OUTPUT, "The compute node group of the login node", self.login.attr_id
             meaning = "Opens a shell on the login node; requires the AWS CLI with the Session Manager plugin"
             yield "Session", meaning, session
+
+    def _stack_record(self) -> StackRecord:
+        plan = self._plan
+        return StackRecord(
+            cluster=plan.cluster_name,
+            stack=Stack.of(self).stack_name,
+            construct=recorded_construct(self),
+            engine="pcs",
+            bucket=recorded_bucket_name(self, self.records.bucket),
+            cache_url=cache_url(recorded_bucket_name(self, self.cache.bucket)),
+            settings=recorded_settings(plan, "pcs"),
+            instance_type=recorded_type(plan.type, plan.region),
+            topic_arn=self.pilot.recorded_topic_arn,
+        )
 
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)

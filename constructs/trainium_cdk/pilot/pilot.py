@@ -14,6 +14,7 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.justification import justify
+from trainium_cdk.physical_names import physical_name
 from trainium_cdk.pilot.pilot_clock import PilotClock
 from trainium_cdk.pilot.pilot_props import PilotProps
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
@@ -61,6 +62,9 @@ class Pilot(Construct):
         super().__init__(scope, construct_id)
         self._key = encryption_key
         self.topic = self._topic("Notices")
+        name = physical_name(self, "Notices")
+        cast(sns.CfnTopic, self.topic.node.default_child).topic_name = name
+        self.recorded_topic_arn = Stack.of(self).format_arn(service="sns", resource=name)
         if pilot.notify_email is not None:
             sns.CfnSubscription(
                 self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=pilot.notify_email

@@ -7,9 +7,11 @@ from constructs import Construct, IConstruct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.physical_names import physical_name
 from trainium_core.naming import ASLEEP_PARAMETER, SET_ASLEEP_FUNCTION
 
 _switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
+_sleepers: WeakKeyDictionary["SleepSwitch", list[str]] = WeakKeyDictionary()
 
 
 class SleepSwitch(Construct):
@@ -73,6 +75,7 @@ class SleepSwitch(Construct):
         )
         self.function_arn = setter.arn
         setter.function.override_logical_id(SET_ASLEEP_FUNCTION)
+        setter.function.function_name = self.function_name = physical_name(self, SET_ASLEEP_FUNCTION)
         setter.allow(
             actions=["cloudformation:DescribeStacks", "cloudformation:UpdateStack"], resources=[stack.stack_id]
         )
@@ -134,6 +137,16 @@ def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
     if stack.nested:
         return None
     return _switches.get(stack) or SleepSwitch(stack, "TrainiumCdkSleepSwitch")
+
+
+def join_sleep(sleep: SleepSwitch, fleet: Construct) -> None:
+    """Let a fleet sleep with its stack."""
+    _sleepers.setdefault(sleep, []).append(fleet.node.path)
+
+
+def function_of_only_sleeper(sleep: SleepSwitch | None) -> str | None:
+    """The name of the function that sets the parameter of a fleet's stack; None if other fleets would sleep too."""
+    return sleep.function_name if sleep is not None and len(_sleepers[sleep]) == 1 else None
 
 
 def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:

@@ -1,7 +1,7 @@
 """The resources for SageMaker training jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import jsii
@@ -9,7 +9,7 @@ from aws_cdk import Annotations, Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import (
@@ -23,26 +23,32 @@ from trainium_cdk.checks import (
 )
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
 from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
+from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
+from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
 from trainium_cdk.sagemaker.training_definition import MachineSettings
 from trainium_cdk.sagemaker.training_role import TrainingRole
 from trainium_cdk.sagemaker.training_state_machine import TrainingStateMachine
 from trainium_cdk.sagemaker.training_store import TrainingStore
-from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, check_cache
+from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
+from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, cache_url, check_cache
 from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
 from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
+from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_core.problems import PlanError
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_wire.stack_record import StackRecord
 
+_BILLED_IN_NETWORKS = (ec2.CfnEIP, ec2.CfnNatGateway, ec2.CfnVPCEndpoint)
 _ANY_IMAGE = "000000000000.dkr.ecr.us-east-1.amazonaws.com/any:any"
 """Stands for an image that the CDK CLI has yet to look up. It is not deployed."""
 
@@ -55,6 +61,8 @@ class _Props:
         removal_policy: Removal policy of the store.
         encryption_key: KMS key of the store.
         data: S3 URL of the training data that jobs may read. Default: none.
+        settings: Settings for the record of the stack, by key, without defaults.
+        instance_type: The instance type for the record, unless it is a built-in one.
     """
 
     cluster_name: str
@@ -69,6 +77,8 @@ class _Props:
     capacity_retries: int
     report_email: str | None
     data: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    instance_type: Mapping[str, Any] | None = None
 
 
 @jsii.implements(iam.IGrantable, ec2.IConnectable)
@@ -125,6 +135,39 @@ class _Training(Construct):
             tags={CLUSTER_TAG: props.cluster_name, **props.tags},
         )
         self.state_machine = TrainingStateMachine(self, "Runner", settings=settings)
+        self.record = StackRecordParameter(
+            self,
+            "Record",
+            cluster_name=props.cluster_name,
+            record=lambda: self._stack_record(props),
+        )
+        for resource in self._billed():
+            resource.node.add_dependency(self.record)
+
+    def _billed(self) -> Iterator[IConstruct]:
+        """What is billed. The record refers to the role of the jobs and to their subnet, which are not."""
+        yield from (self.store, self.alerts, self.state_machine)
+        for part in self.node.children:
+            if isinstance(part, CompileCache):
+                yield part
+            elif isinstance(part, ClusterNetwork):
+                yield from (child for child in part.node.find_all() if isinstance(child, _BILLED_IN_NETWORKS))
+
+    def _stack_record(self, props: _Props) -> StackRecord:
+        return StackRecord(
+            cluster=props.cluster_name,
+            stack=Stack.of(self).stack_name,
+            construct=recorded_construct(self),
+            engine="sagemaker",
+            bucket=recorded_bucket_name(self, self.store.bucket),
+            cache_url=cache_url(recorded_bucket_name(self, self.cache.bucket)),
+            settings={**props.settings, "sagemaker_image": self.image_uri},
+            instance_type=props.instance_type,
+            role_arn=self.execution.role.role_arn,
+            subnet_ids=() if self.subnet is None else (self.subnet.subnet_id,),
+            security_group_ids=() if self.security_group is None else (self.security_group.security_group_id,),
+            kms_key_arn=None if props.encryption_key is None else props.encryption_key.key_arn,
+        )
 
     def _execution(self, props: _Props) -> TrainingRole:
         image = parsed_image(props.image_uri)
@@ -188,6 +231,8 @@ class PlannedTraining(_Training):
                 capacity_retries=settings.capacity_retries,
                 report_email=settings.report_email,
                 data=settings.data,
+                settings=recorded_settings(plan, "sagemaker", also=("tags",)),
+                instance_type=recorded_type(plan.type, plan.region),
             )
         )
         for name, warning in training_warnings(plan).items():

@@ -27,7 +27,9 @@ class TrainingStore(Construct):
             encryption_key: KMS key of the objects. Default: keys that S3 manages (SSE-S3).
         """
         super().__init__(scope, construct_id)
-        store = DisposableBucket(self, "Store", removal_policy=removal_policy, encryption_key=encryption_key)
+        store = DisposableBucket(
+            self, "Store", purpose="training", removal_policy=removal_policy, encryption_key=encryption_key
+        )
         self.bucket = store.bucket
         self.source_url = self._url(SOURCE_PREFIX)
         self.checkpoint_url = self._url(CHECKPOINT_PREFIX)

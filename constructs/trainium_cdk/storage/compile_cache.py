@@ -180,7 +180,7 @@ class CompileCache(Construct):
     @property
     def url(self) -> str:
         """S3 URL of the cache, such as s3://bucket/neuron-compile-cache."""
-        return f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
+        return cache_url(self.bucket.bucket_name)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant permission to read and list compiled graphs, and to use the key.
@@ -254,6 +254,7 @@ class CompileCache(Construct):
             self,
             "Store",
             name=bucket_name,
+            purpose="cache",
             removal_policy=removal_policy or RemovalPolicy.DESTROY,
             lifecycle_rules=rules,
             encryption_key=encryption_key,
@@ -293,6 +294,11 @@ class _ImportedCache(CompileCache):
         check_granting_key(self, "encryption_key", encryption_key)
         key = cast(kms.IKey | None, encryption_key)
         self._bucket = s3.Bucket.from_bucket_attributes(self, "Bucket", bucket_name=bucket_name, encryption_key=key)
+
+
+def cache_url(bucket: str) -> str:
+    """The S3 URL of the cache in a bucket."""
+    return f"s3://{bucket}/{CACHE_PREFIX}"
 
 
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:

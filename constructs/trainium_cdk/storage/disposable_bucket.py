@@ -13,6 +13,7 @@ from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.justification import justify, justify_wildcards
+from trainium_cdk.physical_names import physical_bucket_name
 from trainium_cdk.provider import provider
 from trainium_runtime.handlers.bucket_content import RESOURCE_TYPE
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
@@ -38,6 +39,7 @@ class DisposableBucket(Construct):
         sends_events: bool = False,
         versioned: bool = False,
         name: str | None = None,
+        purpose: str | None = None,
         encryption_key: Key | None = None,
     ) -> None:
         """
@@ -47,7 +49,9 @@ class DisposableBucket(Construct):
             lifecycle_rules: When objects expire. Default: never.
             sends_events: Whether S3 sends the bucket's events to EventBridge. Default: False.
             versioned: Whether S3 keeps earlier versions of objects. Default: False.
-            name: Name of the bucket, globally unique. Default: chosen by CloudFormation.
+            name: Name of the bucket, globally unique. Default: chosen by this package or CloudFormation.
+            purpose: What the bucket is for, in one word, for a name that the record of the stack can contain. Default:
+                CloudFormation chooses the name.
             encryption_key: KMS key of its objects. Default: keys that S3 manages (SSE-S3).
         """
         super().__init__(scope, construct_id)
@@ -66,6 +70,11 @@ class DisposableBucket(Construct):
             versioned=True if versioned else None,
             removal_policy=removal_policy,
         )
+        if name is None and purpose is not None:
+            # Not as the parameter bucket_name: other environments could then use the name, where it has another value.
+            _cfn_bucket(self.bucket).bucket_name = physical_bucket_name(self, purpose)
+            # An aspect that renames the bucket of a deployed stack replaces it.
+            _cfn_bucket(self.bucket).cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
         if sends_events:
             # The parameter event_bridge_enabled of s3.Bucket would add a custom resource with a function of the CDK.
             _cfn_bucket(self.bucket).notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(

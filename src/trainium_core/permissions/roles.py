@@ -153,9 +153,14 @@ class PolicyScope:
         return list(dict.fromkeys(arns))
 
 
+def stack_name_characters() -> int:
+    """The number of characters of a stack's name with which physical names begin."""
+    return _data()["physical_names"]["stack_name_characters"]
+
+
 def physical_name_prefix(stack: str) -> str:
     """Prefix of the physical names of a stack's resources. CloudFormation shortens long stack names."""
-    longest = _data()["physical_names"]["stack_name_characters"]
+    longest = stack_name_characters()
     return stack if len(stack) <= longest else f"{stack[:longest]}*"
 
 
@@ -215,7 +220,8 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     """The ARNs of the resources on which an action is allowed.
 
     They are the patterns of the action's resource types in the section `arns`, filled in for the plan's stacks, and the
-    resources outside the stacks that the role uses: buckets and an image parameter of the plan, or assets of the CDK.
+    resources outside the stacks that the role uses: those in the section `outside`, buckets and an image parameter of
+    the plan, or assets of the CDK.
     An action without such ARNs, or with a wildcard in its name, is allowed on all resources, and so are the actions of
     people in the section `everywhere`.
 
@@ -232,6 +238,7 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
         assets = _data()[CLOUDFORMATION]
         patterns += {"s3:GetObject": assets["assets"], "ssm:GetParameters": assets["parameters"]}.get(name, [])
     else:
+        patterns += _data()["outside"].get(name, [])
         patterns += [f"arn:{{partition}}:s3:::{path}" for path in _existing_bucket_paths(name, scope)]
     if scope.image_parameter and name.startswith("ssm:GetParameter"):
         patterns += [f"arn:{{partition}}:ssm:{{region}}:{{account}}:parameter{scope.image_parameter}"]

@@ -116,6 +116,9 @@ def _ends(request: AuthorizationRequest, kind: str, values: Values, *, alone: bo
     """Yield the ends of the ARNs of this type that the request names. Parts that it does not name are wildcards."""
     form = _arn_end(request, kind)
     lowered = {key.lower(): value for key, value in values}
+    if lowered.get("resourcetype", "").lower() == kind.lower() and "resourceid" in lowered:  # tags in Systems Manager
+        yield lowered["resourceid"]
+        return
     if form:
         main = next(reversed([name for _, name, _, _ in Formatter().parse(form) if name]))
         for value in [value for key, value in values if key.lower().removesuffix("s") == main]:
