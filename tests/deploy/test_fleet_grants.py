@@ -51,7 +51,7 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 
 def with_role(account: Account, name: str) -> Account:
     role = f"arn:aws:iam::{ACCOUNT_ID}:role/{name}"
-    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["SigningCredentials"]
+    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
     credentials = SigningCredentials(
         access_key_id=keys["AccessKeyId"],
         secret_access_key=keys["SecretAccessKey"],

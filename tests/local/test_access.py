@@ -185,7 +185,7 @@ def test_expired_signature_is_refused(embedded_aws: EmbeddedAws, monkeypatch: py
 def assumed(embedded_aws: EmbeddedAws) -> EmbeddedAws:
     """The same server with the credentials of a role."""
     arn = "arn:aws:iam::123456789012:role/somebody"
-    response = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["SigningCredentials"]
+    response = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["Credentials"]
     keys = SigningCredentials(
         access_key_id=response["AccessKeyId"],
         secret_access_key=response["SecretAccessKey"],
