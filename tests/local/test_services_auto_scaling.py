@@ -1,5 +1,6 @@
 """Auto Scaling groups: launches, refused launches, terminations. Stand-ins of nodes: their records and jobs."""
 
+import re
 import sys
 import time
 import uuid
@@ -7,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
+from tests.userdata.test_job_attempt import wheel
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
@@ -209,7 +212,7 @@ def test_stand_ins_run_a_job_as_local_processes(
     script = tmp_path / "hello.sh"
     script.write_text(
         'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >"$TRN_OUTPUT_DIR/out"\n'
-        f"command -v {Path(sys.executable).name}; [ $TRN_ATTEMPT = 2 ] || exit 75\n"
+        f"command -v {Path(sys.executable).name}; python -c 'import click, tool'; [ $TRN_ATTEMPT = 2 ] || exit 75\n"
     )
     job = Job(
         id="hello-20261122-120000",
@@ -219,6 +222,7 @@ def test_stand_ins_run_a_job_as_local_processes(
         nodes=2,
         processes_per_node=1,
         command="bash hello.sh",
+        setup=f"pip install --quiet --no-index {wheel(tmp_path.parent, '1.0')}",
         retries=1,
         retry_on_exit_codes=(75,),
     )
@@ -233,7 +237,9 @@ def test_stand_ins_run_a_job_as_local_processes(
     assert len(state.attempts) == 2
     assert state.attempts[1].nodes[0].progress["loss"] == "2.0"
     lines = [event.text for event in events if isinstance(event, LogLine)]
-    assert {"0 of 2", sys.executable} <= {*lines}
+    assert {"0 of 2", "tool 1.0"} <= {*lines}
+    assert any(re.fullmatch(rf"/.*/node-0/venv/bin/{Path(sys.executable).name}", line) for line in lines)
+    assert find_spec("tool") is None
     assert any("The job receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines)
     assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]
 

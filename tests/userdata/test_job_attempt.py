@@ -68,9 +68,12 @@ def wheel(folder: Path, version: str) -> Path:
     return file
 
 
-def test_setup_installs_over_the_image_and_never_into_it(nodes: JobNodes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_virtual", [True, False])
+def test_setup_installs_over_the_image_and_never_into_it(nodes: JobNodes, tmp_path: Path, is_virtual: bool) -> None:
     image = tmp_path / "image"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", image], check=True)
+    if not is_virtual:
+        (image / "pyvenv.cfg").unlink()
     (packages,) = image.glob("lib/python3*/site-packages")
     (packages / "pip").symlink_to(Path(pip.__file__).parent)  # Installing it takes seconds.
     (image / "bin/pip").write_text(f"#!{image}/bin/python\nfrom pip._internal.cli.main import main\nmain()\n")

@@ -162,9 +162,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
         seconds_left=spec.get("time_limit_seconds"),
     )
     bucket.write(keys.start, start)
-    # A login shell would load this machine's profile instead of the programs of this environment.
-    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **spec.get("environment", {})}
-    launch_content = {"url": jobs_url(bucket.name), "spec": {**spec, "environment": environment}, "timing": TIMING}
+    launch_content = {"url": jobs_url(bucket.name), "spec": spec, "venv": sys.prefix, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
     folder = Path(tempfile.mkdtemp(prefix="trn-stand-in-job-"))
     parts = [_Part(folder, launch_content, rank, instance_id) for rank, instance_id in enumerate(instance_ids)]
@@ -196,7 +194,12 @@ class _Part:
         own = folder / f"node-{rank}"
         own.mkdir()
         launch = folder / f"node-{rank}.json"
-        launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
+        # A login shell would load this machine's profile instead of the programs of this environment, after those of
+        # the environment that the attempt makes for a setup.
+        path = f"{own / 'venv/bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        spec = launch_content["spec"]
+        spec = {**spec, "environment": {"PATH": path, **spec.get("environment", {})}}
+        launch.write_text(json.dumps({**launch_content, "spec": spec, "rank": rank, "folder": str(own)}))
         # When the embedded AWS ends, the part's standard input closes, and so the part ends.
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROGRAM, str(launch)],

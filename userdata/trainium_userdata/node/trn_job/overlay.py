@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 
@@ -16,14 +15,17 @@ def make_overlay(image: Path, folder: Path) -> Path | None:
     """
     python = image / "bin/python"
     packages = next(iter(image.glob("lib/python3*/site-packages")), None)
-    if not packages or not (image / "pyvenv.cfg").is_file() or not python.is_file():
+    if not packages or not python.is_file():
         return None
     own = folder / packages.relative_to(image)
     own.mkdir(parents=True)
     # With addsitedir, which also reads the image's own .pth files.
     (own / "image.pth").write_text(f"import site; site.addsitedir({str(packages)!r})\n")
     (folder / "lib64").symlink_to("lib")
-    shutil.copyfile(image / "pyvenv.cfg", folder / "pyvenv.cfg")
+    settings = image / "pyvenv.cfg"
+    # Without the file, the image's environment is an installed Python, as in a container.
+    text = settings.read_text() if settings.is_file() else f"home = {python.resolve().parent}\n"
+    (folder / "pyvenv.cfg").write_text(text)
     programs = folder / "bin"
     programs.mkdir()
     for name in ("python", "python3", packages.parent.name):
