@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pilot test bare integration coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
+.PHONY: help setup demo pilot test bare integration coverage lint format docs reference release bench pins security lab lab-bench mutants checkov-env docs-env lowest-env mutants-env torch-env
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,9 @@ lab: setup torch-env ## Train with PyTorch, boot nodes and test what they report
 lab-bench: setup torch-env ## Measure how long a node takes to prove itself, and an empty job; needs root, on Debian or Ubuntu
 	@tools/lab.sh lab-bench
 
+mutants: setup mutants-env ## Change code, and list the changes with which all tests pass: CODE=FILE TESTS="FILE ..."; without them, templates of scripts
+	@.venv/bin/python -m tools.mutants $(CODE) $(TESTS)
+
 bench: setup ## Measure synthesis, template size, deployment and trn assess
 	@.venv/bin/python -m tools.bench
 
@@ -58,5 +61,5 @@ release: setup ## Build wheel and sdist into dist/, and try the wheel in a bare 
 pins: setup ## Update the pins of requirements and package-lock.json after a range has changed; needs uv
 	@tools/pins.sh
 
-checkov-env docs-env lowest-env torch-env: ## Prepare .venv-NAME from requirements/NAME.txt
+checkov-env docs-env lowest-env mutants-env torch-env: ## Prepare .venv-NAME from requirements/NAME.txt
 	@tools/tool_env.sh $(@:-env=)

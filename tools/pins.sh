@@ -20,6 +20,7 @@ pin() {
 pin requirements.txt requirements/dev.in --universal
 pin requirements/lowest.txt pyproject.toml --universal --extra cli --resolution lowest-direct
 pin requirements/checkov.txt requirements/checkov.in --universal
+pin requirements/mutants.txt requirements/mutants.in --universal --python-version 3.11
 pin requirements/docs.txt requirements/docs.in --universal --python-version 3.11
 # The pins are those for Windows, where PyTorch is built for CPUs only: those for Linux would include CUDA.
 pin requirements/torch.txt requirements/torch.in --python-platform windows --python-version 3.11
