@@ -2,6 +2,9 @@
 
 SIGN_IN = "sign in with `aws sso login` or `aws configure`, or set AWS_PROFILE to a working profile"
 
+ABSENT_OBJECT = ("NoSuchKey", "404", "NotFound")
+"""Codes of S3 for an object that does not exist. The responses to HEAD requests have no body, and so other codes."""
+
 REACH_AWS = "check the network, the proxy (HTTPS_PROXY) and the region name"
 SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"
 BE_ALLOWED = "use a profile with this permission (AWS_PROFILE), or ask for it: `trn permissions` prints the policies"

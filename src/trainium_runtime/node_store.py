@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainium_runtime.errors import ABSENT_OBJECT
 from trainium_wire.keys import MEMBERSHIP_KEY, key_instance
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import LARGEST_RECORD, StoredRecord, stored_record
 
 _READERS = 16
 _MAX_RECORDS = 5_000
-_ABSENT = ("NoSuchKey", "404", "NotFound")
 _CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
@@ -129,7 +129,7 @@ class NodeStore:
         try:
             response = self._s3.get_object(Bucket=self._bucket, Key=MEMBERSHIP_KEY)
         except ClientError as error:
-            if error.response["Error"]["Code"] in _ABSENT:
+            if error.response["Error"]["Code"] in ABSENT_OBJECT:
                 return StoredMembership(membership=Membership(), etag=None)
             raise
         try:

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from trainium_runtime.errors import ABSENT_OBJECT
 from trainium_runtime.usage import ClusterUsage, LastJob, cluster_usage
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, key_instance
@@ -17,7 +18,6 @@ from trainium_wire.usage import NodeUsage
 
 _READERS = 16
 _LARGEST = 4096  # bytes of a report that are read; a valid report has about a tenth
-_ABSENT = ("NoSuchKey", "404", "NotFound")
 
 
 def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
@@ -67,6 +67,6 @@ def _get(s3: Any, bucket: str, key: str) -> Any:
     try:
         return s3.get_object(Bucket=bucket, Key=key)
     except ClientError as error:
-        if error.response["Error"]["Code"] in _ABSENT:
+        if error.response["Error"]["Code"] in ABSENT_OBJECT:
             return None
         raise

@@ -14,6 +14,7 @@ from cfnlint.helpers import load_resource
 import trainium_core
 import trainium_runtime
 from tests.core.plans import from_settings
+from tests.core.service_authorization import arn_format, known_actions
 from tools.permissions.cloudformation import dependent
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
@@ -21,9 +22,7 @@ from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION
 from trainium_core.permissions.roles import (
     action,
     allowed_actions,
-    arn_format,
     commands,
-    known_actions,
     policies,
     role_scope,
     roles,

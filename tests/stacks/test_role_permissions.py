@@ -19,8 +19,9 @@ from botocore import xform_name
 import trainium_runtime
 from tests.constructs.plans import reserved
 from tests.constructs.synth import Json, Template, as_list, as_text, cluster_template
+from tests.core.service_authorization import arn_format
 from tests.stacks.other_stacks import other_template
-from trainium_core.permissions.roles import action, arn_format, handler_actions
+from trainium_core.permissions.roles import action, handler_actions
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 NAMED_BESIDES = {

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.errors import ABSENT_OBJECT
 from trainium_wire.formats import json_value
 
-_ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _LARGEST_JSON = 262_144
 
@@ -37,7 +37,7 @@ class JobBucket(AwsService):
         return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
 
     def _get(self, key: str, *, most: int = _LARGEST_JSON, bucket: str | None = None) -> tuple[bytes, str] | None:
-        with read_errors(self._permission("s3:GetObject", bucket), absent=_ABSENT):
+        with read_errors(self._permission("s3:GetObject", bucket), absent=ABSENT_OBJECT):
             answer = self.client("s3").get_object(Bucket=bucket or self.bucket, Key=key)
             return answer["Body"].read(most), answer["ETag"]
         return None

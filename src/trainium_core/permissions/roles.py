@@ -36,10 +36,6 @@ def _reference() -> Mapping[str, Any]:
     return tomllib.loads((DATA / "service_authorization.toml").read_text())
 
 
-def known_actions() -> Sequence[str]:
-    return [f"{prefix}:{name}" for prefix, actions in _reference()["actions"].items() for name in actions]
-
-
 def action(name: str) -> Action:
     """An action of the Service Authorization Reference. Raises KeyError if the data file does not contain it."""
     prefix, _, short = name.partition(":")
@@ -51,19 +47,6 @@ def action(name: str) -> Action:
         optional=[kind for kind in optional if kind != _ANY_TYPE],
         any_type=_ANY_TYPE in optional,
     )
-
-
-def arn_format(name: str, kind: str) -> str:
-    """The ARN format of a resource type of the action's service, with placeholders such as ${Account}.
-
-    Args:
-        name: Name of an action, such as ec2:RunInstances.
-        kind: Name of the resource type, such as instance.
-
-    Raises:
-        KeyError: The data file does not contain the resource type.
-    """
-    return _reference()["resources"][name.partition(":")[0]][kind]
 
 
 CLOUDFORMATION = "cloudformation"

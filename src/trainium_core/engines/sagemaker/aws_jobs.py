@@ -40,13 +40,12 @@ from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_errors import DENIED, error_code, read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
-from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.errors import ABSENT_OBJECT, RequestRefusedError, UnavailableError
 from trainium_wire.node_record import StoredRecord
 
 _LARGEST_PAGE = 100  # The maximum of ListTrainingJobs.
 _PAGES_AT_ONCE = 20  # Of one log stream, so that much output does not delay the check of the status.
 _READERS = 8
-_ABSENT = ("404", "NoSuchKey", "NotFound")
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
 _NO_RESTART = "leave it out: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
 
@@ -211,7 +210,7 @@ class SageMakerJobs(AwsService):
 
     def _is_there(self, bucket: str, key: str, size: int) -> bool:
         # Without s3:ListBucket, S3 returns 403 for a missing object. The error of the upload is clearer.
-        with write_errors("s3:GetObject", absent=(*_ABSENT, *DENIED)):
+        with write_errors("s3:GetObject", absent=(*ABSENT_OBJECT, *DENIED)):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
         return False
 
