@@ -108,13 +108,13 @@ class JobKeys(NamedTuple):
         return f"{self.folder}/{OUTPUTS}/{output_path(rank, path)}"
 
     @property
-    def all_output_links(self) -> str:
-        """Prefix of the keys of all nodes' symbolic links."""
-        return f"{self.folder}/attempts/output-links/"
+    def output_lists(self) -> str:
+        """Prefix of the keys of all nodes' lists of outputs."""
+        return f"{self.folder}/attempts/outputs/"
 
-    def output_links(self, rank: int) -> str:
-        """The symbolic links in the output folder of a node, which S3 cannot store."""
-        return f"{self.all_output_links}{rank}.json"
+    def output_list(self, rank: int) -> str:
+        """The outputs that a node has at present, and its symbolic links, which S3 cannot store."""
+        return f"{self.output_lists}{rank}.json"
 
     def attempt(self, number: int) -> AttemptKeys:
         """Attempts are numbered from 1."""

@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any, cast
 
 from trainium_wire.formats import empty, moment, one_line
-from trainium_wire.job import Outcome
+from trainium_wire.job import FAILED, RESULTS_LOST, SUCCEEDED, Outcome
 
 _MAX_CACHES = 4
 _MAX_TEXTS, _MAX_MISSED = 10, 50
 _LONGEST_TEXT = 600
+_FINAL_STATES = (SUCCEEDED, RESULTS_LOST, FAILED, "ended")
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class NodeProgress:
         graphs: Number of compiled and of cached graphs; empty if unknown.
         caches: Usage of each compile cache.
         lost: Results that did not reach S3, and why; empty if none.
+        unstored: A clause on the outputs that are not in S3 if the node is lost after this report; empty if none.
         observed: None for a job without `observe`.
     """
 
@@ -102,7 +104,13 @@ class NodeProgress:
     graphs: Mapping[str, int] = field(default_factory=empty)
     caches: tuple[CacheUse, ...] = ()
     lost: str = ""
+    unstored: str = ""
     observed: Observed | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the node has stored what it can."""
+        return self.state in _FINAL_STATES
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,7 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
         },
         caches=cache_uses(raw.get("compile_caches")),
         lost=one_line(_text(raw.get("lost")), _LONGEST_TEXT),
+        unstored=one_line(_text(raw.get("unstored")), _LONGEST_TEXT),
         observed=_observed(raw.get("observed")),
     )
 

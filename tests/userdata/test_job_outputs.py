@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.userdata.job_parts import MemoryStore, launch
+from trn_job import outputs as outputs_module
 from trn_job.file_tree import file_tree, make_links
-from trn_job.results import Outputs, is_refusal
+from trn_job.outputs import Outputs, is_refusal
 from trn_node.s3 import S3Error
 from trn_node.web import Response
 
@@ -26,30 +27,110 @@ def test_failed_outputs_do_not_stop_others(tmp_path: Path) -> None:
         store.objects[key] = file.read_bytes()
 
     store.upload = upload
+    (tmp_path / "outputs").mkdir()
     for name in ("good", *(f"bad-{number}" for number in range(5))):
-        (tmp_path / name).write_text("x")
-    outputs = Outputs(launch(), store, tmp_path, print)
+        (tmp_path / "outputs" / name).write_text("x")
+    outputs = Outputs(launch()._replace(folder=str(tmp_path)), store, print)
     for _ in range(2):
         with pytest.raises(OSError, match=r"files were not stored: bad-0, .*, for example: S3 does not answer$"):
             outputs.upload()
-    assert list(store.objects) == ["job/outputs/good"]
+    assert store.objects["job/attempts/outputs/0.json"]["files"] == ["good"]
     assert set(tried) == {"job/outputs/good", *(f"job/outputs/bad-{number}" for number in range(5))}
 
 
-def test_first_node_does_not_store_outputs_under_the_name_of_another(tmp_path: Path) -> None:
-    store: Any = MemoryStore()
+class OutputsOnNode:
+    """The outputs of node 0 of two, and the files in S3 with their contents."""
 
-    def upload(key: str, file: Path) -> None:
-        store.objects[key] = file
+    def __init__(self, folder: Path) -> None:
+        self.store, self.folder = MemoryStore(), folder
+        for name in ("outputs", "source"):
+            (folder / name).mkdir()
+        store: Any = self.store
+        store.upload = self._upload
+        self.outputs = Outputs(launch(nodes=2)._replace(folder=str(folder)), store, print)
 
-    store.upload = upload
-    for name in ("node-1/metrics", "node-2/metrics"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("of node 0")
-    outputs = Outputs(launch(nodes=2), store, tmp_path, print)
-    outputs.upload()
-    assert list(store.objects) == ["job/outputs/node-2/metrics"]
-    assert outputs.left_out == {"node-1/metrics": "the name is that of another node's outputs"}
+    def _upload(self, key: str, file: Path) -> None:
+        self.store.objects[key] = file.read_text()
+
+    def write(self, path: str, text: str = "") -> Path:
+        file = self.folder / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        return file
+
+    @property
+    def stored(self) -> dict[str, str]:
+        prefix = "job/outputs/"
+        found = {key: text for key, text in self.store.objects.items() if key.startswith(prefix)}
+        return {key.removeprefix(prefix): text for key, text in found.items()}
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> OutputsOnNode:
+    return OutputsOnNode(tmp_path)
+
+
+def test_outputs_do_not_take_the_names_of_others(node: OutputsOnNode) -> None:
+    for name in ("node-1/metrics", "node-2/metrics", "working-directory/metrics"):
+        node.write(f"outputs/{name}", "of node 0")
+    node.outputs.upload()
+    assert [*node.stored] == ["node-2/metrics"]
+    taken = ("node-1/metrics", "working-directory/metrics")
+    assert node.outputs.left_out == dict.fromkeys(taken, "the name is that of other outputs")
+
+
+def test_files_that_the_command_writes_to_its_working_directory_are_outputs(node: OutputsOnNode) -> None:
+    for name in ("train.py", "config", "prepared"):
+        node.write(f"source/{name}", "before")
+    (node.folder / "source/data").symlink_to(node.folder / "inputs")
+    node.outputs.begin()
+    node.write("source/config", "changed")
+    node.write("source/out/model.pt", "weights")
+    node.write("source/__pycache__/train.cpython-311.pyc")
+    (node.folder / "source/more").symlink_to(node.folder / "inputs/more")
+    (node.folder / "source/latest").symlink_to("out")
+    node.write("outputs/log", "of the script")
+    node.outputs.upload()
+    assert node.stored == {
+        "log": "of the script",
+        "working-directory/config": "changed",
+        "working-directory/out/model.pt": "weights",
+    }
+    assert node.store.objects["job/attempts/outputs/0.json"]["links"] == {"working-directory/latest": "out"}
+    assert node.outputs.left_out == {}
+
+
+def test_working_directory_has_a_size_limit_and_its_newest_files_are_stored(
+    node: OutputsOnNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs_module, "LARGEST_WORKING_DIRECTORY_GIB", 10 / 1024**3)
+    node.outputs.begin()
+    for age, name in enumerate(("a-model", "data", "log")):
+        os.utime(node.write(f"source/{name}", "12345"), (10 - age, 10 - age))
+    node.outputs.upload()
+    assert [*node.stored] == ["working-directory/a-model", "working-directory/data"]
+    assert [*node.outputs.left_out] == ["working-directory/log"]
+    os.utime(node.write("source/log", "12345"), (20, 20))
+    node.outputs.upload()
+    assert [*node.outputs.left_out] == ["working-directory/log"]
+
+
+def test_large_file_is_stored_while_the_command_runs_once_it_no_longer_changes(
+    node: OutputsOnNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs_module, "SMALL_BYTES", 3)
+    node.write("outputs/log", "a")
+    node.write("outputs/model", "half")
+    node.outputs.upload(is_running=True)
+    assert node.stored == {"log": "a"}
+    assert node.outputs.unstored.endswith("are not in S3, among them model")
+    node.write("outputs/log", "ab")
+    node.write("outputs/model", "halfhalf")
+    node.outputs.upload(is_running=True)
+    assert node.stored == {"log": "ab"}
+    node.outputs.upload(is_running=True)
+    assert node.stored == {"log": "ab", "model": "halfhalf"}
+    assert node.outputs.unstored.endswith("are not in S3")
 
 
 def test_key_that_is_too_long_is_not_tried_again() -> None:

@@ -73,7 +73,8 @@ def test_names_are_kept_in_source_inputs_outputs_and_checkpoints(nodes: JobNodes
     files = {"names": "\0".join(NASTY_NAMES), **{f"data/{name}": name for name in NASTY_NAMES}}
     for name, key in keys.items():
         nodes.aws.records[f"data/x%23/{key}"] = name
-    for resume in ({}, {"resume_from": "step #1?", "resume_job": JOB}):
+    resumes: list[dict[str, Any]] = [{}, {"resume_from": "step #1?", "resume_job": JOB}]
+    for resume in resumes:
         nodes.start(WRITES_NAMES, files=files, inputs={"data": "s3://data/x#/"}, **resume)
         assert nodes.wait() == [0], nodes.log()
         nodes.next_attempt()
@@ -106,7 +107,61 @@ def test_what_cannot_be_stored_is_named_and_is_no_success(nodes: JobNodes) -> No
     prefix = f"{BUCKET}/jobs/{JOB}/outputs/"
     assert {key.removeprefix(prefix) for key in nodes.aws.records if key.startswith(prefix)} == {"blobs/1", "z"}
     links = {"latest": "snapshot", "snapshot/model.bin": "../blobs/1"}
-    assert nodes.content("attempts/output-links/0.json") == {"links": links}
+    assert nodes.content("attempts/outputs/0.json") == {"files": ["blobs/1", "z"], "links": links}
+
+
+APPENDS = """
+import os, pathlib, time
+folder, attempt = pathlib.Path(os.environ["TRN_OUTPUT_DIR"]), os.environ["TRN_ATTEMPT"]
+other = folder.parents[1] / ("first-node-has-written-" + attempt)
+while os.environ["TRN_NODE_RANK"] == "1" and not other.exists():
+    time.sleep(0.05)
+for file in (folder / "metrics.csv", folder / "latest/log", pathlib.Path("out/log")):
+    if attempt == "1" and file.parent.name == "latest":
+        (folder / "run-1").mkdir()
+        (folder / "latest").symlink_to("run-1")
+    file.parent.mkdir(exist_ok=True)
+    if attempt != "2" or file.name != "metrics.csv":
+        with file.open("a") as out:
+            out.write(attempt)
+(folder / "latest").unlink()
+(folder / "latest").symlink_to("run-1")
+pathlib.Path("newest").is_symlink() or pathlib.Path("newest").symlink_to("out")
+if os.environ["TRN_NODE_RANK"] == "1" and attempt != "3":
+    raise SystemExit(75)
+other.touch()
+"""
+
+
+def test_restarted_attempt_keeps_the_outputs_of_earlier_ones(nodes: JobNodes) -> None:
+    for codes in ([1, 1], [1, 1], [0, 0]):
+        nodes.start(APPENDS, nodes=2)
+        assert nodes.wait() == codes, nodes.log()
+        nodes.next_attempt()
+    prefix = f"{BUCKET}/jobs/{JOB}/outputs/"
+    stored = {key.removeprefix(prefix): text for key, text in nodes.aws.records.items() if key.startswith(prefix)}
+    texts = {"metrics.csv": "13", "run-1/log": "123", "working-directory/out/log": "123"}
+    assert stored == {folder + name: text for folder in ("", "node-1/") for name, text in texts.items()}
+    links = {"latest": "run-1", "working-directory/newest": "out"}
+    assert nodes.content("attempts/outputs/1.json") == {"files": [*texts], "links": links}
+
+
+def test_output_of_an_earlier_attempt_stays_in_its_folder(nodes: JobNodes) -> None:
+    nodes.put("attempts/outputs/0.json", {"files": ["../../evil"], "links": {}})
+    nodes.next_attempt()
+    nodes.start("print('computes')")
+    nodes.wait()
+    assert "the output ../../evil of an earlier attempt would be outside its folder" in nodes.end["reason"]
+
+
+def test_outputs_are_stored_while_the_command_runs_and_a_lost_node_names_the_others(nodes: JobNodes) -> None:
+    begins = "import os, time\nfolder = os.environ['TRN_OUTPUT_DIR']\nopen(folder + '/early', 'w').write('1')\n"
+    key = f"{BUCKET}/jobs/{JOB}/outputs/"
+    nodes.aws.put_status = lambda name: 503 if name.endswith("late") else 200
+    nodes.start(begins + "time.sleep(2)\nopen(folder + '/late', 'w').write('1')\ntime.sleep(1000)\n")
+    nodes.await_(lambda: f"{key}early" in nodes.aws.records)
+    nodes.await_(lambda: nodes.record().get("unstored", "").endswith("are not in S3, among them late"))
+    assert nodes.record()["state"] == "running"
 
 
 def test_phases_of_an_attempt_include_the_time_after_the_command(nodes: JobNodes) -> None:

@@ -138,8 +138,10 @@ def _attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]
             yield f"attempt {line['attempt']}: {line['result']}: {line['reason']}"
     for attempt in state.attempts:
         for node in attempt.nodes:
-            if node.lost:
-                yield f"attempt {attempt.number}, node {node.node}: {node.lost}"
+            is_over = state.outcome is not None or attempt.number < len(state.attempts)
+            lost = node.unstored if is_over and not node.has_ended else node.lost
+            if lost:
+                yield f"attempt {attempt.number}, node {node.node}: {lost}"
 
 
 def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:

@@ -276,7 +276,7 @@ class AwsJobs(JobBucket):
     def _output_links(self, job_id: str) -> Mapping[str, str]:
         """The symbolic links in the outputs of a job, as targets by path."""
         links: dict[str, str] = {}
-        for key in self._keys(job_keys(job_id).all_output_links):
+        for key in self._keys(job_keys(job_id).output_lists):
             named = (self._json(key, most=_LARGEST_LIST) or {}).get("links")
             if (match := re.search(r"/(\d+)\.json$", key)) and isinstance(named, dict):
                 for path, target in cast("dict[str, Any]", named).items():

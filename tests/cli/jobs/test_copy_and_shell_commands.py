@@ -33,7 +33,7 @@ def test_copied_files_keep_their_names_and_links_become_copies(cluster: Cluster)
     for name in NASTY_NAMES:
         cluster.job_nodes.put(f"outputs/{name}", name)
     cluster.job_nodes.put("outputs/node-1/runs/7/model", "of node 1")
-    cluster.job_nodes.put("attempts/output-links/1.json", {"links": {"latest": "runs/7"}})
+    cluster.job_nodes.put("attempts/outputs/1.json", {"links": {"latest": "runs/7"}})
     assert run("cp", *TWO, f"{JOB.id}:outputs", "all").exit_code == ExitCode.OK
     assert {name: Path("all", name).read_bytes().decode() for name in NASTY_NAMES} == {
         name: name for name in NASTY_NAMES

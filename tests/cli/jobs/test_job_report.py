@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.jobs.cluster_with_jobs import Cluster
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.jobs.test_job_commands import run_to_the_end
+from tests.cli.running import run
+from tests.core.job_bucket import JOB
 from trainium_cli.jobs.job_report import state_rows
 from trainium_core.costs.estimate import Total
 from trainium_core.jobs.progress import JobState
@@ -55,3 +57,17 @@ def test_run_shows_what_is_left_out_and_the_size_of_the_source(cluster: Cluster)
     ended, _ = run_to_the_end(cluster, "succeeded", "--source", ".", "--outputs", "results")
     assert "Left out of the source: a.log (.gitignore); results (outputs of earlier jobs)\n" in ended.stderr
     assert re.search(r"source +2 files, \d+ bytes, packed \d+ bytes", ended.stdout), ended.stdout
+
+
+def test_outputs_that_a_lost_node_had_not_stored_are_named(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    left = {"unstored": "outputs of the node that were written after 12:03 are not in S3, among them model.pt"}
+    for attempt, result in enumerate(("node-lost", "succeeded"), 1):
+        cluster.job_nodes.start(attempt)
+        cluster.job_nodes.node(0, "succeeded" if result == "succeeded" else "ended", attempt, **left)
+        cluster.job_nodes.node(1, "succeeded" if result == "succeeded" else "running", attempt, **left)
+        cluster.job_nodes.end_attempt(result, attempt)
+    cluster.job_nodes.end("succeeded")
+    shown = " ".join(run("jobs", *TWO, JOB.id).output.split())
+    assert f"attempt 1, node 1: {left['unstored']}" in shown
+    assert shown.count("model.pt") == 1

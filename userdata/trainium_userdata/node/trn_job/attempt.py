@@ -18,6 +18,7 @@ from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
 from .failure import Failure, Finder, full_disk
+from .file_tree import LinkError
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
@@ -89,22 +90,21 @@ class NodeAttempt:
         try:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
-                saved = self._results.checkpoints
-                uploading = PeriodicThread("checkpoints", self._results.upload_while_running, lambda: saved.seconds)
-                uploading.start()
-                threads.append(uploading)
+                self._results.outputs.begin()
+                storing = self._results.periodic_threads()
                 if self._caches.is_wanted:
-                    storing = PeriodicThread("compile cache", self._caches.store, lambda: self._caches.seconds)
-                    storing.start()
-                    threads.append(storing)
+                    storing.append(PeriodicThread("compile cache", self._caches.store, lambda: self._caches.seconds))
+                for thread in storing:
+                    thread.start()
+                threads += storing
                 self._compute()
-        except (OSError, source.SourceError, inputs.InputError, checkpoints.CheckpointError) as error:
+        except (OSError, source.SourceError, inputs.InputError, checkpoints.CheckpointError, LinkError) as error:
             self._end.declare("failed", f"{launch.name}: {error}")
         self._finish(threads)
         return 0 if self._end.content["result"] == "succeeded" else 1
 
     def periodic_threads(self) -> list[PeriodicThread]:
-        """The periodic tasks except checkpoints and the compile cache, not started yet."""
+        """The periodic tasks except those that store results, not started yet."""
         timing = self._launch.timing
         seconds = timing.log_others if self._launch.rank else timing.log
         threads = [
@@ -150,6 +150,7 @@ class NodeAttempt:
             "peer_port": self.peer_port,
             "log_parts": self.log.parts,
             "lost": self._results.lost,
+            "unstored": self._results.outputs.unstored,
             "checkpoints": self._results.checkpoints.as_record(),
         }
         self._store.write(launch.keys.node(launch.rank), record)
@@ -181,8 +182,6 @@ class NodeAttempt:
     def _prepare(self) -> None:
         """Prepare all that the command uses. Raises _AttemptEndedError if the attempt ends in the meantime."""
         launch, place = self._launch, self._launch.place
-        for name in ("checkpoints", "outputs"):
-            (place / name).mkdir()
         self._variables = variables(
             spec_environment=launch.spec.environment,
             job=launch.job,
@@ -201,9 +200,8 @@ class NodeAttempt:
                 raise source.SourceError("the packed source in S3 is not the one that was submitted")
             source.unpack(archive, place / "source")
             archive.unlink()
-            if launch.resume_from:
-                resumed = checkpoints.download(launch, self._store, place / "checkpoints")
-                self._results.checkpoints.add_resumed(resumed)
+            resumed = self._results.restore()
+            if resumed:
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
                 self.log.say(f"continues from checkpoint {launch.resume_from}")
         if launch.spec.inputs:

@@ -28,12 +28,18 @@ class FileTree(NamedTuple):
     left_out: dict[str, str]
 
 
-def file_tree(folder: Path, is_ignored: Callable[[str], bool] = lambda path: False) -> FileTree:  # noqa: ARG005
+def file_tree(
+    folder: Path,
+    is_ignored: Callable[[str], bool] = lambda path: False,  # noqa: ARG005
+    *,
+    known: Path | None = None,
+) -> FileTree:
     """Read a folder. Files that are deleted in the meantime are omitted.
 
     Args:
         folder: The folder, which may not exist.
         is_ignored: Whether a path is omitted.
+        known: Links that end outside of the folder, but in this one, are omitted.
     """
     tree = FileTree({}, {}, {})
     root = posixpath.realpath(folder)
@@ -44,10 +50,10 @@ def file_tree(folder: Path, is_ignored: Callable[[str], bool] = lambda path: Fal
         elif entry.is_symlink():
             text = str(Path(entry.path).readlink())
             target = _inner_target(root, path, text)
-            if target is None:
-                tree.left_out[printable(path)] = f"a link to {printable(text)}, outside the folder"
-            else:
+            if target is not None:
                 tree.links[path] = target
+            elif not known or not _is_inside(posixpath.realpath(entry.path), posixpath.realpath(known)):
+                tree.left_out[printable(path)] = f"a link to {printable(text)}, outside the folder"
         elif entry.is_dir():
             read(entry.path, f"{path}/")
         else:

@@ -1,0 +1,202 @@
+"""Stores the outputs of a node in S3: its output folder, and what the script wrote to its working directory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from trainium_wire.formats import now_text
+from trainium_wire.job_keys import output_path
+from trn_node.s3 import S3Error
+
+from .file_tree import FileTree, file_tree, listed, make_links, printable
+from .launch import Launch
+from .store import Store
+
+WORKING_DIRECTORY = "working-directory"
+"""The folder of the outputs with the files that the script wrote to its working directory, the unpacked source."""
+LARGEST_WORKING_DIRECTORY_GIB = 20
+"""Maximum size of these files on each node."""
+SMALL_BYTES = 16 * 1024**2
+"""While the command runs, larger files are stored once they have not changed between two looks."""
+MAX_FAILED_REQUESTS = 3
+"""Limit of failed requests in one upload, because each takes seconds. The next upload starts with the other files."""
+KEY_TOO_LONG = "KeyTooLongError"
+"""S3's error code for keys of more than 1,024 bytes."""
+READERS = 8
+_GIB = 1024**3
+
+
+class Outputs:
+    """The outputs of this node.
+
+    Attributes:
+        left_out: After an upload, the reasons why paths cannot be stored in S3.
+        unstored: A clause on the outputs that are not in S3 if the node is lost now; empty if there are none.
+    """
+
+    def __init__(self, launch: Launch, store: Store, say: Callable[[str], None]) -> None:
+        self._launch, self._store, self._say = launch, store, say
+        self._folder, self._source = launch.place / "outputs", launch.place / "source"
+        self._at_start: FileTree | None = None
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._stored: dict[str, tuple[int, int]] = {}
+        self._listed: dict[str, Any] = {"files": [], "links": {}}
+        self._failed: dict[str, OSError] = {}
+        self._uploading = threading.Lock()
+        others = () if launch.rank else range(1, len(launch.nodes))
+        self._others = {output_path(other, "").rstrip("/") for other in others}
+        self.left_out: dict[str, str] = {}
+        self.unstored = ""
+
+    def restore(self) -> None:
+        """Download the outputs that the last attempt of this rank had.
+
+        Raises:
+            OSError: S3 does not answer or refuses, or the disk fails.
+            LinkError: A link would lead outside of its folder.
+        """
+        rank, keys, prefix = self._launch.rank, self._launch.job_keys, f"{WORKING_DIRECTORY}/"
+        known = self._store.read(keys.output_list(rank)) or {"files": [], "links": {}}
+        outside = [path for path in known["files"] if ".." in PurePosixPath(path).parts]
+        if outside:
+            raise OSError(f"the output {printable(outside[0])} of an earlier attempt would be outside its folder")
+
+        def fetch(path: str) -> None:
+            if not self._store.download(keys.output(rank, path), self._file(path)):
+                raise OSError(f"the output {printable(path)} of an earlier attempt was deleted")
+            self._stored[path] = _version(self._file(path))
+
+        with ThreadPoolExecutor(READERS) as readers:
+            list(readers.map(fetch, known["files"]))
+        for folder, is_source in ((self._folder, False), (self._source, True)):
+            own = {path: target for path, target in known["links"].items() if path.startswith(prefix) == is_source}
+            make_links(folder, {path[len(prefix) if is_source else 0 :]: target for path, target in own.items()})
+        self._listed = known
+
+    def begin(self) -> None:
+        """Note the files of the working directory, which are not outputs unless the command changes them.
+
+        Files of earlier attempts are outputs in any case.
+        """
+        found, prefix = file_tree(self._source, _is_cache), f"{WORKING_DIRECTORY}/"
+        for known, restored in ((found.files, self._listed["files"]), (found.links, self._listed["links"])):
+            for path in restored:
+                known.pop(path[len(prefix) :] if path.startswith(prefix) else "", None)
+        self._at_start = found
+
+    def upload(self, *, is_running: bool = False) -> None:
+        """Store new and changed files. After MAX_FAILED_REQUESTS, the other files are left to the next call.
+
+        Raises:
+            OSError: Not every file is stored.
+        """
+        with self._uploading:
+            self._upload(is_running=is_running)
+
+    def _upload(self, *, is_running: bool) -> None:
+        rank, keys, began, tree = self._launch.rank, self._launch.job_keys, now_text(), self._tree()
+        for path, reason in tree.left_out.items() if not is_running else ():
+            if self.left_out.get(path) != reason:
+                self._say(f"outputs: {path} is not stored: {reason}")
+        self.left_out = {} if is_running else tree.left_out
+        self._failed = {path: error for path, error in self._failed.items() if path in tree.files}
+        failed_requests = 0
+        for path, version in sorted(tree.files.items(), key=lambda file: file[0] in self._failed):
+            if self._stored.get(path) == version or failed_requests == MAX_FAILED_REQUESTS:
+                continue
+            if is_running and (_is_temporary(path) or (version[0] > SMALL_BYTES and self._seen.get(path) != version)):
+                continue
+            self._failed.pop(path, None)
+            try:
+                self._store.upload(keys.output(rank, path), self._file(path))
+                self._stored[path] = version
+            except OSError as error:
+                self._failed[path] = error
+                failed_requests += not error.errno
+        self._seen = tree.files
+        now = {"files": sorted(tree.files.keys() & self._stored.keys()), "links": tree.links}
+        if now != self._listed:
+            self._store.write(keys.output_list(rank), now)
+            self._listed = now
+        left = [path for path, version in tree.files.items() if self._stored.get(path) != version]
+        among = f", among them {listed(map(printable, left))}" if left else ""
+        self.unstored = (
+            f"outputs of the node that were written after {began} are not in S3{among}" if tree.files else ""
+        )
+        if self._failed:
+            # An error that is not a refusal comes first, because the next call may then succeed.
+            example = min(self._failed.values(), key=is_refusal)
+            raise example if len(left) == 1 else SomeLeftError(left, example)
+
+    def _file(self, path: str) -> Path:
+        folder, _, rest = path.partition("/")
+        return self._source / rest if folder == WORKING_DIRECTORY else self._folder / path
+
+    def _tree(self) -> FileTree:
+        """The outputs, by their paths in S3. Those of the working directory are links and new or changed files."""
+        tree = file_tree(self._folder)
+        for path in [*tree.files, *tree.links]:
+            if path.partition("/")[0] in (*self._others, WORKING_DIRECTORY):
+                tree.files.pop(path, None)
+                tree.links.pop(path, None)
+                tree.left_out[printable(path)] = "the name is that of other outputs"
+        if self._at_start:
+            new = file_tree(self._source, _is_cache, known=self._launch.place)
+            prefix, used = f"{WORKING_DIRECTORY}/", 0
+            files = {f"{prefix}{path}": version for path, version in new.files.items() - self._at_start.files.items()}
+            by_age = sorted(files, key=lambda path: (self._stored.get(path) != files[path], -files[path][1]))
+            for path in by_age:
+                used += files[path][0]
+                if used <= LARGEST_WORKING_DIRECTORY_GIB * _GIB or self._stored.get(path) == files[path]:
+                    tree.files[path] = files[path]
+                else:
+                    why = f"the script wrote more than {LARGEST_WORKING_DIRECTORY_GIB} GiB to its working directory"
+                    tree.left_out[printable(path)] = why
+            for path, target in new.links.items() - self._at_start.links.items():
+                tree.links[f"{prefix}{path}"] = target
+            for path, reason in new.left_out.items() - self._at_start.left_out.items():
+                tree.left_out[f"{prefix}{path}"] = reason
+        return tree
+
+
+def _version(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _is_temporary(path: str) -> bool:
+    """Whether the script will rename or delete a path, by the usual names."""
+    name = PurePosixPath(path).name
+    return name.startswith(".") or name.endswith(".tmp")
+
+
+def _is_cache(path: str) -> bool:
+    """Whether Python wrote a path without being asked to."""
+    return path.endswith(".pyc") or PurePosixPath(path).name == "__pycache__"
+
+
+class SomeLeftError(OSError):
+    """Several files were not stored.
+
+    Attributes:
+        example: The reason for one of them.
+    """
+
+    def __init__(self, left: Sequence[str], example: OSError) -> None:
+        super().__init__(f"{len(left)} files were not stored: {listed(map(printable, left))}, for example: {example}")
+        self.example = example
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether retries are unlikely to help: S3 has refused a request, or a file cannot be read."""
+    if isinstance(error, SomeLeftError):
+        return is_refusal(error.example)
+    return (
+        error.status in (403, 404) or error.code == KEY_TOO_LONG
+        if isinstance(error, S3Error)
+        else isinstance(error, OSError) and bool(error.errno)
+    )
