@@ -117,7 +117,8 @@ def test_outputs_of_a_stopped_job_are_stored(nodes: JobNodes) -> None:
     nodes.await_(lambda: all("ready" in nodes.log(rank) for rank in (0, 1)))
     nodes.put("stop.json", {})
     nodes.wait()
-    stored = {key.partition("/outputs/")[2]: text for key, text in nodes.aws.records.items() if "/outputs/" in key}
+    prefix = f"{BUCKET}/jobs/{JOB}/outputs/"
+    stored = {key.removeprefix(prefix): text for key, text in nodes.aws.records.items() if key.startswith(prefix)}
     assert stored == {"model.txt": "of node 0", "node-1/model.txt": "of node 1"}
 
 

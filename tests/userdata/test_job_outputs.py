@@ -82,12 +82,11 @@ def test_outputs_do_not_take_the_names_of_others(node: OutputsOnNode) -> None:
 def test_files_that_the_command_writes_to_its_working_directory_are_outputs(node: OutputsOnNode) -> None:
     for name in ("train.py", "config", "prepared"):
         node.write(f"source/{name}", "before")
-    (node.folder / "source/data").symlink_to(node.folder / "inputs")
     node.outputs.begin()
+    (node.folder / "source/data").symlink_to("/scratch/data")
     node.write("source/config", "changed")
     node.write("source/out/model.pt", "weights")
     node.write("source/__pycache__/train.cpython-311.pyc")
-    (node.folder / "source/more").symlink_to(node.folder / "inputs/more")
     (node.folder / "source/latest").symlink_to("out")
     node.write("outputs/log", "of the script")
     node.outputs.upload()

@@ -32,14 +32,14 @@ def file_tree(
     folder: Path,
     is_ignored: Callable[[str], bool] = lambda path: False,  # noqa: ARG005
     *,
-    known: Path | None = None,
+    names_outer_links: bool = True,
 ) -> FileTree:
     """Read a folder. Files that are deleted in the meantime are omitted.
 
     Args:
         folder: The folder, which may not exist.
         is_ignored: Whether a path is omitted.
-        known: Links that end outside of the folder, but in this one, are omitted.
+        names_outer_links: Whether `left_out` has the links that end outside of the folder.
     """
     tree = FileTree({}, {}, {})
     root = posixpath.realpath(folder)
@@ -52,7 +52,7 @@ def file_tree(
             target = _inner_target(root, path, text)
             if target is not None:
                 tree.links[path] = target
-            elif not known or not _is_inside(posixpath.realpath(entry.path), posixpath.realpath(known)):
+            elif names_outer_links:
                 tree.left_out[printable(path)] = f"a link to {printable(text)}, outside the folder"
         elif entry.is_dir():
             read(entry.path, f"{path}/")

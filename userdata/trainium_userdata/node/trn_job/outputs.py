@@ -145,7 +145,7 @@ class Outputs:
                 tree.links.pop(path, None)
                 tree.left_out[printable(path)] = "the name is that of other outputs"
         if self._at_start:
-            new = file_tree(self._source, _is_cache, known=self._launch.place)
+            new = file_tree(self._source, _is_cache, names_outer_links=False)
             prefix, used = f"{WORKING_DIRECTORY}/", 0
             files = {f"{prefix}{path}": version for path, version in new.files.items() - self._at_start.files.items()}
             by_age = sorted(files, key=lambda path: (self._stored.get(path) != files[path], -files[path][1]))
