@@ -10,7 +10,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_engines import asking
 from trainium_cli.jobs.job_files import download
-from trainium_cli.jobs.job_following import follow_job, show_explanation
+from trainium_cli.jobs.job_following import follow_job, show_reason
 from trainium_cli.jobs.job_options import packed_source
 from trainium_cli.jobs.job_report import report_left_out
 from trainium_cli.jobs.job_submission import submit
@@ -224,10 +224,9 @@ def _followed(side: Side, job_id: str, loss: _NodeLoss | None = None) -> JobStat
         raise CliError(f"The state of {job_id} is unknown. Run the command again to continue.", ExitCode.UNKNOWN)
     state = side.engine.state(job_id, every_node=True) or state
     if state.outcome is None or not state.outcome.is_success:
-        show_explanation(side.engine, state)
-        reason = f": {state.outcome.reason.rstrip('.?')}" if state.outcome and state.outcome.reason else ""
+        show_reason(side.engine, state)
         without = "" if loss else " No record was written."
-        raise CliError(f"{job_id} did not succeed{reason}.{without}", ExitCode.NOT_READY)
+        raise CliError(f"{job_id} did not succeed.{without}", ExitCode.NOT_READY)
     return state
 
 

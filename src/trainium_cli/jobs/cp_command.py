@@ -9,7 +9,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, context_options, pass_invocation
 from trainium_cli.jobs.job_engines import JobEngines, asking, engine_options, read_engines
 from trainium_cli.jobs.job_files import download
-from trainium_cli.jobs.job_following import follow_job, job_exit_code
+from trainium_cli.jobs.job_following import follow_job, job_exit_code, show_reason
 from trainium_cli.jobs.job_submission import nothing_started, submit
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import echo
@@ -118,6 +118,8 @@ def _run(engines: JobEngines, cluster: Ec2Jobs, request: JobRequest) -> str:
     submit(engines.invocation, engines.plan, cluster, job, yes=True, show=False)
     state = follow_job(JobFollower(job.job_id, cluster), quiet=True)
     if state is None or state.outcome is None or not state.outcome.is_success:
+        if state is not None:
+            show_reason(cluster, state)
         raise click.exceptions.Exit(job_exit_code(state))
     return job.job_id
 

@@ -56,11 +56,16 @@ def follow_job(
     return last
 
 
-def show_explanation(engine: JobEngine, state: JobState) -> None:
-    """Print the explanation of `trn explain` for a failed job on standard error, in two lines."""
+def show_reason(engine: JobEngine, state: JobState, *, err: bool = True) -> None:
+    """Print why a job did not succeed, and its explanation by `trn explain`, on standard error by default."""
+    outcome = state.outcome
+    if outcome is None or outcome.is_success:
+        return
+    if outcome.reason:
+        echo(f"\nReason: {outcome.reason}", err=err)
     found = job_explanation(engine, state)
     if found is not None:
-        echo(f"Cause: {found.cause}.\nFix:   {found.error.fix}.", err=True)
+        echo(f"Cause:  {found.cause}.\nFix:    {found.error.fix}.", err=err)
 
 
 def log_text(line: LogLine) -> str:

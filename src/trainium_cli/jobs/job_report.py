@@ -16,7 +16,7 @@ from trainium_core.jobs.source_files import left_out_text
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plurals import count
 from trainium_wire.formats import moment
-from trainium_wire.job import SUCCEEDED, Job, Outcome
+from trainium_wire.job import Job, Outcome
 from trainium_wire.job_progress import CacheUse
 
 _BAR = 30
@@ -24,6 +24,8 @@ _HOUR = 3600
 _LONGEST_COMMAND = 400
 _MAX_CACHE_WARNINGS = 3
 _MAX_OBSERVED = 5
+_PRECISE = 100
+_RATES = {"steps_per_second": "steps/s", "tokens_per_second": "tokens/s"}
 
 
 def source_row(package: SourcePackage) -> tuple[str, str]:
@@ -66,11 +68,11 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
     rows = [
         ("job", state.job.id),
         ("status", state.status),
-        ("reason", state.outcome.reason if state.outcome else state.detail),
+        ("detail", "" if state.is_over else state.detail),
         ("where", "" if state.outcome is None or state.outcome.is_success else _where(state.outcome)),
         ("nodes", _nodes(state.job)),
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
-        ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
+        ("progress", progress_text(progress)),
         ("cache", "; ".join(cache_lines(state))),
         ("observed", "; ".join(observed_lines(state))),
         ("profile", _profile(state.job)),
@@ -78,9 +80,28 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
         *state.places.items(),
-        ("command", state.job.command[:_LONGEST_COMMAND]),
+        ("command", _shortened(state.job.command)),
     ]
     return [(label, value) for label, value in rows if value]
+
+
+def progress_text(progress: Mapping[str, str]) -> str:
+    """The values of a progress line as a person would write them."""
+    parts = [f"{name} {value}" for name, value in progress.items() if name != "last_at" and name not in _RATES]
+    parts += [f"{_rounded(progress[name])} {unit}" for name, unit in _RATES.items() if name in progress]
+    return ", ".join(parts)
+
+
+def _rounded(number: str) -> str:
+    try:
+        value = float(number)
+    except ValueError:
+        return number
+    return f"{value:,.0f}" if abs(value) >= _PRECISE else f"{value:.3g}"
+
+
+def _shortened(command: str) -> str:
+    return command if len(command) <= _LONGEST_COMMAND else f"{command[:_LONGEST_COMMAND].rsplit(maxsplit=1)[0]} ..."
 
 
 def _profile(job: Job) -> str:
@@ -122,26 +143,26 @@ def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
     )
 
 
-def _attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
-    """The cost of each restart, the graphs that the first node of each attempt compiled, the end of each attempt, and
-    lost nodes. Leaves out the success of the last attempt, and its graphs if the row `cache` shows them.
+def attempt_rows(state: JobState, running_hour: Total | None) -> Iterator[tuple[str, str]]:
+    """The cost of each restart, the graphs that the first node of each attempt compiled, the end of each attempt but
+    the last, and lost results. Leaves out the graphs of the last attempt if the row `cache` shows them.
     """
     has_cache_row = any(cache_lines(state))
     for line in job_record(state, running_hour):
         if line["event"] == "restart" and line["seconds"] is not None:
-            yield f"attempt {line['attempt']}: {_restart(line)}"
+            yield f"attempt {line['attempt']}", _restart(line)
         is_last = line.get("attempt") == len(state.attempts)
         if line["event"] == "graphs" and line["node"] == 0 and not (is_last and has_cache_row):
             compiled, cached = (line["graphs"].get(name, 0) for name in ("compiled", "cached"))
-            yield f"attempt {line['attempt']}: {count(compiled, 'graph')} compiled, {cached} from the cache"
-        if line["event"] == "attempt-end" and not (line["result"] == SUCCEEDED and is_last):
-            yield f"attempt {line['attempt']}: {line['result']}: {line['reason']}"
+            yield f"attempt {line['attempt']}", f"{count(compiled, 'graph')} compiled, {cached} from the cache"
+        if line["event"] == "attempt-end" and not (state.is_over and is_last):
+            yield f"attempt {line['attempt']}", f"{line['result']}: {line['reason']}"
     for attempt in state.attempts:
         for node in attempt.nodes:
             is_over = state.outcome is not None or attempt.number < len(state.attempts)
             lost = node.unstored if is_over and not node.has_ended else node.lost
-            if lost:
-                yield f"attempt {attempt.number}, node {node.node}: {lost}"
+            if lost and not (state.outcome and lost in state.outcome.reason):
+                yield f"attempt {attempt.number}", f"node {node.node}: {lost}"
 
 
 def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:
@@ -163,10 +184,8 @@ def _restart(line: Mapping[str, Any]) -> str:
 
 
 def show_state(state: JobState, hourly: Total) -> None:
-    """Print a job: its state, its attempts, and the time of each phase."""
-    console().print(pairs(state_rows(state, hourly), label_width=11))
-    for line in _attempt_lines(state, hourly):
-        echo(f" {line}")
+    """Print a job without the reason of its end: its state, its attempts, and the time of each phase."""
+    console().print(pairs([*state_rows(state, hourly), *attempt_rows(state, hourly)], label_width=11))
     phases = phases_table(state, hourly)
     if phases is not None:
         console().print()
@@ -174,11 +193,11 @@ def show_state(state: JobState, hourly: Total) -> None:
 
 
 def state_line(state: JobState, seconds: float) -> str:
-    """A line for a change of state, `seconds` after the submission of the job."""
+    """A line for a change of state, `seconds` after the submission of the job. It has no reason for the job's end."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
-    outcome = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
-    reason = f": {outcome.reason}" if outcome and outcome.reason else f": {state.detail}" if state.detail else ""
-    return f"[{duration(seconds)}] {state.status}{attempt}{reason}"
+    last = state.attempts[-1].outcome if state.is_retried else None
+    detail = "" if state.is_over else last.reason if last else state.detail
+    return f"[{duration(seconds)}] {state.status}{attempt}{f': {detail}' if detail else ''}"
 
 
 def cache_lines(state: JobState) -> Iterator[str]:

@@ -9,7 +9,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_engines import asking
-from trainium_cli.jobs.job_following import follow_job, show_explanation
+from trainium_cli.jobs.job_following import follow_job, show_reason
 from trainium_cli.jobs.job_report import job_record, show_state, source_row, state_as_json
 from trainium_cli.terminal import console, echo, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -93,10 +93,11 @@ def _show_end(engine: JobEngine, state: JobState, *, as_json: bool) -> None:
     hourly = engine.hourly(state)
     if as_json:
         print_json(state_as_json(state, job_record(state, hourly)))
-        show_explanation(engine, state)
+        show_reason(engine, state)
         return
-    if state.outcome and state.outcome.traceback:
+    if state.outcome and state.outcome.traceback and state.outcome.node != 0:
+        # Those of node 0 are in the output that was followed.
         echo(f"\n{state.outcome.traceback}")
     console().print()
     show_state(state, hourly)
-    show_explanation(engine, state)
+    show_reason(engine, state, err=False)

@@ -9,7 +9,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import engine_options, read_engines
 from trainium_cli.jobs.job_files import fetch_outputs
-from trainium_cli.jobs.job_following import show_explanation
+from trainium_cli.jobs.job_following import show_reason
 from trainium_cli.jobs.job_report import job_record, jobs_table, show_state, state_as_json
 from trainium_cli.terminal import console, echo, print_json, say
 from trainium_cli.waiting import waiting
@@ -70,7 +70,7 @@ def jobs(
         print_json({"engine": engine.key, **state_as_json(state, job_record(state, hourly))})
     else:
         show_state(state, hourly)
-        show_explanation(engine, state)
+        show_reason(engine, state, err=False)
     if outputs is not None:
         fetch_outputs(engine, job, outputs)
     return ExitCode.OK

@@ -34,4 +34,7 @@ def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
         printed = None
     if printed is None or (stated is not None and printed.error.kind == WARNING):
         return stated
+    if printed.error.kind != CAUSE and (outcome.traceback or outcome.rank is not None):
+        # The process that failed first is known: messages about the end of the others explain nothing.
+        return stated
     return printed

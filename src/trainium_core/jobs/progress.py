@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trainium_wire.job import Job, Outcome
+from trainium_wire.job import FAILED, RESULTS_LOST, SUCCEEDED, Job, Outcome
 from trainium_wire.job_progress import Attempt
+
+_AFTER_COMMAND = {"results", "ending", "ended", FAILED, RESULTS_LOST, SUCCEEDED}
+"""The states of a node whose command has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +55,16 @@ class JobState:
             return "waiting for the nodes"
         last = self.attempts[-1]
         if last.outcome is not None:
-            return f"{last.outcome.result}, waiting for the nodes" if self._is_retried else "ending"
+            return f"{last.outcome.result}, waiting for the nodes" if self.is_retried else "ending"
         states = {node.state for node in last.nodes}
-        if states == {"results"}:
+        if states and states <= _AFTER_COMMAND:
             return "storing results"
         if last.reporting < self.job.nodes or states <= {"source", "inputs", "setup", "compile_cache"}:
             return "starting"
         return "running"
 
     @property
-    def _is_retried(self) -> bool:
+    def is_retried(self) -> bool:
         """Whether another attempt follows the last one, which has ended."""
-        outcome = self.attempts[-1].outcome
+        outcome = self.attempts[-1].outcome if self.attempts else None
         return outcome is not None and not self.stopping and self.job.is_retried(outcome, len(self.attempts))

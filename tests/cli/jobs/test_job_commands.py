@@ -90,8 +90,10 @@ def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> Non
 def test_lost_results_have_their_own_exit_code(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "results-lost", reason="node 0 (i-0): what did not reach S3 stays")
     assert ended.exit_code == ExitCode.RESULTS_LOST, ended.output
-    assert "results-lost: node 0 (i-0): what did not reach S3 stays" in ended.stderr
-    assert run("logs", *TWO, job.id, "--follow").exit_code == ExitCode.RESULTS_LOST
+    assert ended.stdout.endswith("\nReason: node 0 (i-0): what did not reach S3 stays\n")
+    logs = run("logs", *TWO, job.id, "--follow")
+    assert logs.exit_code == ExitCode.RESULTS_LOST
+    assert logs.stderr.endswith("results-lost\n\nReason: node 0 (i-0): what did not reach S3 stays\n")
 
 
 @pytest.mark.parametrize(("result", "sleeps"), [("results-lost", False), ("succeeded", True), ("failed", True)])
@@ -271,17 +273,17 @@ def test_failed_job_shows_its_traceback_with_node_and_rank(cluster: Cluster) -> 
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Traceback ...\nValueError: no\n" in ended.stdout
     assert "node 1, rank 33" in ended.stdout
+    assert ended.stdout.endswith("\nReason: ValueError: no\n")
+    assert ended.output.count("ValueError: no") == 2
 
 
 def test_failed_job_is_explained_by_its_end(cluster: Cluster) -> None:
     reason = "rank 3 on node 0 (i-0): AssertionError: Torch not compiled with CUDA enabled"
     ended, job = run_to_the_end(cluster, "failed", reason=reason, node=0, rank=3)
-    shown = [ended, run("jobs", *TWO, job.id), run("logs", *TWO, job.id)]
-    for one in shown:
-        assert (
-            "Cause: the code requests CUDA or NCCL, which Trainium does not have.\nFix:   run `trn assess`"
-            in one.stderr
-        )
+    cause = "Cause:  the code requests CUDA or NCCL, which Trainium does not have.\nFix:    run `trn assess`"
+    for one in (ended, run("jobs", *TWO, job.id), run("logs", *TWO, job.id)):
+        assert f"\nReason: {reason}\n{cause}" in one.output
+        assert one.output.count(reason) == 1
 
 
 def test_failed_job_is_explained_by_the_log_of_its_node(cluster: Cluster) -> None:
@@ -294,13 +296,24 @@ def test_failed_job_is_explained_by_the_log_of_its_node(cluster: Cluster) -> Non
     job_nodes.end_attempt("failed", **failure)
     job_nodes.end("failed", **failure)
     ended = run("jobs", *TWO, JOB.id)
-    assert "Cause: the graph has an operator that the compiler does not support" in ended.stderr
+    assert "Cause:  the graph has an operator that the compiler does not support" in ended.stdout
+
+
+def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster: Cluster) -> None:
+    job_nodes = replace(cluster.job_nodes, job=JOB)
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    job_nodes.start()
+    job_nodes.log(1, "[rank 0] ValueError: no\nW torch.distributed Sending process 7 closing signal SIGTERM\n")
+    failure: dict[str, Any] = {"reason": "rank 0: ValueError: no", "traceback": "ValueError: no", "node": 0, "rank": 0}
+    job_nodes.end_attempt("failed", **failure)
+    job_nodes.end("failed", **failure)
+    assert run("jobs", *TWO, JOB.id).stdout.endswith("\nReason: rank 0: ValueError: no\n")
 
 
 @pytest.mark.parametrize("result", ["succeeded", "stopped", "failed"])
 def test_job_without_known_error_has_no_explanation(cluster: Cluster, result: str) -> None:
     ended, _ = run_to_the_end(cluster, result, reason="ValueError: no")
-    assert "Cause:" not in ended.stderr
+    assert "Cause:" not in ended.output
 
 
 OBSERVED = {

@@ -12,11 +12,11 @@ from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.jobs.test_job_commands import run_to_the_end
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
-from trainium_cli.jobs.job_report import state_rows
+from trainium_cli.jobs.job_report import attempt_rows, progress_text, state_line, state_rows
 from trainium_core.costs.estimate import Total
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job import Job, Outcome
-from trainium_wire.job_progress import Attempt
+from trainium_wire.job_progress import Attempt, NodeProgress
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,40 @@ def test_profile_row_names_the_folder_of_each_profiled_node(
     job = Job(id="fit-1", nodes=2, processes_per_node=32, command="true", has_ranks=has_ranks, profile=profile)
     rows = dict(state_rows(JobState(job=job, attempts=(), outcome=None), None))
     assert fetch in rows["profile"]
+
+
+def test_progress_is_rounded_and_a_long_command_is_marked_as_cut() -> None:
+    progress = {"step": "20", "loss": "2.31", "last_at": "now", "steps_per_second": "118672.7639"}
+    assert progress_text(progress) == "step 20, loss 2.31, 118,673 steps/s"
+    assert (
+        progress_text({"steps_per_second": "0.04567", "tokens_per_second": "99.87"}) == "0.0457 steps/s, 99.9 tokens/s"
+    )
+    job = Job(id="fit-1", nodes=1, processes_per_node=1, command="python train.py " + "--option value " * 40)
+    shown = dict(state_rows(JobState(job=job, attempts=(), outcome=None), None))["command"]
+    assert shown.endswith(("--option ...", "value ..."))
+
+
+def test_reason_of_an_earlier_attempt_is_shown_and_that_of_the_last_is_not() -> None:
+    lost, failed = (Outcome(result=result, reason=f"why {result}", at=None) for result in ("node-lost", "failed"))
+    attempts = [
+        Attempt(number=number, started=None, instance_ids=("i-0",), resume_from=None, outcome=outcome)
+        for number, outcome in ((1, lost), (2, failed))
+    ]
+    job = Job(id="fit-1", nodes=1, processes_per_node=1, command="true", retries=1)
+    state = JobState(job=job, attempts=tuple(attempts), outcome=failed)
+    assert list(attempt_rows(state, None)) == [("attempt 1", "node-lost: why node-lost")]
+    assert state_line(state, 2) == "[2.0 s] failed, attempt 2"
+    assert state_line(replace(state, attempts=(attempts[0],), outcome=None), 2) == (
+        "[2.0 s] node-lost, waiting for the nodes: why node-lost"
+    )
+
+
+@pytest.mark.parametrize("states", [("results", "succeeded"), ("succeeded", "succeeded"), ("failed", "ending")])
+def test_state_does_not_return_to_running_while_results_are_stored(states: tuple[str, str]) -> None:
+    nodes = tuple(NodeProgress(node=rank, instance_id="i-0", state=state, at=None) for rank, state in enumerate(states))
+    job = Job(id="fit-1", nodes=2, processes_per_node=1, command="true")
+    attempt = Attempt(number=1, started=None, instance_ids=(), resume_from=None, reporting=2, nodes=nodes)
+    assert JobState(job=job, attempts=(attempt,), outcome=None).status == "storing results"
 
 
 def test_cost_of_a_job_with_its_own_nodes_excludes_the_queue() -> None:

@@ -369,7 +369,7 @@ class NodeAttempt:
     def _finish(self, threads: list[PeriodicThread]) -> None:
         """End remaining processes, and store the remaining results, checkpoints first."""
         launch, result = self._launch, self._end.content["result"]
-        self.log.say(f"attempt {launch.attempt}: {result} {self._end.content['reason']}".rstrip())
+        self.log.say(f"attempt {launch.attempt}: {result}")
         command = self._command
         if command:
             if command.exit_code is None:
