@@ -1,12 +1,14 @@
 """The check `end`: whether the pilot ends long enough after its deployment."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.core.fake_account import FakeAccount
-from tests.core.plans import from_settings
+from tests.core.fake_capacity import SCHEDULED_BLOCK
+from tests.core.plans import RESERVATION, from_settings
 from trainium_core.preflight.end_check import check_end, judge_end
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -36,6 +38,32 @@ def test_duration_counts_from_the_first_deployment(days: int, outcome: str) -> N
     answer = check_end(from_settings(ends="5d"), account)
     assert answer is not None
     assert answer.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome", "fix"),
+    [
+        ("8h", "fail", "set trn:ends to 2026-12-01T20:00Z, 8h after its start"),
+        ("12d", "warn", "set trn:ends to 2026-12-13T12:00Z, 12d after its start"),
+        ("2026-12-01T12:30Z", "fail", "set trn:ends to a date and time after 2026-12-01T12:00Z"),
+        ("2026-12-02T12:00Z", "pass", ""),
+    ],
+)
+def test_end_leaves_time_after_the_start_of_a_capacity_block(ends: str, outcome: str, fix: str) -> None:
+    plan = from_settings(capacity="capacity-block", reservation_id=RESERVATION, nodes=2, ends=ends)
+    begins = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    answer = judge_end(plan, deployed=None, begins=begins, now=NOW)
+    assert (answer.outcome, answer.fix) == (outcome, fix)
+    assert (f"{RESERVATION} begins at 2026-12-01T12:00Z" in answer.found) == (outcome != "pass")
+
+
+def test_end_is_compared_with_the_reservation_in_the_account() -> None:
+    begins = datetime.now(UTC) + timedelta(days=10)
+    plan = from_settings(capacity="capacity-block", reservation_id=RESERVATION, nodes=2, ends="8h")
+    account = FakeAccount(account_reservations=[replace(SCHEDULED_BLOCK, start=begins)])
+    answer = check_end(plan, account)
+    assert answer is not None
+    assert answer.outcome == "fail"
 
 
 def test_end_before_the_nodes_are_up_is_a_warning() -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -12,6 +13,8 @@ from trainium_cli.interruption import interrupt_message
 from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
 from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
+from trainium_core.capacity.aws_capacity import AwsCapacity
+from trainium_core.capacity.offerings import RegionCapacity
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.naming import CONSTRUCT_IDS
@@ -20,6 +23,7 @@ from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.nodes.terminated_nodes import NodeChanges, TerminatedNodes, terminated_nodes
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
@@ -133,8 +137,21 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
     else:
         replacements = plan.node.replacements if plan.node.recovery else 0
         nodes = nodes_report(deployed, replacements=replacements).verdict.reason if deployed else "none"
+        if deployed and not deployed.instances and plan.reservation_id:
+            nodes = _start_text(plan.reservation_id, AwsCapacity(plan.region)) or nodes
     console().print(pairs([("Nodes", nodes), ("End", pilot_end_text(plan))], label_width=5))
     echo("Next: `trn run SCRIPT` runs a job, `trn status` shows the cluster and its price, `trn destroy` deletes it.")
+
+
+def _start_text(reservation_id: str, capacity: RegionCapacity) -> str:
+    """When nodes launch in a reservation that has yet to begin; empty if it has begun."""
+    try:
+        reservation = capacity.reservation(reservation_id)
+    except UnavailableError as error:
+        return f"none yet; unknown when {reservation_id} begins: {error}"
+    if reservation is None or reservation.start is None or reservation.start <= datetime.now(UTC):
+        return ""
+    return f"none yet: they launch when {reservation_id} begins, at {minute_text(reservation.start)}"
 
 
 def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequence[str]) -> bool:

@@ -3,13 +3,19 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import Result
 
+from tests.cli.cluster.deployed_nodes import PROVEN
 from tests.cli.running import run
 from tests.core.fake_account import FakeAccount
+from tests.core.fake_capacity import SCHEDULED_BLOCK, FakeCapacity
+from tests.core.plans import RESERVATION
 from trainium_cli.cdk_program import CdkRun
 from trainium_cli.cluster import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
@@ -116,6 +122,21 @@ def test_terminal_shows_nodes_price_and_end_and_prompts_once(
     ):
         assert text in ended.stdout
     assert len(ended.stdout.splitlines()) < 24
+
+
+def test_deployment_before_its_capacity_block_says_when_nodes_launch(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cdk.parent.is_dir()
+    begins = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(days=10)
+    capacity = FakeCapacity(account_reservations=[replace(SCHEDULED_BLOCK, start=begins)])
+    nodes = replace(PROVEN, wanted=0, instances=(), records={}, membership=None)
+    monkeypatch.setattr(deployment, "AwsNodes", lambda _: SimpleNamespace(nodes=lambda _stack: nodes))
+    monkeypatch.setattr(deployment, "AwsCapacity", lambda _: capacity)
+    block = ("-c", "trn:capacity=capacity-block", "-c", f"trn:reservation_id={RESERVATION}")
+    ended = deploy("--yes", *block, "--suppress", "reservation")
+    when = begins.strftime("%Y-%m-%dT%H:%MZ")
+    assert f"none yet: they launch when {RESERVATION} begins, at {when}" in " ".join(ended.stdout.split()), ended.output
 
 
 def test_unknown_iam_changes_stop_the_deployment(cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

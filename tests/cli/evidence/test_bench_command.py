@@ -126,7 +126,8 @@ def test_command_after_a_failed_run_continues_with_the_missing_runs(cluster: Clu
     cluster.while_paused = fail_third
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "did not succeed: a reason. No record was written." in ended.stderr
+    assert "\nReason: a reason\n" in ended.stderr
+    assert "did not succeed. No record was written." in ended.stderr
     assert not Path("evidence/lm-trainium.json").exists()
     cluster.while_paused = working
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
