@@ -195,7 +195,7 @@ def show_state(state: JobState, hourly: Total) -> None:
 def state_line(state: JobState, seconds: float) -> str:
     """A line for a change of state, `seconds` after the submission of the job. It has no reason for the job's end."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
-    last = state.attempts[-1].outcome if state.is_retried else None
+    last = state.attempts[-1].outcome if state.attempts and state.is_retried else None
     detail = "" if state.is_over else last.reason if last else state.detail
     return f"[{duration(seconds)}] {state.status}{attempt}{f': {detail}' if detail else ''}"
 

@@ -152,7 +152,7 @@ def _files_below(folder: Path, option: str, why_ignored: Callable[[Path], str | 
         else:
             files[name] = path
     linked, not_followed = _followed(folder, option, links, files)
-    return SourceFiles(files=files | linked, left_out=left_out | not_followed)
+    return SourceFiles(files={**files, **linked}, left_out={**left_out, **not_followed})
 
 
 def _followed(

@@ -103,5 +103,5 @@ def test_outputs_that_a_lost_node_had_not_stored_are_named(cluster: Cluster) -> 
         cluster.job_nodes.end_attempt(result, attempt)
     cluster.job_nodes.end("succeeded")
     shown = " ".join(run("jobs", *TWO, JOB.id).output.split())
-    assert f"attempt 1, node 1: {left['unstored']}" in shown
+    assert f"attempt 1 node 1: {left['unstored']}" in shown
     assert shown.count("model.pt") == 1
