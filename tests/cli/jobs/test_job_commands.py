@@ -299,17 +299,6 @@ def test_failed_job_is_explained_by_the_log_of_its_node(cluster: Cluster) -> Non
     assert "Cause:  the graph has an operator that the compiler does not support" in ended.stdout
 
 
-def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster: Cluster) -> None:
-    job_nodes = replace(cluster.job_nodes, job=JOB)
-    assert cluster.jobs.submit(JOB, b"", over=None)
-    job_nodes.start()
-    job_nodes.log(1, "[rank 0] ValueError: no\nW torch.distributed Sending process 7 closing signal SIGTERM\n")
-    failure: dict[str, Any] = {"reason": "rank 0: ValueError: no", "traceback": "ValueError: no", "node": 0, "rank": 0}
-    job_nodes.end_attempt("failed", **failure)
-    job_nodes.end("failed", **failure)
-    assert run("jobs", *TWO, JOB.id).stdout.endswith("\nReason: rank 0: ValueError: no\n")
-
-
 @pytest.mark.parametrize("result", ["succeeded", "stopped", "failed"])
 def test_job_without_known_error_has_no_explanation(cluster: Cluster, result: str) -> None:
     ended, _ = run_to_the_end(cluster, result, reason="ValueError: no")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,3 +106,14 @@ def test_outputs_that_a_lost_node_had_not_stored_are_named(cluster: Cluster) -> 
     shown = " ".join(run("jobs", *TWO, JOB.id).output.split())
     assert f"attempt 1 node 1: {left['unstored']}" in shown
     assert shown.count("model.pt") == 1
+
+
+def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster: Cluster) -> None:
+    job_nodes = replace(cluster.job_nodes, job=JOB)
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    job_nodes.start()
+    job_nodes.log(1, "[rank 0] ValueError: no\nW torch.distributed Sending process 7 closing signal SIGTERM\n")
+    failure: dict[str, Any] = {"reason": "rank 0: ValueError: no", "traceback": "ValueError: no", "node": 0, "rank": 0}
+    job_nodes.end_attempt("failed", **failure)
+    job_nodes.end("failed", **failure)
+    assert run("jobs", *TWO, JOB.id).stdout.endswith("\nReason: rank 0: ValueError: no\n")
