@@ -112,6 +112,13 @@ def test_unsupported_framework_is_refused() -> None:
         new_job(any_stack, JobRequest(stack="native"), script="train.py", now=NOON)
 
 
+def test_arguments_may_contain_variables_of_folders() -> None:
+    request = JobRequest(script=Path("train.py"), arguments=("--out=$TRN_OUTPUT_DIR", "$HOME"))
+    assert new_job(PLAN, request, script="train.py", now=NOON).command.endswith(
+        """ train.py --out="$TRN_OUTPUT_DIR" '$HOME'"""
+    )
+
+
 def test_profile_names_ranks_of_the_job() -> None:
     def profiled(*ranks: int, plan: Plan = PLAN, **request: Any) -> Job:
         return new_job(plan, JobRequest(profile=ranks, **request), script="train.py", now=NOON)

@@ -169,6 +169,36 @@ def test_arguments_precede_hyperparameters_and_both_reach_the_script(tmp_path: P
     assert "train.py --data a b --batch 8 --lr 0.1" in printed
 
 
+RUNS_THE_SCRIPT = """
+import runpy, sys
+sys.argv = sys.argv[[argument.endswith("train.py") for argument in sys.argv].index(True):]
+runpy.run_path(sys.argv[0])
+"""
+WRITES = """
+import os, sys
+os.makedirs("out")
+for path in ("out/model.pt", "../outputs/log", sys.argv[1]):
+    open(path, "w").write(os.environ["WHERE"])
+print(os.listdir("../inputs"), os.path.samefile("../checkpoints", os.environ["TRN_CHECKPOINT_DIR"]), flush=True)
+"""
+
+
+def test_folders_have_the_paths_of_a_cluster_and_written_files_are_kept(tmp_path: Path) -> None:
+    launcher = tmp_path / "torch/distributed/run.py"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(RUNS_THE_SCRIPT)
+    job = with_variables(JOB, PYTHONPATH=str(tmp_path), WHERE="${TRN_INPUT_DIR}/$HOME")
+    job = replace(job, arguments=("$TRN_OUTPUT_DIR/given",), checkpoint_url="s3://checkpoints/job")
+    node = of_script(tmp_path, WRITES, job)
+    (node.ml / "checkpoints").mkdir()
+    code, printed = node.run()
+    assert code == 0, printed
+    kept = {str(file.relative_to(node.ml / "model")) for file in node.ml.glob("model/**/*") if file.is_file()}
+    assert kept == {"given", "log", "working-directory/out/model.pt"}
+    assert (node.ml / "model/given").read_text() == f"{node.ml}/input/data/$HOME"
+    assert "['code'] True" in printed
+
+
 @pytest.mark.parametrize("name", ["hyperparameters", "inputdataconfig"])
 def test_invalid_configuration_file_is_the_failure_reason(tmp_path: Path, name: str) -> None:
     node = of_script(tmp_path, "")

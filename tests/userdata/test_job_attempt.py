@@ -358,6 +358,15 @@ def test_refused_secret_is_named_and_nothing_runs(nodes: JobNodes) -> None:
     assert "computes" not in nodes.log()
 
 
+def test_variables_may_contain_those_of_folders_which_are_beside_the_source(nodes: JobNodes) -> None:
+    script = "import os\nprint(os.environ['WHERE'] == os.environ['TRN_OUTPUT_DIR'] + '/x $HOME')\n"
+    script += "print(*(os.path.samefile('../' + name, os.environ[v]) for name, v in (('outputs', 'TRN_OUTPUT_DIR'), "
+    script += "('checkpoints', 'TRN_CHECKPOINT_DIR'))))"
+    nodes.start(script, environment={"WHERE": "$TRN_OUTPUT_DIR/x $HOME"})
+    assert nodes.wait() == [0]
+    assert "True\nTrue True\n" in nodes.log()
+
+
 def test_inputs_are_fetched_before_the_setup(nodes: JobNodes) -> None:
     nodes.aws.records["data/tokens/a.bin"] = "one"
     nodes.aws.records["data/tokens/deep/b.bin"] = "two"

@@ -1,7 +1,6 @@
 """Derives a job from a request and the plan of a cluster."""
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -15,6 +14,7 @@ from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.problems import SETTING_PREFIX
 from trainium_wire.formats import time_text
 from trainium_wire.job import Job
+from trainium_wire.job_folders import quoted
 from trainium_wire.job_keys import INPUTS
 
 _MINUTE = 60
@@ -162,7 +162,7 @@ def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
         "tee": "3",
     }
     written = " ".join(f"--{name}={value}" for name, value in options.items())
-    return f"torchrun {written} {shlex.join([script, *request.arguments])}"
+    return f"torchrun {written} {' '.join(map(quoted, [script, *request.arguments]))}"
 
 
 def _job_name(script: str) -> str:

@@ -1,11 +1,10 @@
 """The script that each node of a job runs, for review before the job starts."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 
 from trainium_wire.job import Job
+from trainium_wire.job_folders import FOLDER_VARIABLES, quoted
 
-_FOLDERS = {"checkpoints": "TRN_CHECKPOINT_DIR", "outputs": "TRN_OUTPUT_DIR", "inputs": "TRN_INPUT_DIR"}
 _FAIL_ON_ERROR = "set -eo pipefail"
 _ON_EVERY_NODE = {
     "PYTHONFAULTHANDLER": "1",
@@ -55,14 +54,14 @@ def _set_on_the_node(job: Job) -> Mapping[str, str]:
         "TRN_NODES": str(job.nodes),
         "TRN_NODE_RANK": ranks,
         "HEAD_NODE": "the address of node 0",
-        **{variable: f"the folder of the attempt's {name}" for name, variable in _FOLDERS.items()},
+        **{variable: f"the folder of the attempt's {name}, ../{name}" for name, variable in FOLDER_VARIABLES.items()},
         "TRN_RESUME_FROM": "the folder of the checkpoint to continue from, if any",
         "PET_LOG_DIR": "the folder of torchrun's logs",
     }
 
 
 def _exports(variables: Mapping[str, str]) -> Iterator[str]:
-    return (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+    return (f"export {name}={quoted(value)}" for name, value in variables.items())
 
 
 def _commands(job: Job) -> Iterator[str]:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from trainium_wire.job_folders import FOLDER_VARIABLES, quoted
+
 from . import processes
 from .failure import RANK
 from .secrets import HIDDEN
@@ -57,7 +59,7 @@ class Command:
         alive: Callable[[], None],
     ) -> None:
         # The profile has run before this: its commands may fail, and it may set some of the variables.
-        lines = [FAIL_ON_ERROR, *(f"export {name}={shlex.quote(value)}" for name, value in variables.items())]
+        lines = [FAIL_ON_ERROR, *(f"export {name}={quoted(value)}" for name, value in variables.items())]
         script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))}", text, ""]))
         self._process = subprocess.Popen(
             ["bash", "-l", str(script)],
@@ -180,9 +182,7 @@ def variables(
         "TRN_NODES": str(nodes),
         "TRN_NODE_RANK": str(rank),
         "HEAD_NODE": head,
-        "TRN_CHECKPOINT_DIR": str(place / "checkpoints"),
-        "TRN_OUTPUT_DIR": str(place / "outputs"),
-        "TRN_INPUT_DIR": str(place / "inputs"),
+        **{variable: str(place / folder) for folder, variable in FOLDER_VARIABLES.items()},
         "PYTHONFAULTHANDLER": "1",
         "PYTHONUNBUFFERED": "1",
         # torchrun: every line of a process begins with its rank.

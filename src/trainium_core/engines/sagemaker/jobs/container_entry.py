@@ -1,13 +1,15 @@
 """Entry point of a SageMaker training container: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
 
 Determines the node's rank and the number of nodes, unpacks the source archive next to this file, installs its
-requirements.txt, counts the NeuronCores, and starts torchrun with one process for each core. Uses only the standard
-library (Python 3.9 and later), no SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
+requirements.txt, counts the NeuronCores, and starts torchrun with one process for each core. Then moves what the script
+wrote to its working directory to the model folder. Uses only the standard library (Python 3.9 and later), no SageMaker
+toolkit. On failure, writes the reason to the file that SageMaker reads.
 """
 
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,14 +42,17 @@ def main(script: str, arguments: "list[str]") -> int:
         folder = unpack()
         install_requirements(folder)
         processes = process_count()
-        command = torchrun(script, arguments + hyperparameters(), nodes=nodes, rank=rank, processes=processes)
         variables = environment(nodes, rank)
+        given = [expanded(argument, variables) for argument in arguments + hyperparameters()]
+        command = torchrun(script, given, nodes=nodes, rank=rank, processes=processes)
         wait_for_names(nodes)
     except EntryError as error:
         return fail(str(error), 1)
     print(f"trn: node {rank + 1} of {len(nodes)}, {processes} processes: {' '.join(command)}", flush=True)
     cached = compile_cache(variables.get("NEURON_COMPILE_CACHE_URL"), processes=processes * len(nodes))
+    before = files_below(folder)
     code, lines = run(command, folder, {**variables, **cached})
+    keep_written(folder, before)
     return fail(reason(lines, code), code) if code else 0
 
 
@@ -196,9 +201,20 @@ def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
     interface = config.get("network_interface_name")
     if interface:
         named["CCOM_SOCKET_IFNAME"] = interface
-    for folder in ("model", "output/data"):
+    for folder in ("model", "output/data", "input/data"):
         (ROOT / folder).mkdir(parents=True, exist_ok=True)
-    return {**named, **os.environ}
+    # The same paths from the working directory as on a cluster. SageMaker makes ../checkpoints.
+    for name, folder in (("outputs", "model"), ("inputs", "input/data")):
+        if not (ROOT / name).exists():
+            (ROOT / name).symlink_to(folder)
+    known = {**named, **os.environ}
+    return {**known, **{name: expanded(value, known) for name, value in os.environ.items()}}
+
+
+def expanded(text: str, variables: "dict[str, str]") -> str:
+    """The text with the values of the variables of the job's folders."""
+    names = r"\$(?:\{(TRN_(?:CHECKPOINT|OUTPUT|INPUT)_DIR)\}|(TRN_(?:CHECKPOINT|OUTPUT|INPUT)_DIR)(?![A-Za-z0-9_]))"
+    return re.sub(names, lambda found: variables.get(found[1] or found[2], found[0]), text)
 
 
 def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
@@ -252,6 +268,22 @@ def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tup
         print(line, end="", flush=True)
         lines.append(line.rstrip("\n"))
     return child.wait(), lines
+
+
+def files_below(folder: Path) -> "dict[str, tuple[int, int]]":
+    """The sizes and modification times of files by path, without bytecode and symbolic links."""
+    found = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
+    states = {path: file.stat() for path, file in found.items() if file.suffix != ".pyc" and not file.is_symlink()}
+    return {path: (state.st_size, state.st_mtime_ns) for path, state in states.items()}
+
+
+def keep_written(folder: Path, before: "dict[str, tuple[int, int]]") -> None:
+    """Move the files that the script created or changed to the folder that SageMaker stores."""
+    for path, state in files_below(folder).items():
+        if before.get(path) != state:
+            kept = ROOT / "model" / "working-directory" / path
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(str(folder / path), kept)
 
 
 def reason(lines: "deque[str]", code: int) -> str:
