@@ -97,6 +97,34 @@ def one_argument_where(_reader: NameResolver, site: CallSite) -> bool:
     return site.path == "torch.where" and len(site.node.args) == 1 and not site.node.keywords
 
 
+def relative_save(reader: NameResolver, site: CallSite) -> bool:
+    """A call of torch.save with a relative path, except in the folders of jobs."""
+    given = [*site.node.args[1:2], *(keyword.value for keyword in site.node.keywords if keyword.arg == "f")]
+    if site.path != "torch.save" or not given:
+        return False
+    start = _path_start(given[0], reader.text)
+    return bool(start) and not start.startswith(("/", "~", "../")) and "://" not in start
+
+
+def _path_start(node: ast.expr, text: str) -> str:
+    """The start of a path, if it is a literal or a variable with a literal value in the file; otherwise empty."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.Name):
+        found = re.search(rf"^{node.id}\s*=\s*(['\"])(.*?)\1", text, re.MULTILINE)
+        return found[2] if found else ""
+    first: ast.expr | None = None
+    if isinstance(node, ast.JoinedStr):
+        first = node.values[0] if node.values else None
+    elif isinstance(node, ast.FormattedValue):
+        first = node.value
+    elif isinstance(node, ast.BinOp):
+        first = node.left
+    elif isinstance(node, ast.Call) and re.fullmatch(r"(.*\.)?(join|Path)", ast.unparse(node.func)):
+        first = node.args[0] if node.args else None
+    return _path_start(first, text) if first is not None else ""
+
+
 def slice_update(reader: NameResolver, site: CallSite) -> bool:
     """A method that changes part of a tensor in place, such as `x[:, 0].add_(1)`."""
     is_part = isinstance(site.node.func, ast.Attribute) and isinstance(site.node.func.value, ast.Subscript)
@@ -188,6 +216,7 @@ for _check, _names in (
     (partial_batch_loader, ("DataLoader",)),
     (lone_loader, ("DataLoader",)),
     (one_argument_where, ("where",)),
+    (relative_save, ("save",)),
 ):
     for _name in _names:
         CALL_CHECKS.setdefault(_name, []).append(_check)
