@@ -61,7 +61,7 @@ class HandlerFunction(Construct):
             environment: Variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
-        self._scope, self._stack, self._timeout_minutes = scope, Stack.of(self), timeout_minutes
+        self._stack, self._timeout_minutes = Stack.of(self), timeout_minutes
         self.log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
@@ -162,19 +162,19 @@ class HandlerFunction(Construct):
         """Invoke the function for events.
 
         Args:
-            rule_id: ID of the rule, in the same scope as the function.
+            rule_id: ID of the rule in the scope of this construct.
             source: The service that sends the events, such as aws.s3.
             detail_types: Types of the events.
             detail: Pattern for the details of the events.
         """
         rule = events.CfnRule(
-            self._scope,
+            self,
             rule_id,
             event_pattern={"source": [source], "detail-type": list(detail_types), "detail": dict(detail)},
             targets=[events.CfnRule.TargetProperty(id=self.node.id, arn=self.arn)],
         )
         lambda_.CfnPermission(
-            self._scope,
+            self,
             f"{rule_id}MayCall",
             action="lambda:InvokeFunction",
             function_name=self.arn,

@@ -63,7 +63,10 @@ def training_job_prefix(cluster_name: str) -> str:
 
 
 FLEET_OUTPUT = "Fleet"
-"""Stack output with the result of the fleet gate in the last deployment."""
+"""Stack output with a sentence about the fleet after the last deployment."""
+
+VERIFIED_NODES_OUTPUT = "VerifiedNodes"
+"""Stack output with the number of nodes that the last deployment verified: 0 unless all nodes are ready."""
 
 ENDS_OUTPUT = "Ends"
 """Stack output with the end of the pilot: an instant, or hours after the first deployment, such as `120h`."""

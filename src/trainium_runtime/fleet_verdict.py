@@ -30,7 +30,6 @@ _QUOTA = re.compile(r"vCPU ?Limit|instance limit|Spot ?Instance ?Count", re.IGNO
 _NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
 _NONE = "no nodes, as planned"
-_PROVEN = "nodes proven"
 _NAMED = 5  # nodes or sentences named in a reason, because CloudFormation limits a response to 4,096 bytes
 
 
@@ -41,10 +40,12 @@ class FleetVerdict:
     Attributes:
         state: `ready` if the deployment can be completed, `failed` if it must fail, otherwise `waiting`.
         reason: Details for people.
+        nodes: Number of verified nodes of a fleet that is ready; otherwise 0.
     """
 
     state: Literal["ready", "waiting", "failed"]
     reason: str
+    nodes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,7 @@ def group_size(nodes: int, replacement: Replacement) -> int:
 def fleet_verdict(view: FleetView) -> FleetVerdict:
     """Judge a fleet.
 
-    It is ready if every planned node is proven and has reached all others, or if no node is planned and none is left.
+    It is ready if every planned node is verified and has reached all others, or if no node is planned and none is left.
     It has failed if a failed node is not replaced, if the console of a node without a record shows an error, or if an
     instance is missing after a permanent launch failure.
     """
@@ -142,16 +143,11 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
     permanent = next((message for message in view.failed_launches if _is_permanent(message, view)), None)
     if permanent and launched < view.nodes:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {permanent}")
-    proven = [record for record in view.in_state("proven") if record.instance_id not in view.leaving]
-    if len(proven) == launched == view.nodes and not _unconnected(view):
-        return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} {_PROVEN}")
-    progress = [f"{len(proven)} of {view.nodes} nodes proven, {launched} launched", *_pending(view)]
+    verified = [record for record in view.in_state("proven") if record.instance_id not in view.leaving]
+    if len(verified) == launched == view.nodes and not _unconnected(view):
+        return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} nodes verified", nodes=view.nodes)
+    progress = [f"{len(verified)} of {view.nodes} nodes verified, {launched} launched", *_pending(view)]
     return FleetVerdict(state="waiting", reason="; ".join(progress))
-
-
-def is_ready_with_nodes(reason: str) -> bool:
-    """Whether the reason of a `ready` verdict, from the stack's output, is about nodes that exist."""
-    return reason.endswith(_PROVEN)
 
 
 def _failed_for_good(view: FleetView) -> dict[str, str]:
@@ -186,7 +182,7 @@ def _pending(view: FleetView) -> Iterator[str]:
 
 
 def _unconnected(view: FleetView) -> list[str]:
-    """The proven nodes that have not reached all other current nodes yet."""
+    """The verified nodes that have not reached all other current nodes yet."""
     if view.nodes == 1:
         return []
     current = view.membership.version if view.membership.instance_ids == frozenset(view.instances) else None

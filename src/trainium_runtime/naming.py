@@ -1,4 +1,7 @@
-"""Tags that Lambda functions, the template and the command line share."""
+"""Names that Lambda functions, the template and the command line share."""
+
+FLEET_READINESS = "Custom::TrnFleetReadiness"
+"""Resource type of the custom resource that waits until all nodes of a fleet are verified."""
 
 CLUSTER_TAG = "trn:cluster"
 """Tag on the resources of a cluster that support tags; its value is the name of the cluster."""

@@ -34,6 +34,7 @@ class Group:
         suspended: Suspended processes.
         launches: The group's launch template and version, as `template_version`.
         launched: Launch template and version of each of `instances`, by ID.
+        total: Number of all instances, including those that are being terminated or detached.
     """
 
     desired: int
@@ -42,6 +43,7 @@ class Group:
     suspended: tuple[str, ...] = ()
     launches: str = ""
     launched: Mapping[str, str] = field(default_factory=dict[str, str])
+    total: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +64,17 @@ def describe_group(autoscaling: Any, name: str) -> Group:
     Raises:
         NoGroupError: The group does not exist.
     """
+    group = find_group(autoscaling, name)
+    if group is None:
+        raise NoGroupError(f"the Auto Scaling group {name} does not exist")
+    return group
+
+
+def find_group(autoscaling: Any, name: str) -> Group | None:
+    """Describe an Auto Scaling group. None if it does not exist."""
     groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     if not groups:
-        raise NoGroupError(f"the Auto Scaling group {name} does not exist")
+        return None
     staying = [i for i in groups[0]["Instances"] if not i["LifecycleState"].startswith(("Terminat", "Detach"))]
     return Group(
         desired=groups[0]["DesiredCapacity"],
@@ -73,6 +83,7 @@ def describe_group(autoscaling: Any, name: str) -> Group:
         suspended=tuple(sorted(process["ProcessName"] for process in groups[0].get("SuspendedProcesses", []))),
         launches=template_version(groups[0]),
         launched={i["InstanceId"]: template_version(i) for i in staying},
+        total=len(groups[0]["Instances"]),
     )
 
 

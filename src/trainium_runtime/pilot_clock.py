@@ -5,6 +5,7 @@ A pure function of the current state, so duplicate, late and out-of-order calls 
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal, get_args
 
 from trainium_runtime.facts import facts
 from trainium_runtime.pilot_end import PilotEnd, utc_text
@@ -69,9 +70,41 @@ class SpentBudget:
         return f"{self.usd} since {utc_text(self.since)}"
 
 
+StopKind = Literal["end", "budget", "capacity-block", "idle"]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why the clock stopped the nodes.
+
+    Attributes:
+        detail: The end, the budget in US dollars, or since when the nodes were idle; empty for a Capacity Block.
+    """
+
+    kind: StopKind
+    detail: str = ""
+
+    @classmethod
+    def from_text(cls, text: str) -> "Stopped":
+        """Parse the result of `str`.
+
+        Raises:
+            ValueError: The text has another form.
+        """
+        name, _, detail = text.partition(" ")
+        kinds: tuple[StopKind, ...] = get_args(StopKind)
+        for kind in kinds:
+            if kind == name:
+                return cls(kind, detail)
+        raise ValueError(f"{text!r} is not a reason of the clock")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.detail}".strip()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """The state stored by earlier runs.
+    """The state stored by earlier looks.
 
     Attributes:
         notified: The last notice about the end.
@@ -81,7 +114,7 @@ class Memory:
     """
 
     notified: str | None = None
-    stopped: str | None = None
+    stopped: Stopped | None = None
     spent: SpentBudget | None = None
     idle: datetime | None = None
 
@@ -91,7 +124,7 @@ class ClockDecision:
     """What to do now.
 
     Attributes:
-        nodes: Number of nodes to have now.
+        nodes: Desired number of nodes.
         why: A sentence for people.
         stopped: Why the nodes are stopped, to be stored.
         warn_of: The end to warn people of now.
@@ -104,7 +137,7 @@ class ClockDecision:
 
     nodes: int
     why: str
-    stopped: str | None = None
+    stopped: Stopped | None = None
     warn_of: datetime | None = None
     notice: "StopNotice | None" = None
     ended: datetime | None = None
@@ -132,7 +165,7 @@ def clock_decision(
     budget_reached: bool = False,
     nodes_wanted: bool = True,
     idle_since: datetime | None = None,
-    by_gate: bool = False,
+    deploying: bool = False,
 ) -> ClockDecision:
     """Decide what to do now.
 
@@ -140,21 +173,17 @@ def clock_decision(
         deployed: When the stack was created.
         block: The Capacity Block of the nodes. None if there is none, or if EC2 no longer has it.
         asleep: Whether `trn sleep` put the cluster to sleep.
-        memory: The state stored by earlier runs.
+        memory: The state stored by earlier looks.
         budget_reached: Whether AWS Budgets just reported the budget as spent.
         nodes_wanted: Whether the group has a size above 0.
         idle_since: Since when the nodes are unused. None if they are in use or their usage is unknown.
-        by_gate: Whether a deployment waits for nodes, which are then launched even if earlier ones were unused.
+        deploying: Whether a deployment waits for nodes, which are then launched even if earlier ones were unused.
     """
     spent = _spent(terms, memory, now, reached=budget_reached)
     decision = _decide(now, terms, deployed, block, asleep=asleep, memory=memory, spent=spent, wanted=nodes_wanted)
-    if decision.nodes and terms.idle and not by_gate:
+    if decision.nodes and terms.idle and not deploying:
         decision = _unless_idle(decision, now, terms.idle, idle_since, memory, wanted=nodes_wanted)
     return replace(decision, spent=spent)
-
-
-_IDLE = "idle "
-"""Prefix of the stored reason for stopping unused nodes."""
 
 
 def _unless_idle(
@@ -170,12 +199,12 @@ def _unless_idle(
     minutes = limit // timedelta(minutes=1)
     unused = f"no job and no NeuronCore was in use for {minutes} minutes"
     if not wanted:
-        stopped = memory.stopped if is_idle_stop(memory.stopped) else None
+        stopped = memory.stopped if memory.stopped and memory.stopped.kind == "idle" else None
         return replace(decision, nodes=0, why=unused, stopped=stopped, notice=None) if stopped else decision
     if since is None:
         return decision
     if now >= since + limit:
-        stopped = f"{_IDLE}since {utc_text(_minute(since))}"
+        stopped = Stopped("idle", utc_text(_minute(since)))
         return replace(decision, nodes=0, why=unused, stopped=stopped, notice=None)
     stop = since + limit
     # Nodes report the start of their idle time to the minute, so times that are close get one notice.
@@ -184,11 +213,6 @@ def _unless_idle(
         return decision
     reason = f"no job and no NeuronCore has been in use since {utc_text(_minute(since))}"
     return replace(decision, idle=StopNotice(at=_minute(stop), reason=reason))
-
-
-def is_idle_stop(stopped: str | None) -> bool:
-    """Whether the stored reason is that the nodes were unused."""
-    return stopped is not None and stopped.startswith(_IDLE)
 
 
 def _minute(moment: datetime) -> datetime:
@@ -208,7 +232,7 @@ def _decide(
 ) -> ClockDecision:
     ends = terms.ends.instant(deployed) if terms.ends else None
     if ends and ends <= now:
-        why, stopped = f"the pilot ended at {utc_text(ends)}", f"end {utc_text(ends)}"
+        why, stopped = f"the pilot ended at {utc_text(ends)}", Stopped("end", utc_text(ends))
         return ClockDecision(nodes=0, why=why, stopped=stopped, ended=ends, delete=terms.destroys)
     warned_of = (
         ends if ends and now >= warning_time(terms, deployed) and memory.notified != warning_mark(ends) else None
@@ -218,7 +242,7 @@ def _decide(
     if asleep:
         return ClockDecision(nodes=0, why="the cluster is asleep", warn_of=warned_of)
     if terms.in_capacity_block and (reason := _unusable_block(block, now)):
-        return _stop(reason, "capacity block", warn_of=warned_of)
+        return _stop(reason, Stopped("capacity-block"), warn_of=warned_of)
     notice = _notice(ends, block if terms.in_capacity_block else None, spent, now)
     return ClockDecision(nodes=terms.nodes, why="the pilot runs", warn_of=warned_of, notice=notice)
 
@@ -272,8 +296,8 @@ def _spent_reason(spent: SpentBudget) -> str:
     return f"the budget of ${spent.usd:,} is spent"
 
 
-def _stopped_by(spent: SpentBudget) -> str:
-    return f"budget {spent.usd}"
+def _stopped_by(spent: SpentBudget) -> Stopped:
+    return Stopped("budget", str(spent.usd))
 
 
 def _stop_reason(spent: SpentBudget) -> StopNotice:
@@ -309,5 +333,5 @@ def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
     return None
 
 
-def _stop(why: str, stopped: str, *, warn_of: datetime | None) -> ClockDecision:
+def _stop(why: str, stopped: Stopped, *, warn_of: datetime | None) -> ClockDecision:
     return ClockDecision(nodes=0, why=why, stopped=stopped, warn_of=warn_of)

@@ -1,4 +1,4 @@
-"""Decides which failed nodes are replaced. The node reconciler replaces them, and the fleet gate waits for them."""
+"""Decides which failed nodes are replaced. The controller replaces them, and a deployment waits for them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

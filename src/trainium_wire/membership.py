@@ -1,7 +1,7 @@
 """The membership: the nodes of the cluster, and notices to all of them. Every node reads it.
 
-The membership is one JSON object at MEMBERSHIP_KEY. The node reconciler writes its members once every node is proven.
-The node reconciler and `trn` write its notices at any time. From the membership a node learns its rank, the address of
+The membership is one JSON object at MEMBERSHIP_KEY. The controller writes its members once every node is verified.
+The controller and `trn` write its notices at any time. From the membership a node learns its rank, the address of
 the first node, and the nodes that it must reach.
 """
 
@@ -50,7 +50,7 @@ def without(notices: tuple[Notice, ...], kind: str) -> tuple[Notice, ...]:
 class Membership:
     """The members, sorted by instance ID, and the notices. Rank 0 is the first member.
 
-    There are no members until every node has been proven once.
+    There are no members until every node has been verified once.
     """
 
     members: tuple[Member, ...] = ()

@@ -29,7 +29,7 @@ from trainium_cdk.from_plan import plan_fleet
 from trainium_core import Plan
 from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE
 
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
+GROUP, READINESS = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetReadiness"
 WRITTEN_BY_JOBS = ("attempts/*", "checkpoints/*", "end.json", "outputs/*")
 
 
@@ -65,12 +65,12 @@ def offered(**settings: Any) -> Json:
 
 
 @pytest.mark.parametrize("nodes", [1, 1000])
-def test_group_has_bounds_and_gets_its_size_from_the_gate(nodes: int) -> None:
+def test_group_has_bounds_and_no_size(nodes: int) -> None:
     template = fleet(nodes=nodes, secondary_interface_type="efa-only")
     properties = template.properties(GROUP)
     assert (properties["MinSize"], properties["MaxSize"]) == ("0", str(nodes))
     assert "DesiredCapacity" not in properties
-    assert template.properties("Custom::TrnFleetGate")["Nodes"] == str(nodes)
+    assert template.properties(READINESS)["Nodes"] == str(nodes)
 
 
 def test_nodes_are_launched_from_the_selected_version() -> None:
@@ -151,11 +151,11 @@ def test_nodes_are_terminated_before_their_buckets_are_emptied() -> None:
     assert contents <= template.before(template.logical_id(GROUP))
 
 
-def test_gate_is_created_after_the_group_and_nothing_waits_for_it() -> None:
+def test_nodes_are_verified_after_everything_else_is_created() -> None:
     template = fleet()
-    gate = template.logical_id("Custom::TrnFleetGate")
-    assert template.logical_id(GROUP) in template.before(gate)
-    assert not [name for name in template.resources() if gate in template.before(name)]
+    readiness = template.logical_id(READINESS)
+    assert template.logical_id(GROUP) in template.before(readiness)
+    assert not [name for name in template.resources() if readiness in template.before(name)]
 
 
 def test_nodes_may_only_hold_sessions_use_the_cache_report_and_run_jobs() -> None:
@@ -223,14 +223,14 @@ def test_existing_placement_group_is_used() -> None:
     assert data["Placement"] == {"GroupName": "ours"}
 
 
-def test_gate_and_not_cloudformation_replaces_nodes() -> None:
+def test_controller_and_not_cloudformation_replaces_nodes() -> None:
     template = fleet()
     (group,) = template.resources(GROUP).values()
     assert "UpdatePolicy" not in group
-    launched, gate = group["Properties"]["LaunchTemplate"], template.properties("Custom::TrnFleetGate")
-    assert gate["LaunchTemplateId"] == launched["LaunchTemplateId"]
-    assert gate["LaunchTemplateVersion"] == launched["Version"]
-    assert [gate["SubnetId"]] == group["Properties"]["VPCZoneIdentifier"]
+    launched, readiness = group["Properties"]["LaunchTemplate"], template.properties(READINESS)
+    assert readiness["LaunchTemplateId"] == launched["LaunchTemplateId"]
+    assert readiness["LaunchTemplateVersion"] == launched["Version"]
+    assert [readiness["SubnetId"]] == group["Properties"]["VPCZoneIdentifier"]
 
 
 def test_nodes_that_would_outlive_their_stack_are_refused() -> None:
@@ -265,11 +265,8 @@ def test_every_interface_has_the_efa_group_and_added_groups() -> None:
 @pytest.mark.parametrize(
     ("settings", "replacements"), [({}, 2), ({"node_replacements": 5}, 5), ({"node_recovery": False}, 0)], ids=str
 )
-def test_reconciler_and_gate_have_the_replacement_limit_of_the_plan(
-    settings: dict[str, Any], replacements: int
-) -> None:
+def test_controller_has_the_replacement_limit_of_the_plan(settings: dict[str, Any], replacements: int) -> None:
     template = fleet(**settings)
-    assert template.properties("Custom::TrnFleetGate")["Replacements"] == replacements
     (limit,) = [
         function["Properties"]["Environment"]["Variables"]["REPLACEMENTS"]
         for function in template.resources("AWS::Lambda::Function").values()

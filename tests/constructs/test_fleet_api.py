@@ -36,7 +36,8 @@ from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, cli
 from tests.wheel.typed_uses import give_everything
 from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
 from trainium_core.permissions.roles import action
-from trainium_runtime.handlers.node_reconciler import NodeReconciler
+from trainium_runtime.controller.controller import ClusterController
+from trainium_runtime.controller.settings import ControllerSettings
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 from trainium_runtime.node_store import NodeStore
@@ -140,7 +141,7 @@ def test_nodes_are_registered_with_the_target_group() -> None:
 
 def test_failed_nodes_in_the_log_are_counted_by_cluster_name() -> None:
     counted = app().properties("AWS::Logs::MetricFilter")
-    assert references(counted["LogGroupName"]) == {name for name in references(counted) if "Keeper" in name}
+    assert references(counted["LogGroupName"]) == {name for name in references(counted) if "Controller" in name}
     assert counted["FilterPattern"] == '{ $.record.state = "failed" }'
     (metric,) = counted["MetricTransformations"]
     alarm = app().properties("AWS::CloudWatch::Alarm")
@@ -179,21 +180,19 @@ def tag_change(instance: str) -> Json:
 
 
 @mock_aws
-def test_rule_matches_reconciler_tags_on_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_matches_tags_of_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # Takes seconds.
     nodes = Fleet(nodes=2, region=REGION)
-    proven, failed = nodes.instances
+    verified, failed = nodes.instances
     client("ec2").create_tags(Resources=nodes.instances, Tags=[{"Key": CLUSTER_TAG, "Value": "web-train"}])
-    nodes.prove(proven, connected=False)
+    nodes.verify(verified, connected=False)
     nodes.fail(failed, "no driver")
     store = NodeStore(client("s3"), BUCKET, PREFIX)
-    reconciler = NodeReconciler(
-        group_name=GROUP, limit=1, store=store, autoscaling=client("autoscaling"), ec2=client("ec2")
-    )
-    reconciler.reconcile({}, now=NOON)
+    settings = ControllerSettings(cluster="web-train", stack_id="", group=GROUP, records_bucket=BUCKET, replacements=1)
+    ClusterController(settings, client, store).look({}, now=NOON)
     pattern = EventPattern.load(json.dumps(failure_rule()["EventPattern"]))
-    assert [pattern.matches_event(tag_change(instance)) for instance in (proven, failed)] == [False, True]
+    assert [pattern.matches_event(tag_change(instance)) for instance in (verified, failed)] == [False, True]
 
 
 def test_tags_of_the_app_reach_instances_volumes_and_interfaces() -> None:
@@ -269,11 +268,11 @@ def test_records_with_a_key_are_read_and_written_with_it(bare: tuple[Stack, Neur
         if name.startswith("FleetRecords")
     ]
     assert references(rules) == {template.logical_id(KEY)}
-    for role in ("FleetRole", "FleetKeeper", "FleetGate", "Pipeline"):
+    for role in ("FleetRole", "FleetController", "Pipeline"):
         assert allowed_to(template, role, "kms:Decrypt"), role
     for role in ("FleetRole", "Pipeline"):
         assert allowed_to(template, role, "kms:GenerateDataKey*"), role
-    assert allowed_to(template, "FleetKeeper", "kms:GenerateDataKey")  # it writes the membership
+    assert allowed_to(template, "FleetController", "kms:GenerateDataKey")  # it writes the membership
 
 
 def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]) -> None:
@@ -326,7 +325,9 @@ def test_publishers_of_warnings_may_use_the_key() -> None:
     publishers = [s["Principal"] for s in statements if "kms:GenerateDataKey*" in s["Action"]]
     services = {name for principal in publishers for name in as_list(principal.get("Service", []))}
     assert {"budgets.amazonaws.com", "cloudwatch.amazonaws.com"} <= services
-    assert allowed_to(template, "FleetPilotClock", "kms:GenerateDataKey")
+    (publishing,) = allowed_to(template, "FleetController", "sns:Publish")
+    assert references(publishing["Resource"]) <= set(template.resources("AWS::SNS::Topic"))
+    assert allowed_to(template, "FleetController", "kms:GenerateDataKey")
 
 
 def test_aspect_in_the_docs_changes_the_logs_of_all_functions() -> None:

@@ -10,7 +10,7 @@ from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.handlers import quota_check
 from trainium_runtime.quota_need import QuotaNeed
 
-QUOTA_CHECK, READINESS = "Custom::TrnQuotaCheck", "Custom::TrnFleetGate"
+QUOTA_CHECK, READINESS = "Custom::TrnQuotaCheck", "Custom::TrnFleetReadiness"
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
@@ -39,13 +39,11 @@ def test_service_timeout_exceeds_that_of_the_check() -> None:
     assert int(cluster_template().properties(QUOTA_CHECK)["ServiceTimeout"]) > quota_check.LONGEST_S
 
 
-@pytest.mark.parametrize(
-    ("kind", "functions"), [(QUOTA_CHECK, ("Provider",)), (READINESS, ("GateWatcher", "FleetKeeper"))]
-)
-def test_functions_have_permissions_before_they_are_called(kind: str, functions: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("kind", "function"), [(QUOTA_CHECK, "Provider"), (READINESS, "FleetController")])
+def test_functions_have_permissions_before_they_are_called(kind: str, function: str) -> None:
     template = cluster_template()
     (resource,) = template.resources(kind).values()
-    needed = {name for name in template.resources() if any(part in name for part in functions)}
+    needed = {name for name in template.resources() if function in name}
     assert needed <= {*resource["DependsOn"], template.logical_id(kind)}
 
 
@@ -77,46 +75,41 @@ def test_quota_check_is_omitted_with_nothing_to_check(settings: dict[str, Any]) 
     assert not cluster_template(**settings).resources(QUOTA_CHECK)
 
 
-def test_reconciler_may_replace_nodes_only_with_recovery() -> None:
+def test_controller_may_replace_nodes_only_with_recovery() -> None:
     with_recovery, without = (
-        granted(allowed(cluster_template(node_recovery=recovery), "FleetKeeper")) for recovery in (True, False)
+        granted(allowed(cluster_template(node_recovery=recovery), "FleetController")) for recovery in (True, False)
     )
     ((action, group),) = {grant for grant in with_recovery - without if grant[0].startswith("autoscaling:")}
     assert action == "autoscaling:SetInstanceHealth"
     assert cluster_template().logical_id(GROUP) in group
 
 
-def test_reconciler_may_write_two_tags_on_only_its_own_instances() -> None:
-    (statement,) = [s for s in allowed(cluster_template(), "FleetKeeper") if s["Action"] == "ec2:CreateTags"]
+def test_controller_may_write_two_tags_on_only_its_own_instances() -> None:
+    (statement,) = [s for s in allowed(cluster_template(), "FleetController") if s["Action"] == "ec2:CreateTags"]
     assert statement["Condition"] == {
         "StringEquals": OF_THE_CLUSTER,
         "ForAllValues:StringEquals": {"aws:TagKeys": ["trn:node", "trn:reason"]},
     }
 
 
-def test_gate_may_read_only_the_consoles_of_its_cluster() -> None:
-    (statement,) = [s for s in allowed(cluster_template(), "GateWatcher") if s["Action"] == "ec2:GetConsoleOutput"]
+def test_controller_may_read_only_the_consoles_of_its_cluster() -> None:
+    (statement,) = [s for s in allowed(cluster_template(), "FleetController") if s["Action"] == "ec2:GetConsoleOutput"]
     assert statement["Condition"] == {"StringEquals": OF_THE_CLUSTER}
 
 
-def test_reconciler_is_invoked_for_records_terminations_and_block_end() -> None:
-    template = cluster_template(capacity="capacity-block", reservation_id=RESERVATION)
-    (keeper,) = [name for name in template.resources("AWS::Lambda::Function") if "Keeper" in name]
+def test_controller_is_invoked_for_records_and_terminations() -> None:
+    template = cluster_template()
+    (controller,) = [name for name in template.resources("AWS::Lambda::Function") if "Controller" in name]
     (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
     rules = [rule["Properties"] for rule in template.resources("AWS::Events::Rule").values()]
-    called = [rule for rule in rules if rule["Targets"][0]["Arn"] == {"Fn::GetAtt": [keeper, "Arn"]}]
+    called = [rule for rule in rules if rule["Targets"][0]["Arn"] == {"Fn::GetAtt": [controller, "Arn"]}]
     patterns = {rule["EventPattern"]["source"][0]: rule["EventPattern"] for rule in called}
-    assert patterns.keys() == {"aws.s3", "aws.autoscaling", "aws.ec2"}
+    assert patterns.keys() == {"aws.s3", "aws.autoscaling"}
     assert patterns["aws.s3"]["detail"] == {
         "bucket": {"name": [{"Ref": bucket}]},
         "object": {"key": [{"prefix": "nodes/"}]},
     }
     assert patterns["aws.autoscaling"]["detail"] == {"AutoScalingGroupName": [{"Ref": template.logical_id(GROUP)}]}
-    assert patterns["aws.ec2"]["detail"] == {"capacity-reservation-id": [RESERVATION]}
-    assert patterns["aws.ec2"]["detail-type"] == [
-        "Capacity Block Expiration Warning",
-        "Capacity Block Reservation Expiration Warning",
-    ]
 
 
 def test_only_nodes_with_internode_ssh_exchange_keys() -> None:

@@ -18,12 +18,11 @@ from trainium_cdk import handler_function
 from trainium_cdk.handler_function import HandlerFunction
 
 HANDLERS = (
-    "fleet_readiness",
+    "controller",
     "node_group_guard",
-    "node_reconciler",
-    "pilot_clock",
     "provider",
     "set_asleep",
+    "stack_deletion",
 )
 
 
@@ -57,7 +56,7 @@ def test_handler_can_be_imported_with_the_standard_library_alone(handler: str) -
 
 def test_code_is_only_runtime_and_wire() -> None:
     """A change of any other file of this repository therefore does not change deployed functions."""
-    code = asset(function("fleet_readiness"))
+    code = asset(function("controller"))
     shipped = {path.relative_to(code) for path in code.rglob("*") if path.is_file()}
     packages = ("src/trainium_runtime", "src/trainium_wire")
     expected = {path for path in files() for package in packages if path.is_relative_to(package)}
@@ -65,10 +64,10 @@ def test_code_is_only_runtime_and_wire() -> None:
 
 
 def test_description_names_the_digest_of_the_code() -> None:
-    template = function("fleet_readiness")
+    template = function("controller")
     digest = asset(template).name.removeprefix("asset.")
     description = template.properties("AWS::Lambda::Function")["Description"]
-    assert description == f"trainium-cdk: fleet_readiness, version {digest[:12]}"
+    assert description == f"trainium-cdk: controller, version {digest[:12]}"
 
 
 def test_code_of_checkout_with_umask_077_is_readable_for_lambda(
@@ -82,7 +81,7 @@ def test_code_of_checkout_with_umask_077_is_readable_for_lambda(
     package = SimpleNamespace(__name__="trainium_runtime", __file__=str(source / "__init__.py"))
     monkeypatch.setattr(handler_function, "_PACKAGES", (package,))
     stack = new_stack()
-    HandlerFunction(stack, "Function", handler="fleet_readiness", timeout_minutes=7)
+    HandlerFunction(stack, "Function", handler="controller", timeout_minutes=7)
     code = asset(synthesize(stack))
     assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_file()} == {0o644}
     assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_dir()} == {0o755}
@@ -106,19 +105,19 @@ def test_only_handler_function_creates_custom_resources() -> None:
 
 
 def test_log_group_is_deleted_with_the_stack() -> None:
-    (log,) = function("fleet_readiness").resources("AWS::Logs::LogGroup").values()
+    (log,) = function("controller").resources("AWS::Logs::LogGroup").values()
     assert log["DeletionPolicy"] == "Delete"
     assert log["Properties"]["RetentionInDays"] == 30
 
 
 def test_function_logs_to_its_log_group() -> None:
-    template = function("fleet_readiness")
+    template = function("controller")
     logging = template.properties("AWS::Lambda::Function")["LoggingConfig"]
     assert logging == {"LogGroup": {"Ref": template.logical_id("AWS::Logs::LogGroup")}}
 
 
 def test_function_may_write_its_log_and_create_no_other() -> None:
-    template = function("fleet_readiness")
+    template = function("controller")
     (statement,) = statements(template)
     assert statement["Action"] == ["logs:CreateLogStream", "logs:PutLogEvents"]
     assert as_text(statement["Resource"]) == f"${{{template.logical_id('AWS::Logs::LogGroup')}.Arn}}"

@@ -1,4 +1,4 @@
-"""Pilot: the clock and the budget of a plan, and their permissions."""
+"""Pilot: the end and the budget of a plan, and the permissions of the functions that keep them."""
 
 import json
 import re
@@ -13,8 +13,9 @@ from tests.constructs.plans import reserved
 from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app
 from trainium_cdk.pilot.pilot import budget_name
 
-FUNCTION = "AWS::Lambda::Function"
+FUNCTION, READINESS = "AWS::Lambda::Function", "Custom::TrnFleetReadiness"
 ENDS: dict[str, Any] = {"ends": "40h"}
+DESTROYED: dict[str, Any] = {**ENDS, "ends_action": "destroy"}
 STOPS: dict[str, Any] = {"budget_usd": 500, "budget_action": "stop"}
 BLOCK: dict[str, Any] = {"capacity": "capacity-block", **reserved("capacity-block")}
 
@@ -27,14 +28,14 @@ def only_resource(template: Template, kind: str, name: str) -> tuple[str, Json]:
 
 @cache
 def variables(**settings: Any) -> dict[str, Any]:
-    """Environment variables of the clock's function."""
-    _, function = only_resource(cluster_template(**settings), FUNCTION, "PilotClock")
+    """Environment variables of the controller."""
+    _, function = only_resource(cluster_template(**settings), FUNCTION, "Controller")
     return function["Properties"]["Environment"]["Variables"]
 
 
-def allowed(**settings: Any) -> dict[str, list[Json]]:
-    """The statements of the clock's role that allow each action."""
-    _, policy = only_resource(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
+def allowed(function: str = "Controller", **settings: Any) -> dict[str, list[Json]]:
+    """The statements of a function's role that allow each action."""
+    _, policy = only_resource(cluster_template(**settings), "AWS::IAM::Policy", f"{function}Policy")
     by_action: dict[str, list[Json]] = {}
     for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
         for action in as_list(statement["Action"]):
@@ -43,8 +44,9 @@ def allowed(**settings: Any) -> dict[str, list[Json]]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"budget_usd": 500}])
-def test_plan_without_an_end_has_no_clock(settings: dict[str, Any]) -> None:
-    assert not [name for name in cluster_template(**settings).resources(FUNCTION) if "PilotClock" in name]
+def test_plan_without_an_end_needs_no_schedule(settings: dict[str, Any]) -> None:
+    assert "TOPIC" not in variables(**settings)
+    assert not cluster_template(**settings).resources("AWS::Scheduler::Schedule")
 
 
 def test_budget_name_is_valid_for_any_stack_name() -> None:
@@ -55,12 +57,12 @@ def test_budget_name_is_valid_for_any_stack_name() -> None:
     assert all(re.search(f"-{'c' * 32}-us-west-2-notify-[0-9a-f]{{4}}$", name) for name in names)
 
 
-def test_clock_gets_the_end_in_utc_or_as_hours() -> None:
+def test_controller_gets_the_end_in_utc_or_as_hours() -> None:
     assert variables(ends="2026-12-01T18:00 Europe/Berlin")["ENDS"] == "2026-12-01T17:00Z"
     assert variables(ends="2w")["ENDS"] == "336h"
 
 
-def test_clock_may_resize_only_its_own_group() -> None:
+def test_controller_may_resize_only_its_own_group() -> None:
     group = cluster_template(**ENDS).logical_id("AWS::AutoScaling::AutoScalingGroup")
     (statement,) = allowed(**ENDS)["autoscaling:SetDesiredCapacity"]
     assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
@@ -68,7 +70,7 @@ def test_clock_may_resize_only_its_own_group() -> None:
 
 
 @pytest.mark.parametrize("action", ["sns:TagResource", "sns:UntagResource"])
-def test_clock_may_write_only_its_tags_and_topic(action: str) -> None:
+def test_controller_may_write_only_its_tags_and_topic(action: str) -> None:
     topic, _ = only_resource(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
     (statement,) = allowed(**STOPS)[action]
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
@@ -80,10 +82,22 @@ def test_clock_may_write_only_its_tags_and_topic(action: str) -> None:
     }
 
 
-def test_clock_may_delete_its_stack_only_with_destroy() -> None:
-    assert "cloudformation:DeleteStack" not in allowed(**ENDS)
-    (statement,) = allowed(**ENDS, ends_action="destroy")["cloudformation:DeleteStack"]
+def test_function_that_may_delete_the_stack_exists_only_with_destroy() -> None:
+    assert not [name for name in cluster_template(**ENDS).resources(FUNCTION) if "StackDeletion" in name]
+    (statement,) = allowed("StackDeletion", **DESTROYED)["cloudformation:DeleteStack"]
     assert statement["Resource"] == {"Ref": "AWS::StackId"}
+    assert "cloudformation:DeleteStack" not in allowed(**DESTROYED)
+
+
+def test_only_the_controller_may_invoke_the_deletion() -> None:
+    template = cluster_template(**DESTROYED)
+    deletion, function = only_resource(template, FUNCTION, "StackDeletion")
+    assert variables(**DESTROYED)["STACK_DELETION"] == {"Fn::GetAtt": [deletion, "Arn"]}
+    assert function["Properties"]["Environment"]["Variables"]["ENDS"] == variables(**DESTROYED)["ENDS"]
+    statements = [s for s in allowed(**DESTROYED)["lambda:InvokeFunction"] if deletion in as_text(s["Resource"])]
+    assert [as_text(statement["Resource"]) for statement in statements] == [f"${{{deletion}.Arn}}"]
+    permitted = [p["Properties"]["FunctionName"] for p in template.resources("AWS::Lambda::Permission").values()]
+    assert not [name for name in permitted if deletion in as_text(name)]
 
 
 OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/11111111"
@@ -106,7 +120,7 @@ OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack
 )
 def test_policy_evaluator_permits_deletion_of_only_the_own_stack(action: str, stack: str, permitted: bool) -> None:
     """Uses moto's evaluator, which covers actions and resources; the statements under test have no conditions."""
-    _, policy = only_resource(cluster_template(**ENDS, ends_action="destroy"), "AWS::IAM::Policy", "PilotClockPolicy")
+    _, policy = only_resource(cluster_template(**DESTROYED), "AWS::IAM::Policy", "StackDeletionPolicy")
     statements = [
         {**statement, "Resource": as_text(statement["Resource"]).replace("${AWS::StackId}", OWN_STACK)}
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
@@ -117,17 +131,24 @@ def test_policy_evaluator_permits_deletion_of_only_the_own_stack(action: str, st
     assert (result == PermissionResult.PERMITTED) is permitted
 
 
-@pytest.mark.parametrize("settings", [{**ENDS, "ends_action": "destroy"}, STOPS, BLOCK], ids=str)
-def test_clock_may_neither_update_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("settings", [DESTROYED, STOPS, BLOCK], ids=str)
+def test_controller_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
     assert allowed(**settings).keys() <= {
         "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
         "autoscaling:SetDesiredCapacity",
-        "cloudformation:DeleteStack",
+        "autoscaling:SetInstanceHealth",
         "cloudformation:DescribeStacks",
+        "ec2:CreateTags",
         "ec2:DescribeCapacityReservations",
+        "ec2:DescribeInstances",
+        "ec2:GetConsoleOutput",
         "lambda:InvokeFunction",
         "logs:CreateLogStream",
         "logs:PutLogEvents",
+        "s3:GetObject",
+        "s3:ListBucket",
+        "s3:PutObject",
         "sns:ListTagsForResource",
         "sns:Publish",
         "sns:TagResource",
@@ -136,17 +157,14 @@ def test_clock_may_neither_update_a_stack_nor_pass_a_role(settings: dict[str, An
 
 
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
-def test_gate_calls_the_clock_and_depends_on_it(settings: dict[str, Any]) -> None:
+def test_nodes_are_launched_after_the_schedule_that_ends_them(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
-    function, _ = only_resource(template, FUNCTION, "PilotClock")
-    gate = template.logical_id("Custom::TrnFleetGate")
-    assert as_text(template.properties("Custom::TrnFleetGate")["Clock"]) == f"${{{function}.Arn}}"
-    assert template.logical_id("AWS::Scheduler::Schedule") in template.before(gate)
+    assert template.logical_id("AWS::Scheduler::Schedule") in template.before(template.logical_id(READINESS))
 
 
-def test_changed_end_updates_the_gate() -> None:
-    gates = [cluster_template(ends=ends).properties("Custom::TrnFleetGate") for ends in ("40h", "48h")]
-    assert gates[0]["Pilot"] != gates[1]["Pilot"]
+def test_deployment_has_the_settings_of_the_controller() -> None:
+    """A changed end therefore causes a look at once, and a rollback acts by the former settings."""
+    assert cluster_template(**STOPS).properties(READINESS)["Settings"] == variables(**STOPS)
 
 
 def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
@@ -166,15 +184,15 @@ def test_actual_and_forecast_thresholds_are_reported(settings: dict[str, Any]) -
     assert len(shown) == 3
 
 
-def test_only_a_spent_budget_reaches_the_clock() -> None:
+def test_only_a_spent_budget_reaches_the_controller() -> None:
     template = cluster_template(**STOPS)
     spent, _ = only_resource(template, "AWS::SNS::Topic", "Spent")
     assert [key for key, address in subscribers(**STOPS).items() if address == f"${{{spent}}}"] == [("ACTUAL", 100)]
-    _, clock = only_resource(template, "AWS::SNS::Subscription", "Hears")
-    assert (clock["Properties"]["Protocol"], as_text(clock["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
+    _, own = only_resource(template, "AWS::SNS::Subscription", "Controller")
+    assert (own["Properties"]["Protocol"], as_text(own["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
 
 
-def test_clock_identifies_its_budget_by_name() -> None:
+def test_controller_identifies_its_budget_by_name() -> None:
     budget = cluster_template(**STOPS).properties("AWS::Budgets::Budget")["Budget"]
     assert variables(**STOPS)["BUDGET"] == budget["BudgetName"]
 
@@ -201,17 +219,13 @@ def test_topics_accept_messages_of_own_budgets_over_tls(settings: dict[str, Any]
         assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
 
 
-@pytest.mark.parametrize(
-    ("settings", "failing"),
-    [(ENDS, ["Keeper", "PilotClock"]), (STOPS, ["Keeper", "PilotClock"]), ({"budget_usd": 500}, ["Keeper"])],
-    ids=str,
-)
-def test_failing_clock_or_reconciler_alarms_the_topic(settings: dict[str, Any], failing: list[str]) -> None:
+@pytest.mark.parametrize("settings", [ENDS, STOPS, {"budget_usd": 500}], ids=str)
+def test_failing_controller_alarms_the_topic(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     topic, _ = only_resource(template, "AWS::SNS::Topic", "Notices")
     alarms = [alarm["Properties"] for alarm in template.resources("AWS::CloudWatch::Alarm").values()]
-    functions = {only_resource(template, FUNCTION, name)[0] for name in failing}
-    assert {alarm["Dimensions"][0]["Value"]["Ref"] for alarm in alarms} == functions
+    function, _ = only_resource(template, FUNCTION, "Controller")
+    assert {alarm["Dimensions"][0]["Value"]["Ref"] for alarm in alarms} == {function}
     assert all((alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors") for alarm in alarms)
     assert all(as_text(address) == f"${{{topic}}}" for alarm in alarms for address in alarm["AlarmActions"])
     policies = [policy["Properties"] for policy in template.resources("AWS::SNS::TopicPolicy").values()]

@@ -232,8 +232,8 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "cluster_name",
         "1 to 32 lower-case",
     ),
-    "rule with the construct ID of the gate": (
-        lambda: a_fleet().on_node_failed("Gate"),
+    "rule with the construct ID of the controller": (
+        lambda: a_fleet().on_node_failed("Controller"),
         "construct_id",
         "such as NodeFailed",
     ),
@@ -367,7 +367,7 @@ def test_end_is_an_instant_or_a_time_after_deployment() -> None:
         fleet(end_time=datetime(2030, 1, 1, 12, tzinfo=berlin)).pilot,
         fleet(max_lifetime=Duration.days(2)).pilot,
     ]
-    assert [pilot.clock.settings["ENDS"] for pilot in pilots if pilot and pilot.clock] == ["2030-01-01T11:00Z", "48h"]
+    assert [pilot.settings["ENDS"] for pilot in pilots if pilot] == ["2030-01-01T11:00Z", "48h"]
 
 
 @pytest.mark.parametrize(

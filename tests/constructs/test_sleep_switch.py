@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from tests.constructs.synth import Template, a_plan, cluster_template, new_stack, synthesize
 from trainium_cdk import SleepSwitch, TrainiumCluster
 
-GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
+GROUP, READINESS = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetReadiness"
 
 
 def conditional_resources(template: Template) -> dict[str, str]:
@@ -32,7 +32,7 @@ def test_only_egress_billed_by_the_hour_is_conditional(egress: str, kinds: list[
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "nat-gateway"])
 def test_nodes_depend_on_all_conditional_egress(egress: str) -> None:
     template = cluster_template(egress=egress)
-    assert conditional_resources(template).keys() <= template.before(template.logical_id(GATE))
+    assert conditional_resources(template).keys() <= template.before(template.logical_id(READINESS))
 
 
 @pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
@@ -49,15 +49,15 @@ def counts(properties: dict[str, Any], name: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "none"])
-def test_gate_has_node_counts_awake_and_asleep(egress: str) -> None:
+def test_deployment_has_node_counts_awake_and_asleep(egress: str) -> None:
     template = cluster_template(nodes=3, egress=egress)
-    assert counts(template.properties(GATE), "Nodes") == ("3", "0")
+    assert counts(template.properties(READINESS), "Nodes") == ("3", "0")
 
 
 def test_cluster_uses_the_switch_of_its_stack() -> None:
     stack = new_stack()
     TrainiumCluster(stack, "Cluster", plan=a_plan())
-    assert counts(synthesize(stack).properties(GATE), "Nodes") == ("2", "0")
+    assert counts(synthesize(stack).properties(READINESS), "Nodes") == ("2", "0")
 
 
 def test_value_when_awake_works_without_a_fleet() -> None:

@@ -48,7 +48,7 @@ BILLED = (
     "AWS::ImageBuilder::Image",
     "AWS::PCS::Cluster",
     "AWS::PCS::ComputeNodeGroup",
-    "Custom::TrnFleetGate",
+    "Custom::TrnFleetReadiness",
 )
 LONG_LISTS: dict[str, Any] = {
     "job_inputs": tuple(f"s3://a-bucket-of-the-team/datasets/tokens-{number}" for number in range(8)),

@@ -14,7 +14,7 @@ from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_wire.membership import Notice
 
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
-GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"
+GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Controller"
 RECORDS, CACHE = "records", "kept-cache"
 CONSENT = {CLUSTER_TAG: OWN_CLUSTER, EMPTY_AT_DELETE_TAG: "true"}
 
@@ -108,7 +108,7 @@ class FakeTeardown:
     )
     foreign: list[Leftover] = field(
         default_factory=lambda: [
-            Leftover(kind="log group", resource_id=f"/aws/lambda/{STACK_NAME}-dev-Gate", tags={}),
+            Leftover(kind="log group", resource_id=f"/aws/lambda/{STACK_NAME}-dev-Controller", tags={}),
             leftover("log group", f"{STACK_NAME}-theirs", **{CLUSTER_TAG: OTHER_CLUSTER}),
             leftover("snapshot", "snap-2", **{CLUSTER_TAG: OWN_CLUSTER, "aws:cloudformation:stack-name": "Other"}),
         ]

@@ -31,16 +31,16 @@ def test_events_of_a_deleted_stack_are_found_by_name(account: AwsSupport) -> Non
 
 
 def test_log_groups_are_read_and_missing_groups_are_named(account: AwsSupport) -> None:
-    names = {"Gate": "/aws/lambda/gate", "Gone": "/aws/lambda/gone"}
+    names = {"Controller": "/aws/lambda/controller", "Gone": "/aws/lambda/gone"}
     groups = {key: {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": name}} for key, name in names.items()}
     create_stack(STACK, {}, **groups)
     logs = client("logs")
     logs.delete_log_group(logGroupName=names["Gone"])
-    logs.create_log_stream(logGroupName=names["Gate"], logStreamName="one")
-    event = {"timestamp": int(NOON.timestamp() * 1000), "message": "waiting: 1 of 2 nodes proven\n"}
-    logs.put_log_events(logGroupName=names["Gate"], logStreamName="one", logEvents=[event])
+    logs.create_log_stream(logGroupName=names["Controller"], logStreamName="one")
+    event = {"timestamp": int(NOON.timestamp() * 1000), "message": "waiting: 1 of 2 nodes verified\n"}
+    logs.put_log_events(logGroupName=names["Controller"], logStreamName="one", logEvents=[event])
     shown = account.function_logs(STACK)
-    assert shown["aws.lambda.gate.log"].endswith(" waiting: 1 of 2 nodes proven")
+    assert shown["aws.lambda.controller.log"].endswith(" waiting: 1 of 2 nodes verified")
     assert shown["aws.lambda.gone.log"].startswith("not available: AWS answered ResourceNotFoundException")
 
 

@@ -163,7 +163,7 @@ def test_reason_stored_by_the_clock_is_read(terms: PilotTerms, memory: Memory, s
         memory=memory,
         idle_since=NOW - timedelta(hours=2),
     )
-    assert sentence_of(FakeAccount(tag=decided.stopped)) == sentence
+    assert sentence_of(FakeAccount(tag=str(decided.stopped))) == sentence
 
 
 def test_unreadable_reason_is_named() -> None:

@@ -27,12 +27,14 @@ def of_fleet(cluster: str = "web-train", prefix: str = "") -> dict[str, Any]:
             MaxSize="4",
             Tags=[{**tags[0], "PropagateAtLaunch": True}],
         ),
-        f"{prefix}Gate": resource(
-            "Custom::TrnFleetGate",
-            GroupName={"Ref": f"{prefix}Group"},
-            RecordsBucket={"Ref": f"{prefix}Records"},
-            Replacements=2,
-            Pilot='{"ENDS": "120h"}',
+        f"{prefix}FleetReadiness": resource(
+            "Custom::TrnFleetReadiness",
+            Settings={
+                "GROUP": {"Ref": f"{prefix}Group"},
+                "RECORDS_BUCKET": {"Ref": f"{prefix}Records"},
+                "REPLACEMENTS": "2",
+                "ENDS": "120h",
+            },
         ),
         f"{prefix}Records": resource("AWS::S3::Bucket", Tags=tags),
     }

@@ -5,14 +5,14 @@ import pytest
 from trainium_core.stacks.deployment_failure import DeploymentFailure, deployment_failure
 from trainium_core.stacks.events import StackEvent
 
-GATE = (
+READINESS = (
     "Received response status [FAILED] from custom resource. Message returned: node i-0: neuron-ls shows 15 of 16 "
     "Neuron devices (missing: device 7). See the details in CloudWatch Log Stream: x (RequestId: 1)"
 )
 
 
-def event(status: str, reason: str = "", *, of_stack: bool = False, logical_id: str = "Gate") -> StackEvent:
-    kind = "AWS::CloudFormation::Stack" if of_stack else "Custom::TrnFleetGate"
+def event(status: str, reason: str = "", *, of_stack: bool = False, logical_id: str = "FleetReadiness") -> StackEvent:
+    kind = "AWS::CloudFormation::Stack" if of_stack else "Custom::TrnFleetReadiness"
     return StackEvent(
         kind=kind,
         logical_id=logical_id,
@@ -28,10 +28,11 @@ def failed_with(reason: str, *, status: str = "ROLLBACK_COMPLETE") -> Deployment
     return failure
 
 
-def test_gate_message_is_unwrapped() -> None:
-    (reason,) = failed_with(GATE).reasons
-    assert (
-        reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing: device 7)."
+def test_message_of_a_custom_resource_is_unwrapped() -> None:
+    (reason,) = failed_with(READINESS).reasons
+    assert reason == (
+        "FleetReadiness (Custom::TrnFleetReadiness): node i-0: neuron-ls shows 15 of 16 Neuron devices "
+        "(missing: device 7)."
     )
 
 
@@ -43,7 +44,7 @@ def test_cancelled_resource_is_not_a_reason() -> None:
     ]
     failure = deployment_failure(events)
     assert failure is not None
-    assert failure.reasons == ("Gate (Custom::TrnFleetGate): it broke",)
+    assert failure.reasons == ("FleetReadiness (Custom::TrnFleetReadiness): it broke",)
 
 
 def test_known_cause_is_shown_before_the_state() -> None:
@@ -56,7 +57,7 @@ def test_known_cause_is_shown_before_the_state() -> None:
     ("reason", "command"),
     [
         ("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed", "trn quota request"),
-        (GATE, "trn deploy` again: it launches other instances"),
+        (READINESS, "trn deploy` again: it launches other instances"),
         ("something else", "trn preflight"),
     ],
 )

@@ -60,9 +60,9 @@ def test_node_failed_without_replacement_ends_the_watch() -> None:
     ("least", "most", "states", "verdict"),
     [
         (0, 4, [], ("ready", "no nodes, since no job needs any; jobs start up to 4")),
-        (1, 4, [], ("waiting", "0 of 1 nodes proven; jobs start up to 4")),
-        (0, 4, ["proven", "proven"], ("ready", "2 of 2 nodes proven; jobs start up to 4")),
-        (0, 4, ["proven", None], ("waiting", "1 of 2 nodes proven; jobs start up to 4")),
+        (1, 4, [], ("waiting", "0 of 1 nodes verified; jobs start up to 4")),
+        (0, 4, ["proven", "proven"], ("ready", "2 of 2 nodes verified; jobs start up to 4")),
+        (0, 4, ["proven", None], ("waiting", "1 of 2 nodes verified; jobs start up to 4")),
         (0, 4, ["proven", "failed"], ("failed", "failed: i-b")),
         (0, 1, ["proven"], ("failed", "the maximum of the group is 1, not 4: jobs that need more nodes wait")),
     ],

@@ -97,7 +97,7 @@ def test_every_decision_is_safe(state: SleepState, nodes: bool, has_clock: bool,
 
 @pytest.mark.parametrize("state", [AWAKE, WITHOUT_SWITCH])
 def test_sleep_while_a_deployment_replaces_nodes_is_refused(state: SleepState) -> None:
-    """The old nodes are shutting down, and the fleet gate would launch the new nodes anyway."""
+    """The old nodes are shutting down, and the deployment would launch the new nodes anyway."""
     replacing = replace(state, status="UPDATE_IN_PROGRESS")
     refused = decided("asleep", replacing, nodes=True, wants_nodes=False)
     assert refused.action == "refuse"

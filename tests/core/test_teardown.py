@@ -177,7 +177,7 @@ def test_log_group_of_deleted_stack_of_another_cluster_is_kept() -> None:
 def test_log_groups_of_a_stack_with_a_longer_name_are_kept() -> None:
     account = FakeTeardown()
     run(account)
-    assert any(each.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for each in account.foreign)
+    assert any(each.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Controller" for each in account.foreign)
     assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
 
 

@@ -184,7 +184,7 @@ def test_no_notice_is_sent_without_membership_or_stack(aws: AwsTeardown) -> None
     assert "Contents" not in client("s3").list_objects_v2(Bucket="records")
 
 
-def test_notice_keeps_a_concurrent_change_by_the_reconciler(aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notice_keeps_a_concurrent_change_by_the_controller(aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
     deploy_with_records(Membership.of({"i-1": "10.0.0.4"}))
     write, meanwhile = NodeStore.write_membership, [Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
 

@@ -22,7 +22,7 @@ OFFER = {
 }
 GROUP = ResourceChange(kind="AWS::AutoScaling::AutoScalingGroup", action="Modify")
 NODE_GROUP = ResourceChange(kind="AWS::PCS::ComputeNodeGroup", action="Modify")
-GATE = ResourceChange(kind="Custom::TrnFleetGate", action="Modify")
+READINESS = ResourceChange(kind="Custom::TrnFleetReadiness", action="Modify")
 UNKNOWN = ChangedProperty()
 
 
@@ -45,7 +45,7 @@ def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
         [version(ImageSetting=IMAGE)],
         [version(Uses=None), ResourceChange(kind="AWS::EC2::SecurityGroup", action="Modify")],
         [of(NODE_GROUP, ScalingConfiguration=UNKNOWN)],
-        [of(GATE, Nodes=ChangedProperty(after="4")), of(GROUP, MaxSize=ChangedProperty(after="4"))],
+        [of(READINESS, Nodes=ChangedProperty(after="4")), of(GROUP, MaxSize=ChangedProperty(after="4"))],
     ],
     ids=["tag", "newer image", "pinned", "tag of a security group", "more nodes of PCS", "more nodes"],
 )
@@ -137,5 +137,5 @@ def test_changed_dependency_terminates_nodes(before: dict[str, str], after: dict
 
 
 def test_reduced_node_count_terminates_the_surplus() -> None:
-    changes = [of(GATE, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
+    changes = [of(READINESS, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
     assert (terminated_nodes(changes, running=3).count, terminated_nodes(changes, running=1).count) == (2, 0)

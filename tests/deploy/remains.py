@@ -11,7 +11,7 @@ from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 FOREIGN_STACK = f"{STACK_NAME}-dev"
 FOREIGN_BUCKET, FOREIGN_KEY = "their-trn-pilot-data", "weights.bin"
-FOREIGN_GROUPS = (f"/aws/lambda/{FOREIGN_STACK}-Gate-1A2B", f"{STACK_NAME}-theirs")
+FOREIGN_GROUPS = (f"/aws/lambda/{FOREIGN_STACK}-Controller-1A2B", f"{STACK_NAME}-theirs")
 _FOREIGN_TEMPLATE = {
     "Resources": {"Topic": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "their-topic"}}},
 }

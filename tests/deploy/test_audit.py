@@ -173,11 +173,11 @@ def test_empty_account_with_a_denied_call_is_not_reported_empty(
 
 def test_log_group_of_a_stack_with_a_longer_name_is_not_a_leftover(account: Account) -> None:
     logs = account.aws.client("logs")
-    logs.create_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
+    logs.create_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Controller")
     try:
         assert audit_of(account.aws).of("left") == ()
     finally:
-        logs.delete_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
+        logs.delete_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Controller")
 
 
 def test_audit_changes_nothing(account: Account) -> None:

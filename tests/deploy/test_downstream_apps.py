@@ -158,10 +158,10 @@ def sizes(account: Account) -> Mapping[str, int]:
 
 
 def check_sleep_and_wake(account: Account, cluster: str) -> None:
-    assert "ready: 1 of 1 nodes proven" in trn(account, "nodes", "--cluster", cluster)
+    assert "ready: 1 of 1 nodes verified" in trn(account, "nodes", "--cluster", cluster)
     trn(account, "sleep", "--cluster", cluster, "--yes", "--grace", "0")
     assert sizes(account)[cluster] == 0
-    assert "is awake: 1 of 1 nodes proven" in trn(account, "wake", "--cluster", cluster, "--yes")
+    assert "is awake: 1 of 1 nodes verified" in trn(account, "wake", "--cluster", cluster, "--yes")
 
 
 def left_behind(account: Account, before: Inventory) -> list[str]:

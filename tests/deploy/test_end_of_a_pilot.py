@@ -56,7 +56,7 @@ class Pilot:
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def notices_to_jobs(self, *, timeout: float = 0) -> list[str]:
-        """The kinds of the notices in the membership. Waits `timeout` seconds at most for the node reconciler."""
+        """The kinds of the notices in the membership. Waits `timeout` seconds at most for the controller."""
         place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": MEMBERSHIP_KEY}
         deadline = time.monotonic() + timeout
         while True:
@@ -159,7 +159,7 @@ def test_unused_nodes_stop_and_can_be_woken(account: Account, clock: MovableCloc
     assert (pilot.nodes, pilot.subjects) == (2, ["trn-pilot is idle"])
     clock.forward(minutes=15 + RUN)
     assert (pilot.nodes, pilot.subjects[1:]) == (0, ["trn-pilot nodes stopped"])
-    assert pilot.tags[STOPPED_TAG].startswith("idle since ")
+    assert pilot.tags[STOPPED_TAG].startswith("idle ")
     woken = run_trn(account, "wake", "--yes", *OPTIONS)
     assert (woken.code, pilot.nodes) == (0, 2), woken.printed
     clock.forward(minutes=RUN)
@@ -194,7 +194,7 @@ def test_nodes_start_and_stop_with_the_capacity_block(start_account: Callable[[S
     clock.forward_to(begins + timedelta(minutes=RUN))
     assert pilot.nodes == 2
     account.deploy(cluster_template(nodes=4, **settings))
-    assert outputs(account.cluster())["Fleet"] == "4 of 4 nodes proven"
+    assert outputs(account.cluster())["Fleet"] == "4 of 4 nodes verified"
     clock.forward_to(ends - timedelta(minutes=46))
     assert pilot.nodes == 4
     clock.forward_to(ends - timedelta(minutes=45 - RUN))

@@ -78,11 +78,11 @@ def test_granted_role_runs_a_job_and_reads_its_log(account: Account, name: str) 
 
 def test_operator_reads_the_state_and_lets_the_fleet_sleep_and_wake(account: Account) -> None:
     role = with_role(account, OPERATOR)
-    assert "ready: 1 of 1 nodes proven" in trn(role, "nodes")
+    assert "ready: 1 of 1 nodes verified" in trn(role, "nodes")
     assert json.loads(trn(role, "status", "--json"))
     trn(role, "sleep", "--yes", "--grace", "1s")
     assert account.cluster(STACK).instances == []
-    assert "is awake: 1 of 1 nodes proven" in trn(role, "wake", "--yes")
+    assert "is awake: 1 of 1 nodes verified" in trn(role, "wake", "--yes")
 
 
 def test_runner_may_not_put_the_fleet_to_sleep(account: Account) -> None:

@@ -118,7 +118,7 @@ def test_every_node_has_an_efa_interface_on_each_of_its_eight_cards(deployed: Mo
 
 def test_deployment_waited_for_the_record_of_every_node(deployed: Moment) -> None:
     assert {record.instance_id for record in deployed.cluster.records} == deployed.nodes
-    assert outputs(deployed.cluster)["Fleet"] == "2 of 2 nodes proven"
+    assert outputs(deployed.cluster)["Fleet"] == "2 of 2 nodes verified"
 
 
 def test_records_of_all_nodes_name_the_same_membership(deployed: Moment) -> None:
@@ -147,7 +147,7 @@ def test_scale_in_keeps_the_desired_number_of_nodes_and_their_volumes(
     assert len(shrunk.nodes) == 1
     assert shrunk.inventory["instances"] == shrunk.nodes
     assert shrunk.nodes < grown.nodes
-    assert outputs(shrunk.cluster)["Fleet"] == "1 of 1 nodes proven"
+    assert outputs(shrunk.cluster)["Fleet"] == "1 of 1 nodes verified"
     assert len(shrunk.inventory["volumes"] - bootstrapped["volumes"]) == 1
 
 

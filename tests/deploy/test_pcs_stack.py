@@ -117,7 +117,7 @@ def test_commands_show_the_nodes_of_jobs_and_the_login_node(
     shown = run_trn(account, "nodes", *PLAN)
     assert shown.code == 0, shown.printed
     assert f"{node}" in shown.printed
-    assert "1 of 1 nodes proven" in shown.printed
+    assert "1 of 1 nodes verified" in shown.printed
     status = json.loads(run_trn(account, "status", *PLAN, "--json").printed)
     assert (status["nodes"]["state"], status["login_nodes"], status["not_read"]) == ("ready", {"m7i.large": 1}, [])
     (listed,) = json.loads(run_trn(account, "list", "--region", "us-west-2", "--json").printed)["clusters"]

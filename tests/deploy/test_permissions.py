@@ -84,7 +84,7 @@ def operating(account: Account) -> Account:
 
 
 def test_cloudformation_deploys_a_cluster(account: Account) -> None:
-    assert outputs(account.cluster())["Fleet"] == "1 of 1 nodes proven"
+    assert outputs(account.cluster())["Fleet"] == "1 of 1 nodes verified"
 
 
 READER_COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -124,7 +124,7 @@ def test_reader_policy_does_not_allow_destroy(reader: Account) -> None:
     ended = run_as(reader, "destroy", "--yes", "--grace", "0", *OPTIONS)
     assert ended.code != 0
     assert "autoscaling:UpdateAutoScalingGroup" in ended.printed or "cloudformation:DeleteStack" in ended.printed
-    assert outputs(reader.cluster())["Fleet"] == "1 of 1 nodes proven"
+    assert outputs(reader.cluster())["Fleet"] == "1 of 1 nodes verified"
 
 
 def test_deployer_policy_allows_extend_and_quota_requests(account: Account) -> None:

@@ -125,7 +125,7 @@ def test_wake_restores_the_number_of_resources_of_each_kind(awake: Inventory, wo
 
 
 def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) -> None:
-    assert "is awake: 2 of 2 nodes proven." in woken.run.printed
+    assert "is awake: 2 of 2 nodes verified." in woken.run.printed
     instances = {instance["InstanceId"] for instance in account.cluster().instances}
     assert instances <= {record.instance_id for record in account.cluster().records if record.state == "proven"}
 

@@ -104,7 +104,7 @@ def destroyed(faulty: Account, over_quota: tuple[str, Inventory]) -> Run:  # noq
 
 def test_failed_deployment_reports_the_node_and_its_reason(failed: Moment) -> None:
     assert failed.run.code == 1
-    assert "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)" in failed.run.printed
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)" in " ".join(failed.run.printed.split())
     assert "node i-" in failed.run.printed
 
 
@@ -116,7 +116,7 @@ def test_failed_deployment_reports_stack_state_and_next_step(failed: Moment) -> 
 def test_reports_of_terminated_failed_nodes_are_shown(looked_at: tuple[Run, Run]) -> None:
     nodes, status = looked_at
     assert nodes.code == 1
-    assert "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)" in nodes.printed
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)" in " ".join(nodes.printed.split())
     assert "State: all created resources were deleted, except retained ones; nothing runs." in nodes.printed
     assert "`trn nodes` shows what failed" in status.printed
 
@@ -127,7 +127,7 @@ def test_failed_first_deployment_leaves_only_the_stack_name(before: Inventory, f
 
 def test_second_deployment_succeeds_and_ends_with_the_stack_outputs(deployed: Moment) -> None:
     assert deployed.run.code == 0, deployed.run.printed
-    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.printed
+    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes verified" in deployed.run.printed
 
 
 def test_running_nodes_are_not_replaced_without_replace_nodes(deployed: Moment, with_other_disks: Moment) -> None:
@@ -154,7 +154,7 @@ def test_failed_scale_out_over_quota_leaves_the_cluster_unchanged(
     assert "384 vCPUs are needed" in outcome
     assert differences(deployed.inventory, inventory) == []
     assert len(instance_ids(faulty.cluster())) == 2
-    assert outputs(faulty.cluster())["Fleet"] == "2 of 2 nodes proven"
+    assert outputs(faulty.cluster())["Fleet"] == "2 of 2 nodes verified"
 
 
 def test_trn_destroy_leaves_nothing(faulty: Account, before: Inventory, destroyed: Run) -> None:

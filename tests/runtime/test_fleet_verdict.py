@@ -47,13 +47,15 @@ def judge(
 
 
 def test_fleet_is_ready_with_every_node_proven() -> None:
-    assert judge(2, ["a", "b"], [record("a"), record("b")]) == FleetVerdict(state="ready", reason="2 of 2 nodes proven")
+    assert judge(2, ["a", "b"], [record("a"), record("b")]) == FleetVerdict(
+        state="ready", reason="2 of 2 nodes verified", nodes=2
+    )
 
 
 def test_silent_node_is_waited_for_by_name() -> None:
     verdict = judge(2, ["a", "b"], [record("a")])
     assert verdict.state == "waiting"
-    assert verdict.reason == "1 of 2 nodes proven, 2 launched; no record yet from b"
+    assert verdict.reason == "1 of 2 nodes verified, 2 launched; no record yet from b"
 
 
 def test_failed_node_fails_the_fleet_with_its_reason() -> None:
@@ -65,7 +67,7 @@ def test_replaced_failed_node_is_waited_for_with_its_reason() -> None:
     recovery = Recovery(limit=2, numbers={"b": 1})
     verdict = judge(2, ["a", "b"], [record("a"), record("b", "failed", "15 of 16 devices")], recovery=recovery)
     assert verdict.state == "waiting"
-    assert verdict.reason == "1 of 2 nodes proven, 2 launched; node b: 15 of 16 devices; being replaced (1 of 2)"
+    assert verdict.reason == "1 of 2 nodes verified, 2 launched; node b: 15 of 16 devices; being replaced (1 of 2)"
 
 
 def test_failed_fleet_names_the_nodes_replaced_before() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,9 @@ from trainium_runtime.pilot_clock import (
     Memory,
     PilotTerms,
     SpentBudget,
+    StopKind,
     StopNotice,
+    Stopped,
     clock_decision,
     stops_before_block_end,
     warning_mark,
@@ -129,7 +131,7 @@ def test_spent_budget_notifies_first_and_then_stops_nodes() -> None:
 
 
 def test_spent_budget_is_stored_until_it_is_raised() -> None:
-    memory = Memory(stopped="budget 500", spent=SpentBudget(usd=500, since=DEPLOYED + timedelta(hours=1)))
+    memory = Memory(stopped=Stopped("budget", "500"), spent=SpentBudget(usd=500, since=DEPLOYED + timedelta(hours=1)))
     assert decision(2, terms(budget_usd=500), memory=memory).nodes == 0
     raised = decision(2, terms(budget_usd=600), memory=memory)
     assert (raised.nodes, raised.spent) == (2, None)
@@ -159,7 +161,7 @@ inputs_of_clock = st.fixed_dictionaries(
         "memory": st.builds(
             Memory,
             notified=st.sampled_from([None, "warned of 2026-11-25T16:00Z"]),
-            stopped=st.sampled_from([None, "budget 500", "capacity block", "end 2026-11-21T12:00Z"]),
+            stopped=st.none() | st.builds(Stopped, st.sampled_from(get_args(StopKind)), st.sampled_from(["", "500"])),
             spent=st.sampled_from([None, *(SpentBudget(usd=usd, since=DEPLOYED) for usd in (400, 500))]),
         ),
     }
@@ -229,4 +231,9 @@ def test_idle_nodes_return_only_by_wake_or_deployment() -> None:
     later = idle(20, None, memory=stopped, nodes_wanted=False)
     assert (later.nodes, later.stopped) == (0, stopped.stopped)
     assert idle(20, None, memory=stopped, nodes_wanted=True).nodes == 2
-    assert idle(20, 8, memory=stopped, nodes_wanted=False, by_gate=True).nodes == 2
+    assert idle(20, 8, memory=stopped, nodes_wanted=False, deploying=True).nodes == 2
+
+
+@given(st.builds(Stopped, st.sampled_from(get_args(StopKind)), st.sampled_from(["", "500", "2026-11-25T16:00Z"])))
+def test_stored_reason_is_read_unchanged(stopped: Stopped) -> None:
+    assert Stopped.from_text(str(stopped)) == stopped

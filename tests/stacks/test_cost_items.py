@@ -38,12 +38,13 @@ FREE = {
 ALMOST_FREE = {
     "AWS::SNS::Topic": "a few messages a pilot; the first thousand e-mails of a month are free",
     "AWS::Scheduler::Schedule": "9,000 invocations a month of the 14 million that are free",
-    "AWS::Lambda::Function": "a few invocations for each deployment and node record; the clock, 9,000 a month",
+    "AWS::Lambda::Function": "a few invocations for each deployment and node record; of a schedule, 9,000 a month",
     "AWS::Lambda::LayerVersion": "stored within the free 75 GB",
     "AWS::Logs::LogGroup": "a few lines a deployment, deleted with the stack",
 }
 
 NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(EXISTING_NETWORK)]
+ALARM = "AWS::CloudWatch::Alarm"
 HOURLY = ["AWS::EC2::VPCEndpoint", "AWS::EC2::NatGateway", "AWS::EC2::EIP"]
 PILOTS: list[dict[str, Any]] = [{"ends": "5d"}, {"budget_usd": 500, "budget_action": "stop"}]
 FILE_SYSTEMS: list[dict[str, Any]] = [{"fsx_lustre": 1200}, {"efs": "new"}]
@@ -80,6 +81,12 @@ def test_resources_billed_by_the_hour_are_counted(kind: str, settings: dict[str,
     items = cost_items(a_plan(**settings))
     counted = sum(item.quantity for item in items if item.resource_type == kind and item.billed == "running")
     assert counted == billable(settings)[kind]
+
+
+@pytest.mark.parametrize("settings", [{}, *PILOTS, {"budget_usd": 500}], ids=str)
+def test_alarms_are_counted(settings: dict[str, Any]) -> None:
+    counted = sum(item.quantity for item in cost_items(a_plan(**settings)) if item.resource_type == ALARM)
+    assert counted == billable(settings)[ALARM]
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from hypothesis import given, settings
 
@@ -132,13 +133,23 @@ def test_roles_are_assumed_by_instances_and_functions_only() -> None:
     assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
 
 
-def test_pilot_adds_roles_of_a_function_and_of_the_scheduler() -> None:
-    pilot = cluster_template(ends="5d").resources("AWS::IAM::Role")
-    added = [role for name, role in pilot.items() if name not in cluster_template().resources()]
+@pytest.mark.parametrize(
+    ("settings", "functions", "roles"),
+    [
+        ({}, 3, ["ec2", "lambda", "lambda", "lambda"]),
+        ({"ends": "5d", "budget_usd": 500}, 3, ["ec2", "lambda", "lambda", "lambda", "scheduler"]),
+        ({"ends": "5d", "ends_action": "destroy"}, 4, ["ec2", "lambda", "lambda", "lambda", "lambda", "scheduler"]),
+    ],
+    ids=str,
+)
+def test_stack_has_few_functions_and_roles(settings: dict[str, Any], functions: int, roles: list[str]) -> None:
+    template = cluster_template(**settings)
     services = [
-        role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"] for role in added
+        role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"]
+        for role in template.resources("AWS::IAM::Role").values()
     ]
-    assert sorted(services) == ["lambda.amazonaws.com", "scheduler.amazonaws.com"]
+    assert sorted(service.removesuffix(".amazonaws.com") for service in services) == roles
+    assert len(template.resources("AWS::Lambda::Function")) == functions
 
 
 def test_stack_sleeps_by_a_parameter_and_is_awake_at_first() -> None:
@@ -186,12 +197,14 @@ def test_outputs_have_these_names_in_this_order() -> None:
         "NodeRecords",
         "LaunchTemplate",
         "Fleet",
+        "VerifiedNodes",
     ]
 
 
-def test_summary_is_the_result_of_the_gate() -> None:
-    gate = cluster_template().logical_id("Custom::TrnFleetGate")
-    assert outputs()["Fleet"] == f"${{{gate}.Summary}}"
+def test_result_of_the_deployment_is_a_sentence_and_a_number() -> None:
+    readiness = cluster_template().logical_id("Custom::TrnFleetReadiness")
+    shown = outputs()
+    assert (shown["Fleet"], shown["VerifiedNodes"]) == (f"${{{readiness}.Summary}}", f"${{{readiness}.Nodes}}")
 
 
 def test_torchrun_line_is_for_this_cluster() -> None:

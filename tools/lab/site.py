@@ -1,4 +1,4 @@
-"""Nodes of a plan without a stack, a bucket for their records, and the verdict of a deployment's gate on them."""
+"""Nodes of a plan without a stack, a bucket for their records, and the verdict of a deployment on them."""
 
 import contextlib
 import hashlib
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def verdict(self) -> FleetVerdict:
-        """The verdict of the gate of a cluster of this one node, where nothing is replaced."""
+        """The verdict on a cluster of this one node, where nothing is replaced."""
         return fleet_verdict(
             FleetView(
                 nodes=1,

@@ -15,20 +15,20 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from trainium_cdk.checks import refuse
+from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
 from trainium_cdk.fleet.group_arn import group_arn
 from trainium_cdk.fleet.job_access import OPERATING, RUNNING, finding_actions
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
-from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.fleet.target_group import check_target_group
 from trainium_cdk.network.security_group import check_groups
 from trainium_cdk.outputs import OUTPUTS, create_outputs
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
-from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
+from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, VERIFIED_NODES_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
 
 
@@ -37,11 +37,11 @@ class CreatedFleet(FleetBase):
     """A fleet of this app, whose parts its subclass creates."""
 
     cache: ICompileCache
+    controller: Controller
     group: autoscaling.CfnAutoScalingGroup
     launch_template: ec2.CfnLaunchTemplate
     pilot: Pilot | None
     readiness: FleetReadiness
-    reconciler: NodeReconciler
     records: NodeRecords
     version: LaunchTemplateVersion
     _groups: list[ec2.ISecurityGroup]
@@ -114,7 +114,7 @@ class CreatedFleet(FleetBase):
         return super().metric(metric_name, **options)
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes reported a failure, counted by a metric filter on the log of the node reconciler.
+        """How many nodes reported a failure, counted by a metric filter on the log of the controller.
 
         Without a failure there is no data. A failure may be counted twice.
 
@@ -125,14 +125,14 @@ class CreatedFleet(FleetBase):
             logs.MetricFilter(
                 self,
                 "FailedNodes",
-                log_group=self.reconciler.log_group,
+                log_group=self.controller.log_group,
                 filter_pattern=logs.FilterPattern.string_value("$.record.state", "=", "failed"),
                 metric_namespace=f"{METRICS_NAMESPACE}/{self.cluster_name}",
                 metric_name=FAILED_NODES,
             )
         return super().metric_failed_nodes(**options)
 
-    def metric_reconciler_errors(self, **options: Any) -> cloudwatch.Metric:
+    def metric_controller_errors(self, **options: Any) -> cloudwatch.Metric:
         """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each failure
         counts.
 
@@ -140,7 +140,7 @@ class CreatedFleet(FleetBase):
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
         summed: Any = {"statistic": "Sum", **options}
-        dimensions = {"FunctionName": self.reconciler.function_name}
+        dimensions = {"FunctionName": self.controller.name}
         return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **summed)
 
     def attach_to_application_target_group(
@@ -212,6 +212,7 @@ def fleet_outputs(
     yield RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name
     yield "LaunchTemplate", "The launch template version of the nodes", fleet.version.summary
     yield FLEET_OUTPUT, "The result of the nodes' verification", fleet.readiness.summary
+    yield VERIFIED_NODES_OUTPUT, "Number of nodes verified by the last deployment", fleet.readiness.verified_nodes
     yield from props.pilot.outputs()
     if fleet.pilot is not None:
         yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn

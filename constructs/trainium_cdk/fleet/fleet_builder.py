@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import claim_cluster_name, tag_all
+from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.created_fleet import CreatedFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
@@ -19,7 +20,6 @@ from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTe
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
 from trainium_cdk.fleet.node_image import new_placement_group
-from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords, role_unique_id
 from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
@@ -75,42 +75,31 @@ class Fleet(CreatedFleet):
         checks: Any = GroupChecks(self.group, lambda: self._group, cluster_name=cluster_name)
         self.node.add_validation(checks)
         self._depend_on_what_nodes_need(props)
-        self.reconciler = NodeReconciler(
-            self,
-            "Keeper",
-            group_name=self._group_name,
-            cluster_name=cluster_name,
-            records=self.records,
-            replacements=props.replacements,
-            capacity_block_id=props.pilot.capacity_block_id,
-        )
         self.pilot = None
         if props.pilot.is_needed:
             self.pilot = Pilot(
-                self,
-                "Pilot",
-                pilot=props.pilot,
-                cluster_name=cluster_name,
-                nodes=props.nodes,
-                group_name=self._group_name,
-                sleep=props.sleep,
-                reconciler=self.reconciler,
-                records=self.records,
-                encryption_key=props.encryption_key,
+                self, "Pilot", props=props.pilot, cluster_name=cluster_name, encryption_key=props.encryption_key
             )
+        self.controller = Controller(
+            self,
+            "Controller",
+            cluster_name=cluster_name,
+            nodes=props.nodes,
+            group_name=self._group_name,
+            records=self.records,
+            replacements=props.replacements,
+            pilot=self.pilot,
+            sleep=props.sleep,
+        )
         self.readiness = FleetReadiness(
             self,
-            "Gate",
-            group_name=self._group_name,
-            cluster_name=cluster_name,
+            "FleetReadiness",
+            controller=self.controller,
             nodes=props.sleep.count(props.nodes) if props.sleep else str(props.nodes),
             launch_template_id=self.launch_template.ref,
             launch_template_version=self.version.version,
             subnet_id=props.subnet.subnet_id,
-            records=self.records,
-            reconciler=self.reconciler,
             timeout_minutes=props.timeout_minutes,
-            clock=self.pilot.clock if self.pilot else None,
         )
 
     def _stack_record(self) -> StackRecord:
@@ -213,19 +202,19 @@ class Fleet(CreatedFleet):
             self,
             "Group",
             auto_scaling_group_name=physical_name(self, "nodes"),
-            # Only bounds, and no UpdatePolicy: the fleet gate and the clock of the pilot set the size, and the gate
-            # replaces nodes. CloudFormation creates the group at its minimum size and keeps its desired capacity.
+            # Only bounds, and no UpdatePolicy: the controller sets the size, and replaces nodes. CloudFormation creates
+            # the group at its minimum size and keeps its desired capacity.
             min_size="0",
             max_size=str(props.nodes),
             health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],
             vpc_zone_identifier=[props.subnet.subnet_id],
-            # If a scale-out is rolled back, the new nodes must be terminated, not the proven ones.
+            # If a scale-out is rolled back, the new nodes must be terminated, not the verified ones.
             termination_policies=["NewestInstance"],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
                 launch_template_id=self.launch_template.ref, version=self.version.version
             ),
         )
-        watched = "the fleet gate and the reconciler watch every launch and replacement; a pilot has no on-call"
+        watched = "the controller looks at every launch and replacement; a pilot has no on-call"
         justify(group, cdk_nag={"AS3": watched})
         return group
 

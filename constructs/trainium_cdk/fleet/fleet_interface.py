@@ -149,7 +149,7 @@ class FleetBase(Construct):
     ) -> events.Rule:
         """Create a rule that sends an event when a node fails. The instance's tag `trn:reason` says why.
 
-        The event is `Tag Change on Resource`, for the tag that the node reconciler sets on the instance.
+        The event is `Tag Change on Resource`, for the tag that the controller sets on the instance.
 
         Args:
             construct_id: ID of the rule, in the scope of the fleet.

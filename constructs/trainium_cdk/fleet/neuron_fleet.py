@@ -81,7 +81,7 @@ class NeuronFleet(Fleet):
         listener.add_targets("Nodes", port=8080, targets=[fleet])
         fleet.metric("GroupInServiceInstances", period=Duration.minutes(1))
         fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
-        fleet.metric_reconciler_errors().create_alarm(stack, "Errors", threshold=3, evaluation_periods=1)
+        fleet.metric_controller_errors().create_alarm(stack, "Errors", threshold=3, evaluation_periods=1)
         fleet.on_node_failed("Page", targets.SnsTopic(topic))
         fleet.add_outputs()
 
@@ -91,7 +91,7 @@ class NeuronFleet(Fleet):
         other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
     `group`, `launch_template`, `role` and `security_group` are the CDK objects; `cache`, `version`, `records`,
-    `reconciler`, `readiness` and `pilot` (for an end, a budget or a Capacity Block, else None) are constructs of this
+    `controller`, `readiness` and `pilot` (for an end, a budget or a Capacity Block, else None) are constructs of this
     package. Changes to `launch_template` after the first deployment apply when all nodes are replaced, for example by
     a new `node_generation`.
     """

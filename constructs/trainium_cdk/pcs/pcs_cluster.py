@@ -10,6 +10,7 @@ from constructs import Construct
 
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, simple_launch_template
 from trainium_cdk.fleet.node_image import new_placement_group
@@ -118,7 +119,12 @@ class PcsCluster(Construct):
         self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
         self.role = self._role()
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
-        self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
+        self.pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=plan.cluster_name, stops_nodes=False)
+        self.controller = None
+        if self.pilot.needs_controller:
+            self.controller = Controller(
+                self, "Controller", cluster_name=plan.cluster_name, nodes=plan.nodes, pilot=self.pilot
+            )
         self.cluster = self._cluster()
         # Only on this cluster: the response to a registration contains the key of the cluster.
         allow(self.role, ["pcs:RegisterComputeNodeGroupInstance"], [self.cluster.attr_arn])
@@ -235,6 +241,8 @@ class PcsCluster(Construct):
         )
         # The pilot is deleted after the cluster, so that it can notify and retry if the cluster cannot be deleted.
         cluster.node.add_dependency(self.security_group, self.network, self.pilot)
+        if self.controller is not None:
+            cluster.node.add_dependency(self.controller)
         return cluster
 
     def _new_image(self) -> PcsImage:

@@ -1,5 +1,6 @@
-"""The clock, budget and notices of a pilot."""
+"""The budget and notices of a pilot."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from aws_cdk import Aws, Stack
@@ -11,28 +12,24 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.fleet.node_reconciler import NodeReconciler
-from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.justification import justify
 from trainium_cdk.physical_names import physical_name
-from trainium_cdk.pilot.pilot_clock import PilotClock
 from trainium_cdk.pilot.pilot_props import PilotProps
-from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.storage.encryption_key import allow_service
 from trainium_core.facts import facts
 from trainium_core.plan.settings.pilot import BudgetAction
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.pilot_end import PilotEnd
 
 _ATTEMPTS = 3  # for one event: the invocation and two retries (Lambda developer guide, asynchronous invocation)
 _PERIOD_SECONDS = 900
 
 
 class Pilot(Construct):
-    """The topic for the notices of a pilot, its budget, and its clock: a function that stops nodes and ends the pilot.
+    """The topic for the notices of a pilot, and its budget. The controller warns of its end, and stops its nodes.
 
-    The topic also gets alarms when the clock or the node reconciler fails. `topic` is the CDK object. `clock` is a
-    PilotClock, or None if none is needed. If there is an Auto Scaling group, each of these needs a clock: an end, a
-    Capacity Block, an idle limit, and a budget that stops nodes. Without a group, only an end needs one.
+    `topic` is the CDK object. `spent` is another topic, for the message that a budget that stops nodes is spent; None
+    without such a budget.
     """
 
     def __init__(
@@ -40,75 +37,68 @@ class Pilot(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        pilot: PilotProps,
+        props: PilotProps,
         cluster_name: str,
-        nodes: int,
-        group_name: str | None = None,
-        sleep: SleepSwitch | None = None,
-        reconciler: NodeReconciler | None = None,
-        records: NodeRecords | None = None,
+        stops_nodes: bool = True,
         encryption_key: Key | None = None,
     ) -> None:
         """
         Args:
-            nodes: Number of nodes.
-            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes are terminated
-                only with the stack.
-            sleep: The switch of the cluster. Default: the cluster never sleeps.
-            reconciler: The node reconciler, which notifies jobs before nodes stop. Default: none.
-            records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
+            props: The end, notices and budget.
+            cluster_name: Name of the cluster.
+            stops_nodes: Whether the nodes can be stopped without deleting the stack. Default: True.
             encryption_key: KMS key of the topics. Default: none.
         """
         super().__init__(scope, construct_id)
-        self._key = encryption_key
+        self.props, self._stops_nodes, self._key = props, stops_nodes, encryption_key
         self.topic = self._topic("Notices")
         name = physical_name(self, "Notices")
         cast(sns.CfnTopic, self.topic.node.default_child).topic_name = name
         self.recorded_topic_arn = Stack.of(self).format_arn(service="sns", resource=name)
-        if pilot.notify_email is not None:
+        if props.notify_email is not None:
             sns.CfnSubscription(
-                self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=pilot.notify_email
+                self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=props.notify_email
             )
-        name = budget_name(self, cluster_name, pilot.budget_action)
-        self.clock = None
-        if pilot.needs_clock if group_name else pilot.end is not None:
-            self.clock = PilotClock(
-                self,
-                "Clock",
-                pilot=pilot,
-                cluster_name=cluster_name,
-                nodes=nodes,
-                group_name=group_name,
-                topic=self.topic,
-                sleep=sleep,
-                reconciler=reconciler,
-                records=records,
-                budget=name if pilot.stops_at_budget else None,
-            )
-            if encryption_key is not None:
-                self.clock.allow_publishing_with(encryption_key.key_arn)
-        if pilot.budget_usd is not None:
-            spent = self.topic
-            if pilot.stops_at_budget and self.clock is not None:
-                spent = self._topic("Spent")
-                self.clock.subscribe_to(spent)
+        self._budget_name = budget_name(self, cluster_name, props.budget_action)
+        self.spent = self._topic("Spent") if props.stops_at_budget and stops_nodes else None
+        if props.budget_usd is not None:
+            spent = self.spent or self.topic
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
                 self._allow_publishing(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
-            self._add_budget(name, pilot.budget_usd, cluster_name, spent)
-        self._alarm_on_failures(reconciler)
-
-    def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
+            self._add_budget(self._budget_name, props.budget_usd, cluster_name, spent)
         self._allow_publishing(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
-        if self.clock is not None:
-            description = "The pilot clock is failing: it might not warn, stop nodes over budget, or end the pilot."
-            name = self.clock.function_name
-            add_alarm(self, "ClockFails", function_name=name, what=description, topic_arn=self.topic.topic_arn)
-        if reconciler is not None:
-            description = (
-                "The node reconciler is failing: failed nodes might not be replaced, and jobs might get no notice."
-            )
-            name = reconciler.function_name
-            add_alarm(self, "KeeperFails", function_name=name, what=description, topic_arn=self.topic.topic_arn)
+
+    @property
+    def needs_controller(self) -> bool:
+        """Whether the controller warns of the end of the pilot, stops nodes, or deletes the stack."""
+        return self.props.needs_clock if self._stops_nodes else self.props.end is not None
+
+    @property
+    def deletes_stack_at(self) -> PilotEnd | None:
+        """The end at which the stack is deleted; None if it stays."""
+        action = self.props.action or ("sleep" if self._stops_nodes else "destroy")
+        return self.props.end if action == "destroy" else None
+
+    @property
+    def key_arn(self) -> str | None:
+        """ARN of the key of the topics."""
+        return None if self._key is None else self._key.key_arn
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The settings of the controller."""
+        props = self.props
+        settings = {"TOPIC": self.topic.topic_arn, "WARNING_HOURS": str(props.warning_hours)}
+        if props.end is not None:
+            # In UTC, because Lambda may not have a time zone database.
+            settings["ENDS"] = str(props.end)
+        if self.spent is not None:
+            settings |= {"BUDGET": self._budget_name, "BUDGET_USD": str(props.budget_usd)}
+        if self._stops_nodes and props.capacity_block_id is not None:
+            settings["CAPACITY_BLOCK"] = props.capacity_block_id
+        if self._stops_nodes and props.idle_minutes is not None:
+            settings["IDLE_MINUTES"] = str(props.idle_minutes)
+        return settings
 
     def _topic(self, construct_id: str) -> sns.Topic:
         key = cast(kms.IKey | None, self._key)

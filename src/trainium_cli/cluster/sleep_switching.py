@@ -35,7 +35,6 @@ from trainium_core.teardown.notice import NotifyNodes
 from trainium_core.teardown.run import run_step
 from trainium_core.teardown.steps import EmptyGroups, StepProgress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
 _IMAGE_IS_GONE = (
     "The SSM parameter of the image no longer exists. To wake the cluster with another image, run "
@@ -263,13 +262,13 @@ def _wake(target: _Target) -> str:
     failure = deployment_failure(events)
     if failure is not None:
         raise CliError(f"{name} could not be woken:\n{failure.text}", ExitCode.NOT_READY)
-    fleet = target.account.fleet(target.stack)
-    if fleet is None:  # the stack of another app has no fleet gate
+    readiness = target.account.readiness(target.stack)
+    if readiness is None:  # the stack of another app may have no such outputs
         return _await_nodes(target)
     # Before a Capacity Block starts, having no nodes is correct.
-    if is_ready_with_nodes(fleet) or target.plan.capacity == CAPACITY_BLOCK:
-        return f"{name} is awake: {fleet}."
-    raise CliError(f"{name} is awake: {fleet}.", ExitCode.NOT_READY)
+    if readiness.verified_nodes or target.plan.capacity == CAPACITY_BLOCK:
+        return f"{name} is awake: {readiness.summary}."
+    raise CliError(f"{name} is awake: {readiness.summary}.", ExitCode.NOT_READY)
 
 
 def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:

@@ -96,7 +96,7 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
         ("Placement", placement),
         ("Compile cache", f"{plan.cache.bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
         *_file_systems(plan),
-        ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min until every node is proven"),
+        ("Readiness", f"the deployment waits up to {plan.node.timeout_minutes} min until every node is verified"),
         ("Pilot's end", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),

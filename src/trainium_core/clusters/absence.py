@@ -12,10 +12,8 @@ from trainium_core.explanations.known_errors import known_error
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.plan.pilot_end import minute_text
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.pilot_clock import Stopped
 from trainium_runtime.pilot_end import utc_text
-
-_END, _BUDGET, _IDLE = "end ", "budget ", "idle since "
-"""Prefixes of the reasons that the pilot's clock, a Lambda function, records (trainium_runtime.pilot_clock)."""
 
 _SECONDS = re.compile(r"(?<=T\d\d:\d\d):[\d.]+Z$")
 """Seconds of a time, which are not shown. An end that is set in hours after the deployment has them."""
@@ -97,15 +95,21 @@ def _end_reason(cluster: Cluster, now: datetime) -> Absence | None:
 
 
 def _clock_reason(recorded: str | None) -> Absence | None:
-    for prefix, why, remedy in (
-        (_END, "the pilot ended at {}", _EXTEND),
-        (_BUDGET, "its budget of ${} is spent", "raise trn:budget_usd, and run `trn deploy`"),
-        (_IDLE, "not used since {}", _WAKE),
-    ):
-        if recorded and recorded.startswith(prefix):
-            detail = _SECONDS.sub("Z", recorded.removeprefix(prefix))
-            return Absence(why=why.format(detail), remedy=remedy)
-    return None
+    try:
+        stopped = Stopped.from_text(recorded or "")
+    except ValueError:
+        return None
+    detail = _SECONDS.sub("Z", stopped.detail)
+    match stopped.kind:
+        case "end":
+            return Absence(why=f"the pilot ended at {detail}", remedy=_EXTEND)
+        case "budget":
+            remedy = "raise trn:budget_usd, and run `trn deploy`"
+            return Absence(why=f"its budget of ${detail} is spent", remedy=remedy)
+        case "idle":
+            return Absence(why=f"not used since {detail}", remedy=_WAKE)
+        case "capacity-block":  # EC2 says why
+            return None
 
 
 def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, now: datetime) -> Absence | None:

@@ -10,7 +10,7 @@ from trainium_runtime.node_store import NodeStore
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.membership import Notice, without
 
-_ATTEMPTS = 5  # The node reconciler may change the membership concurrently.
+_ATTEMPTS = 5  # The controller may change the membership concurrently.
 _NO_BUCKET = ("NoSuchBucket",)
 
 

@@ -1,14 +1,13 @@
 """The nodes that a stack's template defines, and where they are found."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
+from trainium_runtime.naming import FLEET_READINESS
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
-_GATE = "Custom::TrnFleetGate"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,26 +59,28 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
         if not clusters:
             continue
         group = _object(resource.get("Properties"))
-        gate = _readiness_properties(resources, name)
+        settings = _controller_settings(resources, name)
         launched = launch_data(resources, _object(group.get("LaunchTemplate")).get("LaunchTemplateId"))
-        pilot = _json_object(gate.get("Pilot"))
         yield DeployedFleet(
             cluster=clusters[0],
             group=physical_ids.get(name),
-            records_bucket=resolved_physical_id(gate.get("RecordsBucket"), physical_ids),
+            records_bucket=resolved_physical_id(settings.get("RECORDS_BUCKET"), physical_ids),
             instance_type=_text(launched.get("InstanceType")),
             nodes=_number(group.get("MaxSize")),
             market=_text(_object(launched.get("InstanceMarketOptions")).get("MarketType")) or "on-demand",
             reservation_id=launch_reservation(launched),
-            replacements=_number(gate.get("Replacements")),
-            ends=_text(pilot.get("ENDS")),
-            idle_minutes=_text(pilot.get("IDLE_MINUTES")),
+            replacements=_number(settings.get("REPLACEMENTS")),
+            ends=_text(settings.get("ENDS")),
+            idle_minutes=_text(settings.get("IDLE_MINUTES")),
         )
 
 
-def _readiness_properties(resources: TemplateResources, group: str) -> Mapping[str, Any]:
-    gates = (_object(resource.get("Properties")) for resource in resources.values() if resource["Type"] == _GATE)
-    return next((gate for gate in gates if gate.get("GroupName") == {"Ref": group}), _object(None))
+def _controller_settings(resources: TemplateResources, group: str) -> Mapping[str, Any]:
+    found = [
+        _object(resource.get("Properties")) for resource in resources.values() if resource["Type"] == FLEET_READINESS
+    ]
+    settings = (_object(properties.get("Settings")) for properties in found)
+    return next((each for each in settings if each.get("GROUP") == {"Ref": group}), _object(None))
 
 
 def launch_data(resources: TemplateResources, template_id: Any) -> Mapping[str, Any]:
@@ -103,13 +104,6 @@ def resolved_physical_id(value: Any, physical_ids: Mapping[str, str]) -> str | N
             return value
         case _:
             return None
-
-
-def _json_object(value: Any) -> Mapping[str, Any]:
-    try:
-        return _object(json.loads(value) if isinstance(value, str) else None)
-    except ValueError:
-        return {}
 
 
 def _object(value: Any) -> Mapping[str, Any]:

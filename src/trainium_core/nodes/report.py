@@ -1,6 +1,6 @@
 """The report on the nodes of a cluster.
 
-It follows the rules of the fleet gate and the node reconciler, except for nodes that start with jobs.
+It follows the rules of the controller, except for nodes that start with jobs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -161,7 +161,7 @@ class NodesReport:
 
     Attributes:
         nodes: Every node of the group, in the order of the group's instances.
-        verdict: The fleet gate's verdict, unless the cluster sleeps or its nodes start with jobs.
+        verdict: The verdict on the fleet, as in a deployment, unless the cluster sleeps or its nodes start with jobs.
         membership: The current membership.
         asleep: Whether the group has and wants no nodes.
         gone: Failed nodes that are no longer in the group, newest first.
@@ -242,7 +242,7 @@ def _verdict_with_jobs(nodes: Sequence[NodeStatus], least: int, bounds: JobBound
     proven = sum(node.state == "proven" for node in nodes)
     wanted = max(least, len(nodes))
     state = "ready" if proven == wanted else "waiting"
-    found = f"{proven} of {wanted} nodes proven" if wanted else "no nodes, since no job needs any"
+    found = f"{proven} of {wanted} nodes verified" if wanted else "no nodes, since no job needs any"
     return FleetVerdict(state=state, reason=f"{found}; jobs start up to {bounds.most}")
 
 

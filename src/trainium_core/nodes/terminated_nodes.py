@@ -9,10 +9,9 @@ from trainium_core.engines.registry import service_nodes
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangedProperty, ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, VersionChoice
+from trainium_runtime.naming import FLEET_READINESS
 
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
-
-_GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
+GROUP, _TEMPLATE = "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate"
 
 _BY_REFERENCE = ("LaunchTemplateId", "Uses")
 """The properties of the launch template version that can refer to other resources of the stack."""
@@ -175,7 +174,7 @@ def _image_after(version: ResourceChange) -> str | None:
 
 def _sizes(changes: Sequence[ResourceChange]) -> Iterator[int]:
     for change in changes:
-        for kind, name in ((GROUP, "MaxSize"), (_GATE, "Nodes")):
+        for kind, name in ((GROUP, "MaxSize"), (FLEET_READINESS, "Nodes")):
             after = change.properties[name].after if change.kind == kind and name in change.properties else None
             if after and after.isdigit():
                 yield int(after)

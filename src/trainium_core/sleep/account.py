@@ -27,6 +27,19 @@ class SleepState:
     groups: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Readiness:
+    """The readiness of a fleet after a deployment.
+
+    Attributes:
+        summary: A sentence without a period.
+        verified_nodes: Number of verified nodes: 0 unless all wanted nodes are ready.
+    """
+
+    summary: str
+    verified_nodes: int
+
+
 class SleepAccount(StackEvents, NoticeAccount, Protocol):
     def sleep_state(self, stack: str) -> SleepState | None:
         """The state of a stack; None if the stack does not exist. Raises UnavailableError."""
@@ -43,8 +56,8 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
         """Set the desired size of a group. Raises RequestRefusedError."""
         ...
 
-    def fleet(self, stack: str) -> str | None:
-        """The result of the fleet gate in the last update of the stack; None without the stack or a fleet gate.
+    def readiness(self, stack: str) -> Readiness | None:
+        """The readiness of the fleet after the last update of the stack; None without the stack or its outputs.
 
         Raises UnavailableError.
         """

@@ -2,10 +2,10 @@
 
 import json
 
-from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION
+from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION, VERIFIED_NODES_OUTPUT
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
-from trainium_core.sleep.account import SleepState
+from trainium_core.sleep.account import Readiness, SleepState
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.teardown.scope import GROUP
@@ -30,9 +30,12 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
             groups=tuple(described[0].ids(GROUP)),
         )
 
-    def fleet(self, stack: str) -> str | None:
+    def readiness(self, stack: str) -> Readiness | None:
         deployed = self.deployed_stack(stack)
-        return deployed.outputs.get(FLEET_OUTPUT) if deployed else None
+        if deployed is None or not {FLEET_OUTPUT, VERIFIED_NODES_OUTPUT} <= deployed.outputs.keys():
+            return None
+        summary, nodes = (deployed.outputs[name] for name in (FLEET_OUTPUT, VERIFIED_NODES_OUTPUT))
+        return Readiness(summary=summary, verified_nodes=int(nodes))
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
         with write_errors("cloudformation:DescribeStackResources"):

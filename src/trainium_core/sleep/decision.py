@@ -68,7 +68,7 @@ def _sleep(observed: ObservedStack) -> SleepChange:
     if not _is_own_cluster(observed):
         return _other_cluster_problem(observed)
     if state.groups and not (observed.wants_nodes or state.asleep) and state.status in _END_COMMANDS:
-        # The fleet gate keeps the size at 0 while it replaces nodes, and before it launches the first nodes. It would
+        # The deployment keeps the size at 0 while it replaces nodes, and before it launches the first nodes. It would
         # not notice that `trn sleep` set the size to 0 too.
         return _refuse(
             f"{observed.stack} is in {state.status}, and may launch nodes later: wait until the deployment has ended, "

@@ -13,7 +13,7 @@ _REQUEST = re.compile(
     r"( See the details in CloudWatch Log Stream.*)?( ?\(RequestId:.*\))?$",
     re.DOTALL,
 )
-"""The text that CloudFormation puts around the message of a custom resource, such as the fleet gate."""
+"""The text that CloudFormation puts around the message of a custom resource, such as the readiness of the fleet."""
 
 _OTHERWISE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from trainium_runtime.log import log
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 from trainium_runtime.tags import tag_values
 
 from .custom_resource import Result, explained
-from .log import log
 from .permissions import retry_until_permitted
 
 RESOURCE_TYPE = "Custom::TrnBucketContent"

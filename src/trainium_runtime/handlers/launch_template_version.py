@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainium_runtime.launch_template_version import choose
+from trainium_runtime.log import log
 
 from .custom_resource import Result, explained
-from .log import log
 from .rollback import is_rolling_back
 
 

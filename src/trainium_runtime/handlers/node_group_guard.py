@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from trainium_runtime.log import log
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.recovery import WINDOW
 from trainium_wire.node_record import StoredRecord, failures
-
-from .log import log
 
 GROUP_TAG = "aws:pcs:compute-node-group-id"
 """Tag that AWS PCS gives to the instances of a group."""

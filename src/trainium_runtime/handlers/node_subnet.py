@@ -6,8 +6,9 @@ An update keeps the subnet while it is one of the candidates and the instance ty
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainium_runtime.log import log
+
 from .custom_resource import Result, explained
-from .log import log
 from .permissions import retry_until_permitted
 
 RESOURCE_TYPE = "Custom::TrnNodeSubnet"

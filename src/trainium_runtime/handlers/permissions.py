@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from .log import log
+from trainium_runtime.log import log
 
 _Result = TypeVar("_Result")
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.log import log
 from trainium_runtime.quota_check import check_need
 from trainium_runtime.quota_need import QuotaNeed
 
 from .custom_resource import Result
-from .log import log
 from .rollback import is_rolling_back
 
 _PAUSE_S = 5.0

@@ -1,6 +1,6 @@
 """Whether a stack is being rolled back. In a rollback, a failed custom resource leads to UPDATE_ROLLBACK_FAILED."""
 
-from .log import log
+from trainium_runtime.log import log
 
 
 def is_rolling_back(stack_id: str, *, unknown: bool = False) -> bool:

@@ -23,7 +23,7 @@ def test_proven_nodes_are_shown_with_exit_code_0(account: FakeNodes) -> None:
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.OK
     assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "proven", "11-21 12:00:00Z"))
-    assert "ready: 2 of 2 nodes proven" in ended.stdout
+    assert "ready: 2 of 2 nodes verified" in ended.stdout
     assert account.requests == ["TrnClusterStack"]
 
 
@@ -66,7 +66,7 @@ def test_watch_ends_when_all_are_proven_or_one_is_lost(
     ended = run("nodes", *GOOD, "-c", "trn:node_recovery=off", "--watch")
     assert ended.exit_code == code
     assert len(account.requests) == len(answers)
-    assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes proven")
+    assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes verified")
 
 
 def test_watch_of_sleeping_cluster_ends(account: FakeNodes) -> None:

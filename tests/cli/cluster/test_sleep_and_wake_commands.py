@@ -12,14 +12,16 @@ from trainium_cli.cluster import sleep_switching
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.nodes.report import DeployedNodes
-from trainium_core.sleep.account import SleepState
+from trainium_core.sleep.account import Readiness, SleepState
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice
 
+READY = Readiness(summary="2 of 2 nodes verified", verified_nodes=2)
+
 
 def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent:
-    return StackEvent(kind="kind", logical_id="Gate", status=status, reason=reason, of_stack=of_stack)
+    return StackEvent(kind="kind", logical_id="FleetReadiness", status=status, reason=reason, of_stack=of_stack)
 
 
 @dataclass
@@ -31,7 +33,7 @@ class FakeSleepAccount:
         events_by_poll: The events that each poll finds after the update was requested.
         refusal: Why updates are refused.
         unavailable: Whether requests fail.
-        reported: The output of the stack with the result of the fleet gate.
+        reported: The readiness of the fleet, from the outputs of the stack.
         updates: The requested values of the parameter Asleep.
         running: Number of running nodes in each group.
         emptied: Names of the groups that were emptied.
@@ -45,7 +47,7 @@ class FakeSleepAccount:
     events_by_poll: list[Sequence[StackEvent]] = field(default_factory=lambda: [[event("UPDATE_COMPLETE")]])
     refusal: str = ""
     unavailable: bool = False
-    reported: str | None = "2 of 2 nodes proven"
+    reported: Readiness | None = READY
     updates: list[bool] = field(default_factory=list[bool])
     running: int = 0
     emptied: list[str] = field(default_factory=list[str])
@@ -83,7 +85,7 @@ class FakeSleepAccount:
             raise RequestRefusedError(f"{stack}: {self.refusal}")
         self.updates.append(asleep)
 
-    def fleet(self, stack: str) -> str | None:
+    def readiness(self, stack: str) -> Readiness | None:
         assert stack
         return self.reported
 
@@ -159,7 +161,8 @@ def test_refused_sleep_changes_nothing(monkeypatch: pytest.MonkeyPatch, state: S
 
 
 def test_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as planned: the budget of $500 is spent")
+    reported = Readiness(summary="no nodes, as planned: the budget of $500 is spent", verified_nodes=0)
+    account = FakeSleepAccount(state=ASLEEP, reported=reported)
     answer = switch(monkeypatch, "wake", account, "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
     assert "the budget of $500 is spent" in answer.stderr
@@ -260,7 +263,7 @@ def test_nodes_end_when_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("nodes", "code", "message"),
     [
-        ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes verified"),
         ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.UNKNOWN, "Unknown: gone"),
     ],
     ids=["one poll without an answer", "no more answers"],

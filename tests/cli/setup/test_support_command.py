@@ -38,7 +38,7 @@ class FakeSupport:
         return self._answer("events", [{"StackName": stack, "ResourceStatusReason": "because"}])
 
     def function_logs(self, stack: str) -> Mapping[str, str]:
-        return self._answer("logs", {f"gate-{stack}.log": "2 waiting: 1 of 2 nodes proven"})
+        return self._answer("logs", {f"controller-{stack}.log": "2 waiting: 1 of 2 nodes verified"})
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
         return self._answer("s3", {"i-0aaaaaaaaaaaaaaaa.log": f"run the setup script of {stack}\n"})
@@ -87,7 +87,7 @@ RECORDS = {
     "scaling-activities.json",
 }
 LOGS = {
-    "function-logs/TrnClusterStack/gate-TrnClusterStack.log",
+    "function-logs/TrnClusterStack/controller-TrnClusterStack.log",
     "node-logs/i-0aaaaaaaaaaaaaaaa.log",
 }
 

@@ -53,7 +53,7 @@ def _function(maker: Maker) -> str:
 
 def _log_group(maker: Maker) -> str:
     """As Lambda creates it automatically: without a tag."""
-    name = f"/aws/lambda/{maker.name('Gate')}"
+    name = f"/aws/lambda/{maker.name('Controller')}"
     maker.client("logs").create_log_group(logGroupName=name)
     return name
 

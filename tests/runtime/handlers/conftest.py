@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 
-from tests.runtime.handlers.fleet import BUCKET, GROUP, PREFIX, RECONCILER_ARN, Clock, Context, Fleet, Lambda, client
-from trainium_runtime.handlers import fleet_readiness
+from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, STACK_ID, Clock, Context, Fleet, Lambda, Stack, client
+from trainium_runtime.controller import reading
+from trainium_runtime.controller.controller import ClusterController
+from trainium_runtime.controller.settings import ControllerSettings
+from trainium_runtime.handlers import controller, fleet_readiness
 
 REGION = "us-west-2"
 
@@ -25,12 +29,10 @@ class CloudFormation:
     Attributes:
         url: The pre-signed URL.
         bodies: The bodies of the requests to the URL.
-        status: Status of the stack.
     """
 
     url: str
     bodies: list[bytes] = field(default_factory=list[bytes])
-    status: str = "UPDATE_IN_PROGRESS"
 
     @property
     def responses(self) -> list[dict[str, Any]]:
@@ -46,7 +48,7 @@ class CloudFormation:
         event = {
             "RequestType": request_type,
             "ResponseURL": self.url,
-            "StackId": f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0",
+            "StackId": STACK_ID,
             "RequestId": "request-1",
             "LogicalResourceId": "FleetReadiness",
             "ResourceProperties": {"ServiceToken": "arn:of:the:function", **properties},
@@ -131,7 +133,8 @@ def fleet() -> Fleet:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(fleet_readiness, "time", clock)
+    for module in (controller, fleet_readiness):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
@@ -141,59 +144,138 @@ def functions() -> Lambda:
 
 
 @pytest.fixture
+def stack() -> Stack:
+    return Stack()
+
+
+@pytest.fixture
 def consoles() -> dict[str, str]:
     """The console output of instances, by instance ID."""
     return {}
 
 
 @pytest.fixture
-def gate(
+def clients(
+    fleet: Fleet, functions: Lambda, stack: Stack, consoles: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """The clients of the functions by service, which tests may replace. They are moto's, with what moto lacks."""
+    made: dict[str, Any] = {
+        **{service: client(service) for service in ("s3", "sns")},
+        "lambda": functions,
+        "cloudformation": stack,
+        "ec2": PartialClient(client("ec2"), get_console_output=Consoles(consoles).get_console_output),
+        "autoscaling": PartialClient(
+            client("autoscaling"),
+            describe_auto_scaling_groups=fleet.describe,
+            describe_scaling_activities=lambda **_: {"Activities": fleet.activities},
+            set_desired_capacity=fleet.resize,
+        ),
+    }
+    monkeypatch.setattr(boto3, "client", lambda service: made[service])
+    reading.environment_store.cache_clear()
+    return made
+
+
+SETTINGS = {
+    "CLUSTER": "trn-pilot",
+    "STACK_ID": STACK_ID,
+    "GROUP": GROUP,
+    "RECORDS_BUCKET": BUCKET,
+    "REPLACEMENTS": "0",
+}
+
+
+@pytest.fixture
+def deploy(
     fleet: Fleet,
     clock: Clock,
-    functions: Lambda,
-    consoles: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    stack: Stack,
     cloudformation: CloudFormation,
+    clients: dict[str, Any],  # noqa: ARG001
 ) -> Run:
-    """Runs the handler, by default with a Create event for both nodes, and returns the event."""
+    """Runs the function for the readiness of the fleet, by default at the creation of both nodes. Returns the event.
 
-    def stubbed(service: str) -> Any:
-        if service == "lambda":
-            return functions
-        if service == "ec2":
-            return PartialClient(client(service), get_console_output=Consoles(consoles).get_console_output)
-        if service == "cloudformation":
-            return PartialClient(
-                client(service), describe_stacks=lambda **_: {"Stacks": [{"StackStatus": cloudformation.status}]}
-            )
-        if service == "autoscaling":
-            activities = {"Activities": fleet.activities}
-            return PartialClient(
-                client(service),
-                describe_auto_scaling_groups=fleet.describe,
-                describe_scaling_activities=activities,
-                set_desired_capacity=fleet.resize,
-            )
-        return client(service)
+    Keyword arguments are properties of the resource; those of `settings` are settings of the controller.
+    """
+    stack.status = "UPDATE_IN_PROGRESS"
 
-    monkeypatch.setattr(boto3, "client", stubbed)
-
-    def run(event: dict[str, Any] | None = None, request_type: str = "Create", **properties: str) -> dict[str, Any]:
+    def run(
+        event: dict[str, Any] | None = None,
+        request_type: str = "Create",
+        settings: dict[str, str] | None = None,
+        **properties: str,
+    ) -> dict[str, Any]:
         defaults = {
-            "GroupName": GROUP,
             "Nodes": "2",
             "LaunchTemplateId": fleet.template,
             "LaunchTemplateVersion": "1",
             "SubnetId": fleet.subnet,
-            "RecordsBucket": BUCKET,
-            "RecordsPrefix": PREFIX,
-            "Reconciler": RECONCILER_ARN,
-            "Replacements": "0",
             "TimeoutMinutes": "30",
+            "Settings": {**SETTINGS, **(settings or {})},
         }
-        physical_id = None if request_type == "Create" else f"{GROUP}/gate"
+        physical_id = None if request_type == "Create" else f"{GROUP}/readiness"
         event = event or cloudformation.event(request_type, defaults | properties, physical_id)
-        fleet_readiness.handle(event, Context(clock))
+        controller.handle(event, Context(clock))
         return event
 
     return run
+
+
+Look = Callable[..., None]
+
+
+@pytest.fixture
+def look(fleet: Fleet, clients: dict[str, Any]) -> Look:  # noqa: ARG001
+    """Has the controller look at the cluster, at a number of hours after noon.
+
+    Keyword arguments are settings of the controller; None removes one.
+    """
+
+    def run(hours: float = 0, event: dict[str, Any] | None = None, **settings: str | None) -> None:
+        variables = {name: value for name, value in {**SETTINGS, **settings}.items() if value is not None}
+        found = ControllerSettings.from_variables(variables)
+        store = reading.environment_store(found.records_bucket)
+        looks = ClusterController(found, lambda service: clients[service], store)
+        looks.look(event or {}, now=NOON + timedelta(hours=hours))
+
+    return run
+
+
+Inbox = Callable[[], list[dict[str, str]]]
+
+
+@pytest.fixture
+def queue() -> str:
+    return client("sqs").create_queue(QueueName="notices")["QueueUrl"]
+
+
+@pytest.fixture
+def inbox(queue: str) -> Inbox:
+    """Receives the notices."""
+
+    def messages() -> list[dict[str, str]]:
+        found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
+        return [json.loads(message["Body"]) for message in found]
+
+    return messages
+
+
+@pytest.fixture
+def pilot(queue: str) -> dict[str, str]:  # noqa: ARG001
+    """The settings of a pilot, whose topic sends to the queue."""
+    topic: str = client("sns").create_topic(Name="notices")["TopicArn"]
+    client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:notices")
+    return {"TOPIC": topic, "NODES": "2", "ASLEEP": "false", "WARNING_HOURS": "24"}
+
+
+@pytest.fixture
+def run(look: Look, pilot: dict[str, str]) -> Look:
+    """Has the controller look at a pilot."""
+    return lambda hours, event=None, **settings: look(hours, event, **{**pilot, **settings})
+
+
+@pytest.fixture
+def deploy_pilot(deploy: Run, pilot: dict[str, str], fleet: Fleet) -> Run:
+    """Deploys the pilot, whose nodes are verified."""
+    fleet.verify(*fleet.instances)
+    return lambda **settings: deploy(request_type="Update", settings={**pilot, **settings})

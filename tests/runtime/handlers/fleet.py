@@ -1,4 +1,4 @@
-"""A fleet for the gate to watch: an Auto Scaling group in moto, and a clock that the test controls."""
+"""A fleet for the controller: an Auto Scaling group in moto, and a clock that the test controls."""
 
 import json
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from trainium_wire.membership import Membership
 from trainium_wire.node_record import CheckRecord, NodeRecord
 
 BUCKET, PREFIX, GROUP = "records", "nodes", "fleet"
-FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:watcher"
-CLOCK_ARN = "arn:aws:lambda:us-west-2:123456789012:function:the-clock"
-RECONCILER_ARN = "arn:aws:lambda:us-west-2:123456789012:function:reconciler"
+FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:controller"
+DELETION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:deletion"
+STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/0"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -85,14 +85,18 @@ class Fleet:
     def write(self, instance_id: str, text: str) -> None:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
 
-    def prove(self, *instance_ids: str, connected: bool = True) -> None:
-        """Write proven records of instances.
+    def address(self, instance_id: str) -> str:
+        (found,) = client("ec2").describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"]
+        return found["PrivateIpAddress"]
+
+    def verify(self, *instance_ids: str, connected: bool = True) -> None:
+        """Write records of verified instances.
 
         Args:
             connected: Whether the membership of the group is written too, and each record says that the instance has
                 reached all of its members.
         """
-        membership = Membership.of(dict.fromkeys(self.instances, "10.0.0.1"))
+        membership = Membership.of({instance: self.address(instance) for instance in self.instances})
         if connected:
             self._s3.put_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
         for instance_id in instance_ids:
@@ -104,6 +108,17 @@ class Fleet:
                 time="2026-11-21T12:00:00Z",
             )
             self.write(instance_id, record.to_json())
+
+    def connect(self) -> None:
+        """Have verified nodes reach the members of the membership that the controller wrote."""
+        text = self._s3.get_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY)["Body"].read().decode()
+        assert Membership.from_json(text).instance_ids == set(self.instances)
+        self.verify(*self.instances)
+
+    @property
+    def unhealthy(self) -> set[str]:
+        (group,) = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+        return {i["InstanceId"] for i in group["Instances"] if i["HealthStatus"] == "Unhealthy"}
 
     def replace(self, instance_id: str) -> None:
         """Replace an instance, as Auto Scaling does with unhealthy ones and moto does not."""
@@ -155,31 +170,54 @@ class Context:
 
 @dataclass
 class Lambda:
-    """Lambda as the gate uses it: records its calls, which botocore's own model validates."""
+    """Lambda as the controller uses it: records its calls, which botocore's own model validates."""
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The events with which the function invoked itself."""
-    reconciler_calls: int = 0
     refusal: Exception | None = None
-    when_reconciler_is_called: Callable[[], None] = lambda: None
-    clock_results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Results of the pilot's clock, one for each call; the last one is repeated. A failure has errorMessage."""
+    deletions: int = 0
+    """The number of accepted requests to delete the stack."""
+    deletion_error: str = ""
+    """Why the stack is not deleted; empty if it is."""
 
     def invoke(self, **arguments: Any) -> Any:
         shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape
         problems = ParamValidator().validate(arguments, shape)
         assert not problems.has_errors(), problems.generate_report()
-        if arguments["FunctionName"] == CLOCK_ARN:
-            output = self.clock_results.pop(0) if self.clock_results[1:] else self.clock_results[0]
-            failed = {"FunctionError": "Unhandled"} if "errorMessage" in output else {}
-            return {"Payload": BytesIO(json.dumps(output).encode()), **failed}
-        assert arguments["InvocationType"] == "Event"
-        if arguments["FunctionName"] == RECONCILER_ARN:
-            self.reconciler_calls += 1
-            self.when_reconciler_is_called()
-            return None
-        assert arguments["FunctionName"] == FUNCTION_ARN
+        if arguments["FunctionName"] == DELETION_ARN:
+            if self.deletion_error:
+                output = json.dumps({"errorMessage": self.deletion_error}).encode()
+                return {"FunctionError": "Unhandled", "Payload": BytesIO(output)}
+            self.deletions += 1
+            return {"Payload": BytesIO(b"null")}
+        assert (arguments["FunctionName"], arguments["InvocationType"]) == (FUNCTION_ARN, "Event")
         if self.refusal:
             raise self.refusal
         self.events.append(json.loads(arguments["Payload"]))
         return None
+
+
+@dataclass
+class Stack:
+    """CloudFormation as the controller uses it: with the stack of the cluster, deployed at noon."""
+
+    status: str = "CREATE_COMPLETE"
+
+    def describe_stacks(self, **parameters: str) -> Any:
+        assert parameters == {"StackName": STACK_ID}
+        return {"Stacks": [{"CreationTime": NOON, "StackStatus": self.status, "StackStatusReason": "[Topic]"}]}
+
+
+def desired() -> int:
+    (group,) = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    return group["DesiredCapacity"]
+
+
+def set_size(nodes: int) -> None:
+    client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=nodes)
+
+
+def topic_tags() -> dict[str, str]:
+    sns = client("sns")
+    found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
+    return {tag["Key"]: tag["Value"] for tag in found}

@@ -8,15 +8,15 @@ from trainium_runtime.handlers.custom_resource import respond
 
 def test_response_has_the_ids_of_its_request(cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Create", {})
-    respond(event, physical_id="group-1/gate", data={"Summary": "2 of 2 nodes proven"})
+    respond(event, physical_id="group-1/readiness", data={"Summary": "2 of 2 nodes verified"})
     assert cloudformation.response == {
         "Status": "SUCCESS",
         "Reason": "",
-        "PhysicalResourceId": "group-1/gate",
+        "PhysicalResourceId": "group-1/readiness",
         "StackId": event["StackId"],
         "RequestId": event["RequestId"],
         "LogicalResourceId": event["LogicalResourceId"],
-        "Data": {"Summary": "2 of 2 nodes proven"},
+        "Data": {"Summary": "2 of 2 nodes verified"},
     }
 
 

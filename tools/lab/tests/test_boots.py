@@ -44,7 +44,7 @@ def log_contains(node: Node, command: str) -> Callable[[], bool]:
 
 
 def assert_proven(outcome: Outcome) -> None:
-    assert outcome.verdict.reason == "1 of 1 nodes proven", outcome
+    assert outcome.verdict.reason == "1 of 1 nodes verified", outcome
 
 
 def test_record_of_single_node_contains_every_applicable_check(site: Site, proven: Node) -> None:

@@ -163,7 +163,7 @@ def disturbed_training(cluster: ClusterJobs) -> DisturbedTraining:
     last = cluster.nodes[-1]
     disturb("spot notice", lambda: give_spot_notice(cluster, last))
     instance = last.instance.instance_id
-    cluster.wait_for("the reconciler's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
+    cluster.wait_for("the controller's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
     cluster.lab.metadata.subjects[last.instance.address].notices.clear()
     cluster.await_proven()
     job = cluster.start("resumed", paced=True, resume=job)

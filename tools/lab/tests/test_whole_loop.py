@@ -42,7 +42,7 @@ def nodes(cluster: ClusterJobs) -> Mapping[str, Node]:
 
 
 def test_deployment_ends_with_all_nodes_proven(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
-    assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes proven"
+    assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes verified"
     assert len(nodes) == NODES
 
 
@@ -86,7 +86,7 @@ def test_printed_command_runs_in_a_service_with_rank_0_on_head(lab: Laboratory, 
     assert {line.split()[1] for text in outputs for line in text.splitlines()} == {address}
 
 
-def test_reconciler_tags_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_controller_tags_instances_of_verified_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
 
 

@@ -1,0 +1,29 @@
+"""The controller: the function that maintains the nodes of a cluster and ends its pilot.
+
+It is invoked for every node record, for every terminated instance of the group, on a schedule, by AWS Budgets through
+SNS when the budget is spent, and by CloudFormation for the readiness of the fleet. Each event only says that it should
+look at the cluster now.
+"""
+
+import os
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from trainium_runtime.controller.controller import ClusterController
+from trainium_runtime.controller.reading import environment_store
+from trainium_runtime.controller.settings import ControllerSettings
+
+from . import fleet_readiness
+
+
+def handle(event: dict[str, Any], context: Any) -> None:
+    """Look at the cluster. After an error, Lambda retries twice."""
+    import boto3
+
+    if "RequestType" in event:
+        fleet_readiness.deploy(event, context)
+        return
+    settings = ControllerSettings.from_variables(os.environ)
+    controller = ClusterController(settings, boto3.client, environment_store(settings.records_bucket))
+    controller.look(event, now=datetime.fromtimestamp(time.time(), UTC))

@@ -1,0 +1,33 @@
+"""Deletes its stack after the end of the pilot, when the controller asks for it.
+
+The controller cannot delete the stack, because it reads what nodes write. This function checks the end itself.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from trainium_runtime.pilot_end import PilotEnd, utc_text
+
+
+def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
+    """Delete the stack.
+
+    Raises:
+        RuntimeError: The pilot has not ended, or CloudFormation refused the deletion.
+    """
+    import boto3
+    from botocore.exceptions import ClientError
+
+    cloudformation: Any = boto3.client("cloudformation")
+    stack_id = os.environ["STACK_ID"]
+    (stack,) = cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
+    ends = PilotEnd.from_text(os.environ["ENDS"]).instant(stack["CreationTime"])
+    if datetime.fromtimestamp(time.time(), UTC) < ends:
+        raise RuntimeError(f"the pilot ends at {utc_text(ends)}; its stack is not deleted before")
+    try:
+        cloudformation.delete_stack(StackName=stack_id)
+    except ClientError as error:
+        raise RuntimeError(error.response["Error"].get("Message", str(error))) from error
