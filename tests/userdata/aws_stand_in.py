@@ -35,6 +35,7 @@ class AwsStandIn:
         clock_ahead: How far the clock of the services is ahead of ours.
         failures: How many of the next requests are answered with status 503.
         put_status: Returns the status of the response to a PUT by the name of the object; 200: the object is stored.
+        get_status: The same for a GET of S3.
         notices: Texts of the metadata service, by path below /latest/meta-data.
         records: The stored bytes as text (see `as_text`), by `bucket/key`.
         parts: The parts of the last multipart upload.
@@ -49,6 +50,7 @@ class AwsStandIn:
         self.clock_ahead = timedelta()
         self.failures = 0
         self.put_status: Callable[[str], int] = lambda _name: 200
+        self.get_status: Callable[[str], int] = lambda _name: 200
         self.notices: dict[str, str] = {}
         self.records: dict[str, str] = {}
         self.metadata_of: dict[str, dict[str, str]] = {}
@@ -218,6 +220,9 @@ class AwsStandIn:
                 if self._fails():
                     return None
                 if not self.path.startswith("/latest/"):
+                    status = aws.get_status(_object_name(self.headers["Host"], self.path))
+                    if status != 200:
+                        return self._answer(status, _error(status))
                     headers = {name.lower(): value for name, value in self.headers.items()}
                     status, text, etag = aws.load(self.headers["Host"], self.path, headers)
                     user_metadata = aws.metadata_of.get(_object_name(self.headers["Host"], self.path), {})
@@ -236,7 +241,7 @@ class AwsStandIn:
                     return self._answer(200, METADATA_TOKEN) if has_ttl else self._answer(400)
                 status = aws.put_status(_object_name(self.headers["Host"], urlsplit(self.path).path))
                 if status != 200:
-                    return self._answer(status, "<Error><Code>AccessDenied</Code></Error>" if status == 403 else "")
+                    return self._answer(status, _error(status))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 if "partNumber=" in self.path:
                     refusal = aws.store_part(self.headers["Host"], self.path, headers, body)
@@ -276,6 +281,10 @@ class AwsStandIn:
                 """Print nothing: the tests look at the responses."""
 
         return Handler
+
+
+def _error(status: int) -> str:
+    return f"<Error><Code>{'AccessDenied' if status == 403 else 'SlowDown'}</Code></Error>"
 
 
 def as_text(body: bytes) -> str:

@@ -4,13 +4,10 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 
-import pip
 import pytest
 
 from tests.userdata.job_nodes import JobNodes
@@ -54,45 +51,6 @@ def test_command_has_the_documented_variables(nodes: JobNodes) -> None:
     )
     nodes.wait()
     assert f'{JOB} 1 1 0 127.0.0.2 1 1 /opt/venv it\'s "mine" $HOME False False\n' in nodes.log()
-
-
-def wheel(folder: Path, version: str) -> Path:
-    """A package of one module that prints its version."""
-    file = folder / f"tool-{version}-py3-none-any.whl"
-    wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    metadata = f"Metadata-Version: 2.1\nName: tool\nVersion: {version}\n"
-    with zipfile.ZipFile(file, "w") as packed:
-        packed.writestr("tool.py", f"print('tool {version}')\n")
-        for name, text in (("METADATA", metadata), ("WHEEL", wheel), ("RECORD", "")):
-            packed.writestr(f"tool-{version}.dist-info/{name}", text)
-    return file
-
-
-@pytest.mark.parametrize("is_virtual", [True, False])
-def test_setup_installs_over_the_image_and_never_into_it(nodes: JobNodes, tmp_path: Path, is_virtual: bool) -> None:
-    image = tmp_path / "image"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", image], check=True)
-    if not is_virtual:
-        (image / "pyvenv.cfg").unlink()
-    (packages,) = image.glob("lib/python3*/site-packages")
-    (packages / "pip").symlink_to(Path(pip.__file__).parent)  # Installing it takes seconds.
-    (image / "bin/pip").write_text(f"#!{image}/bin/python\nfrom pip._internal.cli.main import main\nmain()\n")
-    with zipfile.ZipFile(wheel(tmp_path, "1.0")) as packed:
-        packed.extractall(packages)
-    (image / "bin/torchrun").write_text(f"#!{image}/bin/python\nimport tool")
-    before = sorted(image.rglob("*"))
-    nodes.start(
-        "",
-        setup=f"$VIRTUAL_ENV/bin/torchrun && $VIRTUAL_ENV/bin/pip install --no-index {wheel(tmp_path, '2.0')}",
-        command="$VIRTUAL_ENV/bin/torchrun",
-        venv=str(image),
-    )
-    assert nodes.wait() == [0], nodes.log()
-    printed = [line for line in nodes.log().splitlines() if line.startswith("tool")]
-    assert printed == ["tool 1.0", "tool 2.0"]
-    assert [path for path in sorted(image.rglob("*")) if "__pycache__" not in path.parts] == [
-        path for path in before if "__pycache__" not in path.parts
-    ]
 
 
 def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:
@@ -286,44 +244,6 @@ def test_time_limit_ends_the_command_and_the_setup(nodes: JobNodes, setup: str |
     )
 
 
-def test_failed_setup_is_reported_and_command_does_not_run(nodes: JobNodes) -> None:
-    nodes.start("print('computes')", setup="echo no such package >&2\nexit 4")
-    nodes.wait()
-    assert nodes.end["reason"] == "node 0 (i-0): setup: ended with exit code 4; its last line: no such package"
-    assert "computes" not in nodes.log()
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"setup": "false\necho continues"}, "setup: ended with exit code 1"),
-        ({"setup": "{ echo no such package; exit 4; } 2>&1 | cat"}, "setup: ended with exit code 4; its last line:"),
-        ({"command": "false\necho continues"}, "ended with exit code 1"),
-        ({"command": f"{sys.executable} train.py 2>&1 | tee log"}, "ValueError: no such data set"),
-    ],
-    ids=["setup", "pipeline in the setup", "command", "pipeline in the command"],
-)
-def test_first_command_that_fails_fails_the_job(nodes: JobNodes, changes: dict[str, str], reason: str) -> None:
-    nodes.start("raise ValueError('no such data set')", **changes)
-    assert nodes.wait() == [1]
-    assert nodes.end["result"] == "failed"
-    assert nodes.end["reason"].startswith(f"node 0 (i-0): {reason}")
-    assert "continues\n" not in nodes.log()
-
-
-def test_commands_of_the_profile_may_fail(nodes: JobNodes) -> None:
-    (nodes.folder / ".bash_profile").write_text("false | true\nfalse\n")
-    nodes.start("print('computes')", setup="true")
-    assert nodes.wait() == [0]
-    assert "computes\n" in nodes.log()
-
-
-def test_source_other_than_the_submitted_one_is_not_run(nodes: JobNodes) -> None:
-    nodes.start("print('computes')", source_sha256="0" * 64)
-    nodes.wait()
-    assert nodes.end["reason"] == "node 0 (i-0): the packed source in S3 is not the one that was submitted"
-
-
 TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
 
 
@@ -365,30 +285,3 @@ def test_variables_may_contain_those_of_folders_which_are_beside_the_source(node
     nodes.start(script, environment={"WHERE": "$TRN_OUTPUT_DIR/x $HOME"})
     assert nodes.wait() == [0]
     assert "True\nTrue True\n" in nodes.log()
-
-
-def test_inputs_are_fetched_before_the_setup(nodes: JobNodes) -> None:
-    nodes.aws.records["data/tokens/a.bin"] = "one"
-    nodes.aws.records["data/tokens/deep/b.bin"] = "two"
-    nodes.aws.records[f"{BUCKET}/inputs/{JOB}/words"] = "three"
-    inputs = {"tokens": "s3://data/tokens/", "words": "inputs/words"}
-    nodes.start(
-        "print('computes')", inputs=inputs, setup='cd "$TRN_INPUT_DIR" && cat tokens/a.bin tokens/*/b.bin words'
-    )
-    assert nodes.wait() == [0]
-    assert "onetwothree\n" in nodes.log()
-    assert "inputs" in nodes.record()["phases"]
-
-
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("s3://data/none/", "the input tokens: there is nothing below s3://data/none/"),
-        ("s3://data/none", "the input tokens: s3://data/none does not exist; a folder's URL ends with /"),
-    ],
-    ids=["folder", "file"],
-)
-def test_missing_input_is_named(nodes: JobNodes, url: str, reason: str) -> None:
-    nodes.start("print('computes')", inputs={"tokens": url})
-    nodes.wait()
-    assert nodes.end["reason"] == f"node 0 (i-0): {reason}"

@@ -178,6 +178,28 @@ def test_job_without_its_cache_bucket_succeeds_with_a_warning(nodes: JobNodes) -
     assert [text.split(":")[0] for text in found["warnings"]] == ["not filled from S3", "not written to S3"]
 
 
+@pytest.mark.parametrize(("unavailable", "hits"), [(3, 2), (1000, 0)], ids=["briefly", "for long"])
+def test_job_waits_briefly_for_its_cache_and_then_starts_with_a_warning(
+    nodes: JobNodes, unavailable: int, hits: int
+) -> None:
+    nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "first"))
+    assert nodes.wait() == [0]
+    seen = 0
+
+    def status(name: str) -> int:
+        nonlocal seen
+        seen += name.startswith("compiled")
+        return 503 if name.startswith("compiled") and seen <= unavailable else 200
+
+    nodes.aws.get_status = status
+    nodes.next_attempt()
+    nodes.start(COMPILES, compile_cache={**cache_of(nodes.folder / "second"), "read_only": True})
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert found["hits"] == hits
+    assert ("not filled from S3: S3 is unavailable for GET" in nodes.log()) == (hits == 0)
+
+
 @pytest.mark.parametrize("stack", ["xla", None])
 def test_node_finds_its_compile_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str | None) -> None:
     monkeypatch.setenv("ROOT", str(tmp_path))

@@ -46,8 +46,9 @@ def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
     end = nodes.end
     assert (end["result"], end["exit_code"], nodes.record()["state"]) == ("results-lost", 0, "results-lost")
     place = nodes.place(0)
+    verb = "refuses" if status == 403 else "is unavailable for"
     assert end["reason"].startswith(
-        f"node 0 (i-0): not in S3, but kept on the node in {place}: {kind}: S3 refuses PUT s3://"
+        f"node 0 (i-0): not in S3, but kept on the node in {place}: {kind}: S3 {verb} PUT s3://"
     )
     assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
     assert (place / kind).is_dir()

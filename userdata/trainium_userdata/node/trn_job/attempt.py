@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -13,7 +12,7 @@ from typing import Any
 from trainium_wire.formats import now_text
 from trainium_wire.job import RESULTS_LOST
 
-from . import checkpoints, inputs, processes, source, stacks
+from . import checkpoints, inputs, preparation, processes, source, stacks
 from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
@@ -26,6 +25,7 @@ from .observed import FrameworkCounters
 from .overlay import make_overlay
 from .peers import Neighbours, PeerListener, already_succeeded, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
+from .preparation import PatientStore
 from .progress import Compiling, RankProgress
 from .results import Results, retry
 from .secrets import Secrets
@@ -99,7 +99,10 @@ class NodeAttempt:
                 threads += storing
                 self._compute()
         except (OSError, source.SourceError, inputs.InputError, checkpoints.CheckpointError, LinkError) as error:
-            self._end.declare("failed", f"{launch.name}: {error}")
+            with contextlib.suppress(_AttemptEndedError):
+                # The end of the attempt also ends a wait for S3.
+                self._raise_if_over()
+                self._end.declare("failed", f"{launch.name}: {error}")
         self._finish(threads)
         return 0 if self._end.content["result"] == "succeeded" else 1
 
@@ -191,22 +194,16 @@ class NodeAttempt:
             head=launch.nodes[0]["address"],
             place=place,
         )
+        store = PatientStore(self._store, launch.timing.results, self.log.say, self._is_ending)
         with self._phase("source"):
-            archive = place / "source.tar.gz"
-            if not self._store.download(launch.job_keys.source, archive):
-                raise source.SourceError(f"the packed source {launch.url}/{launch.job_keys.source} does not exist")
-            promised = launch.spec.source_sha256
-            if promised and hashlib.sha256(archive.read_bytes()).hexdigest() != promised:
-                raise source.SourceError("the packed source in S3 is not the one that was submitted")
-            source.unpack(archive, place / "source")
-            archive.unlink()
-            resumed = self._results.restore()
+            preparation.download_source(launch, store)
+            resumed = self._results.restore(store)
             if resumed:
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
                 self.log.say(f"continues from checkpoint {launch.resume_from}")
         if launch.spec.inputs:
             with self._phase("inputs"):
-                inputs.download(launch.inputs, self._store, place / "inputs")
+                inputs.download(launch.inputs, store, place / "inputs")
         self._raise_if_over()
         self._secrets.fetch()
         if launch.spec.setup:
@@ -230,14 +227,17 @@ class NodeAttempt:
         self._raise_if_over()
 
     def _is_ending(self) -> bool:
-        return self._terminated or self._end.over.is_set()
+        return self._terminated or self._end.over.is_set() or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Whether the job has reached its time limit, which includes the preparation. Node 0 decides for all nodes."""
+        left = None if self._launch.rank else self._launch.seconds_left
+        return left is not None and time.monotonic() - self._began > left
 
     def _raise_if_over(self) -> None:
         if self._terminated:
             self._declare_termination()
-        # Node 0 decides for all nodes. The time limit includes the preparation.
-        left = None if self._launch.rank else self._launch.seconds_left
-        if left is not None and time.monotonic() - self._began > left:
+        if self._is_late():
             limit = self._launch.spec.time_limit_seconds
             self._end.declare("time-limit", f"the job reached its time limit of {limit} seconds")
         if self._end.over.is_set():

@@ -23,7 +23,9 @@ from .launch import Launch
 
 SECONDS, SECONDS_OTHERS = 30.0, 90.0
 """Interval between searches for new entries on node 0, and on the others, whose entries are mostly the same."""
-RETRIES = 1
+RETRIES = 3
+"""Retries of each request to S3, with pauses of seven seconds in total. Then the job starts without the other entries:
+the first failed download ends all of them."""
 LNC_VARIABLES = ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VIRTUAL_CORE_SIZE")
 FLAGS_VARIABLE = "NEURON_CC_FLAGS"
 OWN_CACHE = re.compile(r"(^|\s)--(cache_dir|no_cache)\b")

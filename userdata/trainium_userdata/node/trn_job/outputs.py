@@ -52,21 +52,21 @@ class Outputs:
         self.left_out: dict[str, str] = {}
         self.unstored = ""
 
-    def restore(self) -> None:
-        """Download the outputs that the last attempt of this rank had.
+    def restore(self, store: Store) -> None:
+        """Download from `store` the outputs that the last attempt of this rank had.
 
         Raises:
             OSError: S3 does not answer or refuses, or the disk fails.
             LinkError: A link would lead outside of its folder.
         """
         rank, keys, prefix = self._launch.rank, self._launch.job_keys, f"{WORKING_DIRECTORY}/"
-        known = self._store.read(keys.output_list(rank)) or {"files": [], "links": {}}
+        known = store.read(keys.output_list(rank)) or {"files": [], "links": {}}
         outside = [path for path in known["files"] if ".." in PurePosixPath(path).parts]
         if outside:
             raise OSError(f"the output {printable(outside[0])} of an earlier attempt would be outside its folder")
 
         def fetch(path: str) -> None:
-            if not self._store.download(keys.output(rank, path), self._file(path)):
+            if not store.download(keys.output(rank, path), self._file(path)):
                 raise OSError(f"the output {printable(path)} of an earlier attempt was deleted")
             self._stored[path] = _version(self._file(path))
 

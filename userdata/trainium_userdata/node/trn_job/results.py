@@ -31,7 +31,7 @@ class Results:
     """
 
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
-        self._launch, self._store, self._log = launch, store, log
+        self._launch, self._log = launch, log
         self.checkpoints = Checkpoints(launch, store, launch.place / "checkpoints", log.say)
         self.outputs = Outputs(launch, store, log.say)
         self._began: float | None = None
@@ -39,8 +39,8 @@ class Results:
         self.checkpoint_seconds = 0.0
         self.lost = ""
 
-    def restore(self) -> Path | None:
-        """Make the folders, and download what they contain at the start.
+    def restore(self, store: Store) -> Path | None:
+        """Make the folders, and download from `store` what they contain at the start.
 
         Returns:
             The path of the checkpoint that the job resumes from, if any.
@@ -54,10 +54,10 @@ class Results:
         for name in ("checkpoints", "outputs"):
             (launch.place / name).mkdir()
         if launch.attempt > 1:
-            self.outputs.restore()
+            self.outputs.restore(store)
         if not launch.resume_from:
             return None
-        resumed = download(launch, self._store, launch.place / "checkpoints")
+        resumed = download(launch, store, launch.place / "checkpoints")
         self.checkpoints.add_resumed(resumed)
         return resumed
 

@@ -16,17 +16,20 @@ from .imds import Imds
 from .signing import region, signed_headers
 
 SKEWED = "RequestTimeTooSkewed"
+TEMPORARY = (408, 429)
+"""Status codes below 500 after which the same request may succeed."""
 
 
 class S3Error(OSError):
-    """S3 refused a request, with this HTTP status and S3 error code."""
+    """S3 did not serve a request, with this HTTP status and S3 error code."""
 
     def __init__(self, what: str, response: web.Response) -> None:
         found = re.search(rb"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*))?", response.body)
         self.status = response.status
         self.code = found[1].decode(errors="replace") if found else ""
         message = (found[2] or b"").decode(errors="replace") if found else ""
-        super().__init__(f"S3 refuses {what}: {response.status} {self.code} {message}".strip())
+        verb = "refuses" if 400 <= self.status < 500 and self.status not in TEMPORARY else "is unavailable for"
+        super().__init__(f"S3 {verb} {what}: {self.status} {self.code} {message}".strip())
 
 
 class S3:
