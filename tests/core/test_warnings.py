@@ -6,7 +6,6 @@ from tests.core.plans import RESERVATION, from_settings
 from trainium_core.engines.ec2.warnings import cluster_warnings
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
-NATIVE = "/aws/service/neuron/dlami/torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id"
 TRAINIUM2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2"}
 IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
 
@@ -22,8 +21,7 @@ def test_plan_with_end_and_email_has_no_warning() -> None:
     ("setting", "settings", "says"),
     [
         ("ami", IN_HYDERABAD, "copy an image there"),
-        ("ami", TRAINIUM2, "since 2.33 AWS supports native PyTorch (TorchNeuron, device neuron) on Trainium2"),
-        ("ami", {"ami": NATIVE}, "does not run on Trainium: choose an image with PyTorch/XLA"),
+        ("ami", TRAINIUM2, "and native PyTorch (TorchNeuron, device neuron) since 2.33"),
         ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "it is not documented"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),

@@ -19,7 +19,6 @@ def test_lnc_is_expected_only_of_types_that_have_one(instance_type: str, lnc: in
     ("parameter", "expected"),
     [
         (f"{PREFIX}pytorch-2.9/ubuntu-24.04/latest/image_id", "pytorch"),
-        (f"{PREFIX}torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id", "torch_neuronx"),
         (f"{PREFIX}base/ubuntu-24.04/latest/image_id", None),
         ("/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id", None),
         (None, None),

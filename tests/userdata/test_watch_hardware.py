@@ -93,6 +93,20 @@ def test_counters_are_found_at_any_path_of_the_driver(place: str, tmp_path: Path
     assert hardware.counters() == {"neuron0/mem_ecc_uncorrected": 4}
 
 
+@pytest.mark.parametrize("place", ["neuron_core0", "stats/cores/neuron_core0"])
+def test_counters_of_cores_are_found_at_any_path_of_the_driver(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    files.write(f"{hardware.DEVICES}/neuron0/{place}/stats/status/hw_hbm_ue_error/total", "2\n")
+    assert hardware.core_counters() == {"neuron0/neuron_core0/hw_hbm_ue_error": 2}
+
+
+def test_missing_counters_of_cores_are_a_warning():
+    check = hardware.check_errors({}, {"neuron0/mem_ecc_uncorrected": 0}, [])
+    assert check.warning == "hardware errors: the driver shows no error counters of cores"
+
+
 def test_unreadable_counter_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROOT", str(tmp_path))
     files.write(f"{hardware.DEVICES}/neuron0/stats/hardware/mem_ecc_uncorrected", "not a number\n")

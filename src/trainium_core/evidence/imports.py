@@ -240,7 +240,10 @@ def _nccl_tests_json(raw: Json) -> Imported:
 
 
 def _nccom_test(raw: Json) -> Imported:
-    """The file of --report-to-json-file, which does not name the operation."""
+    """The file of --report-to-json-file, which does not name the operation.
+
+    nccom-test.rst calls the unit gibibytes per second, as in the printed table; the report in it has 10^9 bytes.
+    """
     tool = "nccom-test"
     largest = max(raw["results"], key=lambda row: row["size(B)"])
     return Imported(

@@ -51,19 +51,11 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
             "cannot fetch the parameter, copy an image there and specify its ID"
         )
     supported = pytorch_for(kind)
-    if framework and not framework.runs_on(kind):
-        yield f"{framework.title} does not run on {kind.accelerator}: choose an image with {supported.title}"
-        return
     if framework and framework.is_pytorch and framework != supported:
         yield (
-            f"{framework.title} ended with Neuron SDK {framework.last_release}; since {supported.first_release} AWS "
-            f"supports {supported.title} on {kind.accelerator}: specify the ID of an image whose name begins with "
+            f"images have {framework.title} up to Neuron SDK {framework.last_release}, and {supported.title} since "
+            f"{supported.first_release}: specify the ID of an image whose name begins with "
             f"{supported.image_names[0].rstrip(' *')!r}"
-        )
-    if framework and framework.stack == "native":
-        yield (
-            f"{framework.title} keeps compiled graphs in a folder of each node, not in the bucket of the cluster: jobs "
-            "of `trn run` share them through the bucket, and other programs compile again on a new node"
         )
 
 

@@ -72,7 +72,10 @@ def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: 
 
 def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
     """The bus bandwidth of the report's only result, in GB/s; None without a result of at least this size in
-    bytes and a nonzero time."""
+    bytes and a nonzero time.
+
+    nccom-test.rst calls the unit gibibytes per second, as in the printed table; the report in it has 10^9 bytes.
+    """
     try:
         (result,) = json.loads(text)["results"]
         timed = float(result["time:avg(us)"]) > 0 and int(result["size(B)"]) >= size

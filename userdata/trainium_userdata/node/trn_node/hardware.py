@@ -126,10 +126,14 @@ def counters() -> dict[str, int]:
 
 
 def core_counters() -> dict[str, int]:
-    """The readable counters of cores, such as `neuron3/neuron_core1/hw_nc_ue_error`."""
+    """The readable counters of cores, such as `neuron3/neuron_core1/hw_nc_ue_error`.
+
+    Cores are searched by name too, because the paths of driver 2.31 are not known here.
+    """
     counts: dict[str, int] = {}
-    for core in files.path(DEVICES).glob("neuron*/neuron_core*"):
-        counts.update(_counts(core, f"{core.parent.name}/{core.name}", CORE_COUNTERS))
+    for device in files.path(DEVICES).glob("neuron*"):
+        for core in device.rglob("neuron_core*"):
+            counts.update(_counts(core, f"{device.name}/{core.name}", CORE_COUNTERS))
     return counts
 
 
@@ -158,6 +162,8 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
     findings += [f"{text} unhealthy" for text in unhealthy]
     if not now:
         findings.append("the driver shows no error counters")
+    elif not any(key.count("/") == 2 for key in now):
+        findings.append("the driver shows no error counters of cores")
     shown = "; ".join([*findings[:ERRORS_NAMED], *["and others"] * (len(findings) > ERRORS_NAMED)])
     found = Check("hardware-errors", "none", shown or "none", not findings, f"hardware errors: {shown}")
     return found if fatal or found.ok else found.warned()
