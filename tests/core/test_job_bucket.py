@@ -10,6 +10,7 @@ import pytest
 
 from tests.core.aws_stubs import create_bucket
 from tests.core.job_bucket import BUCKET, JOB, NOON, NodesOfAJob, job_bucket
+from tests.nasty_names import NASTY_NAMES
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
 from trainium_core.jobs import aws_jobs
 from trainium_core.jobs.aws_jobs import AwsJobs
@@ -75,6 +76,22 @@ def test_local_inputs_are_uploaded_without_secrets(jobs: AwsJobs, tmp_path: Path
     sizes = {"inputs/file": 5, "inputs/folder/a.txt": 5, "inputs/folder/deep/b.txt": 10}
     assert jobs.files(JOB.id, "inputs") == sizes
     assert jobs.files(JOB.id, "inputs/fol") == {}
+
+
+def test_names_of_local_inputs_are_kept_or_refused(jobs: AwsJobs, tmp_path: Path) -> None:
+    for name in NASTY_NAMES:
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_bytes(name.encode())
+    assert jobs.submit(JOB, b"", over=None, uploads={"folder": tmp_path / "data"})
+    assert set(jobs.files(JOB.id, "inputs")) == {f"inputs/folder/{name}" for name in NASTY_NAMES}
+    for name in NASTY_NAMES:
+        jobs.download(JOB.id, f"inputs/folder/{name}", str(tmp_path / "copy"))
+        assert (tmp_path / "copy").read_bytes() == name.encode()
+    (tmp_path / "data" / os.fsdecode(b"bad\xff")).touch()
+    with pytest.raises(JobError) as refused:
+        jobs.submit(replace(JOB, id="other"), b"", over=None, uploads={"folder": tmp_path / "data"})
+    (problem,) = refused.value.problems
+    assert (problem.got, problem.allowed) == (rf"{tmp_path}/data/bad\xff", "files whose names are UTF-8")
 
 
 @pytest.mark.parametrize(("owner", "function", "name"), [(os, "scandir", "data"), (Path, "open", "data/a.txt")])

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import tarfile
 import threading
 import zlib
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.nasty_names import NASTY_NAMES
 from tests.userdata.job_parts import MemoryStore, launch
+from trainium_core.jobs.source_package import pack_directory
 from trn_job import __main__, command, inputs, logs
 from trn_job.end import End
 from trn_job.inputs import InputError
@@ -191,6 +194,13 @@ def test_inputs_stay_in_their_folder(tmp_path: Path, key: str) -> None:
         inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
 
 
+def test_inputs_with_one_path_are_refused(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    store.objects |= {"a/b": b"", "a//b": b""}
+    with pytest.raises(InputError, match=r"s3://data/tokens/a//b and s3://data/tokens/a/b would be the same file$"):
+        inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
+
+
 def test_input_file_deleted_during_download_is_reported(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     store.keys = lambda: ["words"]
@@ -214,6 +224,19 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member, b""
+
+
+def test_packed_names_are_kept(tmp_path: Path) -> None:
+    names = [*map(os.fsencode, NASTY_NAMES), b"bad\xff"]
+    for name in names:
+        file = tmp_path / "from" / os.fsdecode(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(name)
+    (tmp_path / "archive").write_bytes(pack_directory(tmp_path / "from").archive)
+    unpack(tmp_path / "archive", tmp_path / "to")
+    assert {name: (tmp_path / "to" / os.fsdecode(name)).read_bytes() for name in names} == {
+        name: name for name in names
+    }
 
 
 def test_source_is_unpacked_with_folders_links_and_modes(tmp_path: Path) -> None:

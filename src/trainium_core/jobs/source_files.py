@@ -87,9 +87,14 @@ def input_files(folder: Path) -> SourceFiles:
     """The files below a directory that is an input.
 
     Raises:
-        JobError: A file cannot be read, or a link leaves the directory.
+        JobError: A file cannot be read, a link leaves the directory, or a name is not UTF-8, as keys of S3 are.
     """
-    return _files_below(folder, INPUT, lambda _path: None)
+    found = _files_below(folder, INPUT, lambda _path: None)
+    for name in found.files:
+        if (shown := os.fsencode(name).decode(errors="backslashreplace")) != name:
+            got, fix = f"{folder}/{shown}", "rename it, or pack the folder into an archive"
+            raise JobError([JobProblem(key=INPUT, got=got, allowed="files whose names are UTF-8", fix=fix)])
+    return found
 
 
 class _IgnoreFiles:

@@ -25,7 +25,8 @@ def download(inputs: Mapping[str, str], store: Store, folder: Path) -> None:
         folder: The folder of the inputs, which is created.
 
     Raises:
-        InputError: An input does not exist, is deleted in the meantime, or has a path outside its folder.
+        InputError: An input does not exist, is deleted in the meantime, or has a path outside its folder or
+            that of another.
         OSError: S3 does not answer or refuses, or the disk fails.
     """
     folder.mkdir()
@@ -46,6 +47,12 @@ def _download_folder(name: str, url: str, store: Store, folder: Path) -> None:
     for key in keys:
         if ".." in PurePosixPath(key).parts or PurePosixPath(key).is_absolute():
             raise InputError(f"the input {name}: {url}{key} would be outside its folder")
+    by_path: dict[PurePosixPath, str] = {}
+    for key in keys:
+        # Such as a//b and a/b.
+        if by_path.setdefault(PurePosixPath(key), key) != key:
+            other = by_path[PurePosixPath(key)]
+            raise InputError(f"the input {name}: {url}{key} and {url}{other} would be the same file")
 
     def fetch(key: str) -> bool:
         return source.download(key, folder / key)
