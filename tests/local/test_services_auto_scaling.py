@@ -211,7 +211,7 @@ def test_stand_ins_run_a_job_as_local_processes(
     s3.put_object(Bucket=bucket, Key="cluster.json", Body=membership.to_json().encode())
     script = tmp_path / "hello.sh"
     script.write_text(
-        'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >"$TRN_OUTPUT_DIR/out"\n'
+        'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >>"../outputs/out #1?"\n'
         f"command -v {Path(sys.executable).name}; python -c 'import click, tool'; [ $TRN_ATTEMPT = 2 ] || exit 75\n"
     )
     job = Job(
@@ -241,7 +241,8 @@ def test_stand_ins_run_a_job_as_local_processes(
     assert any(re.fullmatch(rf"/.*/node-0/venv/bin/{Path(sys.executable).name}", line) for line in lines)
     assert find_spec("tool") is None
     assert any("The job receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines)
-    assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]
+    # Both attempts have appended a line.
+    assert jobs.files(job.id, "outputs") == {"outputs/node-1/out #1?": 10, "outputs/out #1?": 10}
 
 
 def test_no_record_is_written_without_stand_ins(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:
