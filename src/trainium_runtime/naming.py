@@ -6,6 +6,9 @@ FLEET_READINESS = "Custom::TrnFleetReadiness"
 CLUSTER_TAG = "trn:cluster"
 """Tag on the resources of a cluster that support tags; its value is the name of the cluster."""
 
+PROJECT_TAG = "trn:project"
+"""Tag on the stacks of a plan: the ID of the project that deployed them last."""
+
 EMPTY_AT_DELETE_TAG = "trn:empty-at-delete"
 """Tag on a bucket; `true` allows emptying and deleting it. An update that keeps the bucket first changes the tag."""
 

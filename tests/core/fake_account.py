@@ -47,6 +47,7 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
     denied: Mapping[str, Denial] = field(default_factory=dict[str, Denial])
     simulated: list[Calls] = field(default_factory=list[Calls])
     created: datetime = datetime(2026, 11, 21, tzinfo=UTC)
+    stack_tags: Mapping[str, str] = field(default_factory=dict[str, str])
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
     def identity(self) -> Identity:
@@ -95,8 +96,8 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
         self._check_available("stack" if name.endswith("TrnClusterStack") else "bootstrap")
-        status = self.stacks.get(name)
-        return DeployedStack(stack_id=name, status=status, created=self.created) if status else None
+        status, tags = self.stacks.get(name), self.stack_tags
+        return DeployedStack(stack_id=name, status=status, created=self.created, tags=tags) if status else None
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
         self._check_available("template")

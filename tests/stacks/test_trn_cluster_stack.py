@@ -4,7 +4,11 @@ import json
 import re
 from typing import Any
 
+<<<<<<< HEAD
 import pytest
+=======
+from aws_cdk import App
+>>>>>>> 9d1ff1f5 (Each folder of trn init is a project with its own cluster name, and a cluster of another project is not changed; trn stop asks before it ends a job of Slurm that was not named, which is then CANCELLED; trn extend shows the new end)
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from hypothesis import given, settings
 
@@ -19,9 +23,10 @@ from tests.constructs.synth import (
     plan_template,
     statements,
 )
+from trainium_cdk import PlanStack
 from trainium_core import Plan
 from trainium_core.naming import ASLEEP_PARAMETER
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 
 ALLOWED_ON_EVERYTHING = {
     "ssm:UpdateInstanceInformation",
@@ -209,3 +214,9 @@ def test_result_of_the_deployment_is_a_sentence_and_a_number() -> None:
 
 def test_torchrun_line_is_for_this_cluster() -> None:
     assert "--nnodes=4 --nproc_per_node=32" in outputs(nodes=4)["Torchrun"]
+
+
+def test_stack_has_the_project_id_as_a_tag() -> None:
+    app = App()
+    PlanStack(app, "TrnClusterStack", plan=Plan(instance_type="trn1.32xlarge", region=REGION, project_id="mine"))
+    assert app.synth().get_stack_by_name("TrnClusterStack").tags[PROJECT_TAG] == "mine"

@@ -1,6 +1,6 @@
 """Slurm nodes that run a batch script: our real programs, each node with its own files and address.
 
-srun and scontrol are stand-ins; the lab has the real ones.
+srun, scontrol and scancel are stand-ins; the lab has the real ones.
 """
 
 import contextlib
@@ -40,6 +40,7 @@ case "$*" in
 *"show job"*) echo "JobId=7 JobState=$(sed s/.*ED$/COMPLETING/ "$NODES/state") Reason=None" ;;
 requeue*) kill -TERM "$(<"$NODES/batch")" $$ ;;
 esac""",
+    "scancel": """echo "$*" >>"$NODES/scancel"; kill -TERM "$(<"$NODES/batch")\"""",
     "trn-slurm": """export ROOT=${ROOT:-$NODES/0} PYTHONPATH=$NODES/opt
 cd / && exec "$PYTHON" -S -m trn_slurm "$@\"""",
 }

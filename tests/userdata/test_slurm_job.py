@@ -111,6 +111,16 @@ def test_end_by_slurm_is_recognised_by_its_state(slurm: SlurmNodes, state: str, 
     assert slurm.requeues == 0
 
 
+def test_stopped_job_is_cancelled_in_slurm(slurm: SlurmNodes) -> None:
+    slurm.submit(WAITS)
+    slurm.start()
+    slurm.await_(lambda: runs_on_both_nodes(slurm))
+    slurm.put("stop.json", {"reason": "trn stop"})
+    assert slurm.wait() == 1
+    assert slurm.content("end.json")["result"] == "stopped"
+    assert (slurm.folder / "scancel").read_text() == "7\n"
+
+
 def test_signal_before_the_time_limit_reaches_every_node(slurm: SlurmNodes) -> None:
     slurm.submit(WAITS)
     slurm.start()

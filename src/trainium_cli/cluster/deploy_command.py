@@ -10,6 +10,7 @@ from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_intera
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, context_options, pass_invocation
+from trainium_cli.mistakes import mistake
 from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan.preflight_command import EXIT_CODES, refuse_without_access
 from trainium_cli.plan.preflight_report import show_findings
@@ -20,7 +21,7 @@ from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import CHECKS, preflight
 
-_BOOTSTRAP = "bootstrap"
+_BOOTSTRAP, _PROJECT = "bootstrap", "project"
 _BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may still deploy the CDK bootstrap."
 
 
@@ -28,10 +29,13 @@ _BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may 
 @context_options
 @suppress_option(CHECKS, meaning="Skip this check of `trn preflight`.")
 @click.option("--replace-nodes", is_flag=True, help="Deploy even if this terminates running nodes.")
+@click.option("--cluster", metavar="NAME", help="Change this cluster although another project deployed it.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
-def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, yes: bool) -> ExitCode:
+def deploy(
+    invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, cluster: str | None, yes: bool
+) -> ExitCode:
     """Deploy the plan if the account is ready.
 
     Runs the checks of `trn preflight` first, and stops if one fails or is unknown; if only the CDK bootstrap is
@@ -39,6 +43,8 @@ def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bo
     of these nodes would be terminated; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM
     changes, stacks, nodes, dollars per hour and the end of the pilot, and asks for confirmation. `cdk deploy` creates
     or updates the stacks. If it fails, the command shows the reason and the next step.
+
+    A cluster that another project deployed (trn:project_id) is not changed, unless --cluster names it.
 
     With --yes, the command does not prompt, run `cdk bootstrap`, or show IAM changes and the price. It terminates
     running nodes only with --replace-nodes.
@@ -50,6 +56,10 @@ def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bo
     plan = invocation.plan()
     if not yes and not is_interactive():
         raise click.UsageError("not a terminal: pass --yes to confirm")
+    if cluster not in (None, plan.cluster_name):
+        raise mistake("--cluster", cluster, allowed=plan.cluster_name, fix="set trn:cluster_name to deploy another")
+    if cluster:
+        suppressed |= {_PROJECT}
     findings = _run_preflight(plan, suppressed)
     if not yes and _lacks_only_the_bootstrap(findings) and _bootstrapped(findings, folder):
         findings = _run_preflight(plan, suppressed)

@@ -11,7 +11,7 @@ import click
 
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.cluster_choice import cluster_stack_name, read_cluster_plan
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, changed_file_option, cluster_options, pass_invocation
 from trainium_cli.terminal import echo, question, say
@@ -22,6 +22,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.context import with_settings
 from trainium_core.plan.pilot_end import extended_end, minute_text, read_pilot_end
 from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.preflight.stack_checks import other_project
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.pilot_end import utc_text
@@ -70,6 +71,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     if not yes and not is_interactive():
         raise click.UsageError("not a terminal: pass --yes to confirm")
     stacks, estimated = _asked(plan, [plan.stack_names[key] for key in _ENGINES_THAT_END], duration)
+    _refuse_other_projects(invocation, plan, stacks)
     new = utc_text(_new_end(plan.pilot.ends, duration, stacks))
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ends": new})
@@ -85,12 +87,13 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
         say(f"{plan.cluster_name} is not deployed: `trn deploy` deploys it.")
         return ExitCode.OK
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
+    extended = plan.but(ends=new)
     code = ExitCode.NOT_READY
     try:
         with interrupt_message(
             f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` deploys it."
         ):
-            code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, is_confirmed=True)
+            code = deploy_stacks(extended, deployed, overrides=(), folder=folder, yes=yes, is_confirmed=True)
     finally:
         if code is not ExitCode.OK:
             now = _ends_now(plan.pilot.ends, stacks)
@@ -100,6 +103,15 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
                 err=True,
             )
     return code
+
+
+def _refuse_other_projects(invocation: Invocation, plan: Plan, stacks: Mapping[str, DeployedStack]) -> None:
+    """Raises CliError if another project deployed the cluster, unless --cluster names the cluster."""
+    for name, stack in stacks.items():
+        other = None if invocation.cluster else other_project(plan, stack)
+        if other:
+            fix = f"Run `trn extend` in the folder of that project, or pass --cluster {plan.cluster_name}."
+            raise CliError(f"Nothing was changed: {name} belongs to the project {other}. {fix}", ExitCode.NOT_READY)
 
 
 def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:

@@ -1,5 +1,7 @@
 """`trn stop`: ends a job, and waits until it has ended."""
 
+import sys
+
 import click
 
 from trainium_cli.exit_codes import CliError, ExitCode
@@ -7,6 +9,7 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import engine_options, read_engines
 from trainium_cli.jobs.job_following import follow_job
 from trainium_cli.terminal import echo, print_json, say
+from trainium_core.engines.registry import ENGINES
 from trainium_core.jobs.follow import JobFollower
 from trainium_runtime.errors import RequestRefusedError
 
@@ -22,9 +25,10 @@ _STILL_ENDING = "Interrupted: {0} is ending, and billed until it has ended. `trn
 def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | None, detach: bool) -> ExitCode:
     """End a job on all its nodes.
 
-    JOB is a job ID. Default: the last job. Its processes get SIGTERM, and are killed after 10 seconds (on SageMaker and
-    Slurm after two minutes at most). Complete checkpoints and outputs are kept: `trn run --resume JOB SCRIPT`
-    continues from the last checkpoint. A job that has already ended does not change.
+    JOB is a job ID. Default: the last job; on Slurm, where it may be another person's, after confirmation. Its
+    processes get SIGTERM, and are killed after 10 seconds (on SageMaker and Slurm after two minutes at most). Complete
+    checkpoints and outputs are kept: `trn run --resume JOB SCRIPT` continues from the last checkpoint. A job that has
+    already ended does not change.
 
     Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, no cluster is deployed, or
     the job was not stopped. 3: unknown. 130: Ctrl-C ended the wait.
@@ -32,6 +36,8 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id
     if not state.is_over:
+        if job is None and engine.key == ENGINES["pcs"].key:
+            _confirm(job_id, engine.stack)
         try:
             engine.stop(job_id)
         except RequestRefusedError as error:
@@ -48,3 +54,14 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     else:
         say(f"{job_id} has ended: {state.status}.")
     return ExitCode.OK
+
+
+def _confirm(job_id: str, stack: str) -> None:
+    """Ask before ending a job that was not named: several people may have jobs in the queues of Slurm."""
+    if not _is_interactive():
+        raise click.UsageError(f"not a terminal: name the job, for example {job_id}, the last one of {stack}")
+    click.confirm(f"End {job_id}, the last job of {stack}, whoever submitted it?", abort=True, err=True)
+
+
+def _is_interactive() -> bool:
+    return sys.stdin.isatty()

@@ -1,6 +1,7 @@
 """`trn init`: creates a folder with a plan, a CDK app and a job."""
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import click
 
@@ -29,6 +31,7 @@ from trainium_runtime.pilot_end import utc_text
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
 """The files other than cdk.json, each with the name of its text in the folder `project`, without `.txt`."""
 
+_LONGEST_NAME = 32
 _TYPE, _ENDS = "trn1.32xlarge", "8h"
 _REGIONS = ("us-west-2", "us-east-2", "us-east-1")
 """The first of these regions that offers the type is proposed. Accounts can use them without enabling them."""
@@ -50,7 +53,7 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 @click.option("--capacity", metavar="HOW", help=f"How the nodes are bought: {', '.join(CAPACITY)}.")
 @click.option("--reservation-id", metavar="ID", help="The Capacity Block or reservation to launch into.")
 @click.option("--ends", metavar="WHEN", help="When the nodes are terminated: 8h, 5d, 2026-12-01T18:00Z, or never.")
-@click.option("--name", metavar="NAME", help=f"Name of the cluster. Default: {DEFAULT_CLUSTER_NAME}.")
+@click.option("--name", metavar="NAME", help="Name of the cluster. Default: the folder's name.")
 @click.option("--yes", is_flag=True, help="Do not prompt: use the proposed values for options that are not given.")
 def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
@@ -66,7 +69,10 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     prompts = sys.stdin.isatty() and not yes
     if not prompts and not yes and not (options["instance_type"] and options["region"]):
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
+    if options["name"] is None:
+        options["name"] = _cluster_name(folder)
     settings = _prompt_for_settings(options) if prompts else _proposed(options)
+    settings["project_id"] = str(uuid4())
     plan = Plan.from_settings(settings, folder)
     if plan.pilot.ends and (problem := passed_end(plan.pilot.ends, now=datetime.now(UTC))):
         raise PlanError([problem])
@@ -78,6 +84,13 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     inside = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
     say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
     return ExitCode.OK
+
+
+def _cluster_name(folder: Path) -> str:
+    """The name of a folder as the name of a cluster; the default name if it has no letter."""
+    words = re.findall(r"[a-z0-9]+", folder.resolve().name.lower())
+    name = "-".join(words).lstrip("0123456789-")[:_LONGEST_NAME].rstrip("-")
+    return name or DEFAULT_CLUSTER_NAME
 
 
 def _proposed(options: Mapping[str, str | None]) -> dict[str, str]:
@@ -143,7 +156,7 @@ def _say_the_price(plan: Plan) -> None:
     if plan.pilot.ends:
         at = read_pilot_end(plan.pilot.ends).at
         end = f"The nodes are terminated {f'at {utc_text(at)}' if at else f'after {plan.pilot.ends}'}."
-    say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
+    say(f"{plan.cluster_name}: {plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
     say(f"  running  {estimated.running_hour} per hour, at list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")
     warning = sales_warning(plan, estimated)

@@ -97,6 +97,13 @@ class PlanValues:
         f"{DEFAULT_CLUSTER_NAME}, the prefix of the stack names. A deployment with the same name changes the same "
         "cluster",
     )
+    project_id: str | None = setting(
+        "project_id",
+        Pattern(r"[a-z0-9-]{1,64}", "1 to 64 lower-case letters, digits and hyphens"),
+        default=None,
+        meaning="ID of the project, which `trn init` writes: the value of the tag trn:project of the stacks. "
+        "`trn deploy` refuses to change a cluster that another project deployed",
+    )
     network: NetworkSettings = field(default_factory=NetworkSettings)
     root_volume_gib: int = setting(
         "root_volume_gib",

@@ -14,7 +14,7 @@ from trainium_core.preflight.finding import Check, Finding
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
-from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
+from trainium_core.preflight.stack_checks import check_bootstrap, check_project, check_stack
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import BE_ALLOWED, REMEDIES, SIGN_IN, UnavailableError
 
@@ -28,6 +28,7 @@ CHECKS: Mapping[str, Check] = {
     "cache": check_cache,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
+    "project": check_project,
     "end": check_end,
     "budget": check_budget,
     "cost": check_cost,

@@ -8,8 +8,9 @@ from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
-from trainium_core.stacks.deployed_stack import STABLE_STATUSES, StackNetwork
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES, DeployedStack, StackNetwork
 from trainium_runtime.check_result import CheckResult
+from trainium_runtime.naming import PROJECT_TAG
 
 _DESTROY = "run: cdk destroy {stack}; the stack's events name what cannot be deleted"
 _ROLL_BACK = "run: cdk rollback {stack}"
@@ -55,6 +56,25 @@ def check_stack(plan: Plan, account: Account) -> CheckResult:
     return worst_result(
         [_stack_result(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks]
     )
+
+
+def check_project(plan: Plan, account: Account) -> CheckResult:
+    """Whether the plan's existing stacks were deployed by its project."""
+    names = [plan.stack_names[key] for key in plan.stacks]
+    deployed = {name: stack for name in names if (stack := account.deployed_stack(name)) is not None}
+    for name, stack in deployed.items():
+        other = other_project(plan, stack)
+        if other:
+            found = f"{name} belongs to the project {other}, not to that of this plan ({plan.project_id or 'no ID'})"
+            fix = f"set another trn:cluster_name; to change that cluster, run: trn deploy --cluster {plan.cluster_name}"
+            return CheckResult(outcome="fail", found=found, fix=fix)
+    return CheckResult(outcome="pass", found="no stack belongs to another project")
+
+
+def other_project(plan: Plan, stack: DeployedStack) -> str | None:
+    """The ID of the project that deployed a stack; None if it has no ID, or that of the plan."""
+    project = stack.tags.get(PROJECT_TAG)
+    return None if project == plan.project_id else project
 
 
 def _stack_result(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:

@@ -124,6 +124,29 @@ def test_terminal_shows_nodes_price_and_end_and_prompts_once(
     assert len(ended.stdout.splitlines()) < 24
 
 
+@pytest.mark.parametrize(
+    ("own", "options", "code", "message"),
+    [
+        (None, (), ExitCode.NOT_READY, "belongs to the project theirs, not to that of this plan (no ID)"),
+        ("mine", (), ExitCode.NOT_READY, "belongs to the project theirs, not to that of this plan (mine)"),
+        ("mine", ("--cluster", "trn-pilot"), ExitCode.OK, "Deployed."),
+        ("mine", ("--cluster", "other"), ExitCode.BAD_INPUT, "allowed: trn-pilot"),
+        ("theirs", (), ExitCode.OK, "Deployed."),
+    ],
+)
+def test_cluster_of_another_project_is_changed_only_by_its_name(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, options: tuple[str, ...], code: ExitCode, message: str
+) -> None:
+    stacks = {"CDKToolkit": "CREATE_COMPLETE", "TrnClusterStack": "CREATE_COMPLETE"}
+    account = FakeAccount(stacks=stacks, stack_tags={"trn:project": "theirs"})
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: account)
+    context = () if own is None else ("-c", f"trn:project_id={own}")
+    ended = deploy("--yes", *context, *options)
+    assert ended.exit_code == code, ended.output
+    assert message in " ".join(ended.output.split())
+    assert cdk.exists() == (code == ExitCode.OK)
+
+
 def test_deployment_before_its_capacity_block_says_when_nodes_launch(
     cdk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

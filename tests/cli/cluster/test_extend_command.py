@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class FakeStacks:
     unavailable: bool = False
     ended: ExitCode = ExitCode.OK
     deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
+    ends: list[str | None] = field(default_factory=list[str | None])
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
         if self.unavailable:
@@ -52,6 +53,7 @@ class FakeStacks:
         raise UnavailableError(f"no price of {item.product}")
 
     def deploy(self, plan: Plan, engines: Sequence[str], **_: object) -> ExitCode:
+        self.ends.append(plan.pilot.ends)
         self.deployed.append([plan.stack_names[engine] for engine in engines])
         return self.ended
 
@@ -70,11 +72,21 @@ def written(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "cdk.json").read_text())["context"]
 
 
+def test_cluster_of_another_project_is_not_extended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stack = replace(deployed_stack(), tags={"trn:project": "theirs"})
+    account = FakeStacks(stacks={"TrnClusterStack": stack})
+    ended = extend(monkeypatch, tmp_path, account, project_id="mine")
+    assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
+    assert "TrnClusterStack belongs to the project theirs" in ended.stderr
+    assert written(tmp_path)["trn:ends"] == PLAN["ends"]
+
+
 def test_extend_writes_and_deploys_the_new_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     account = FakeStacks()
     ended = extend(monkeypatch, tmp_path, account)
     assert (ended.exit_code, account.deployed) == (ExitCode.OK, [["TrnClusterStack"]])
     assert written(tmp_path)["trn:ends"] == "2099-01-01T08:00Z"
+    assert account.ends == ["2099-01-01T08:00Z"]
     assert written(tmp_path)["trn:ami"] == PARAMETER
 
 

@@ -10,6 +10,7 @@ from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from tests.cli.running import GOOD, run
 from tests.core.job_bucket import BUCKET, JOB
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs import stop_command
 from trainium_core.engines.pcs import aws_jobs
 from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 
@@ -64,6 +65,20 @@ def test_job_is_submitted_from_a_job_file_with_queue_and_priority(cluster: Clust
     (job_id,) = cluster.jobs.job_ids()
     assert f"Started {job_id}." in started.stderr
     assert "without its priority: slurm_update error: denied" in started.stderr
+
+
+@pytest.mark.parametrize(("typed", "stops"), [(None, False), ("n\n", False), ("y\n", True)])
+def test_job_without_a_name_is_stopped_only_after_confirmation(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, typed: str | None, stops: bool
+) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    monkeypatch.setattr(stop_command, "_is_interactive", lambda: typed is not None)
+    ended = run("stop", *ON, stdin=typed)
+    assert JOB.id in ended.stderr
+    assert (ended.exit_code == ExitCode.OK) == stops
+    state = cluster.jobs.state(JOB.id)
+    assert state is not None
+    assert state.is_over == stops
 
 
 def test_queued_job_is_listed_and_stopped(cluster: Cluster) -> None:

@@ -33,10 +33,10 @@ def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: st
 @pytest.mark.parametrize(
     ("account", "code", "verdict"),
     [
-        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (9 pass)"),
-        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 fail)"),
-        (UNAVAILABLE, ExitCode.UNKNOWN, "unknown: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
-        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
+        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (10 pass)"),
+        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (9 pass, 1 fail)"),
+        (UNAVAILABLE, ExitCode.UNKNOWN, "unknown: 1 x trn1.32xlarge in us-west-2 (9 pass, 1 unknown)"),
+        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 fail, 1 unknown)"),
     ],
 )
 def test_last_line_and_exit_code_match_the_verdict(
@@ -94,4 +94,4 @@ def test_suppressed_check_is_shown_as_suppressed(monkeypatch: pytest.MonkeyPatch
     ended = invoke(monkeypatch, NOT_READY, "--suppress", "quota")
     assert ended.exit_code == ExitCode.OK
     assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
-    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 suppressed)"
+    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (9 pass, 1 suppressed)"

@@ -29,6 +29,24 @@ def test_shown_end_is_a_duration_or_a_time(tmp_path: Path, ends: str, shown: str
     assert f"The nodes are terminated {shown}" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("nanoGPT", "nanogpt"), ("2_my  run.v3", "my-run-v3"), ("42", "trn-pilot"), ("x" * 40, "x" * 32)],
+)
+def test_cluster_is_named_after_its_folder(tmp_path: Path, folder: str, name: str) -> None:
+    ended = run("init", str(tmp_path / folder), "--yes")
+    assert f"{name}: 1 x trn1.32xlarge" in ended.stdout
+    assert plan_from_file(tmp_path / folder / "cdk.json", []).cluster_name == name
+
+
+def test_each_project_has_its_own_id(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        run("init", str(tmp_path / folder), "--yes")
+    first, second = (plan_from_file(tmp_path / folder / "cdk.json", []).project_id for folder in ("a", "b"))
+    assert None not in (first, second)
+    assert first != second
+
+
 def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"

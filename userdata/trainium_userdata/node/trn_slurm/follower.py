@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
 from trainium_wire.formats import time_text
-from trainium_wire.job import NODE_LOST
+from trainium_wire.job import NODE_LOST, STOPPED
 
 from . import slurm
 from .attempts import Attempts, task_exit_code
@@ -25,7 +25,7 @@ LOST_SECONDS = 60
 NOTICE_SECONDS = 120
 """How long before its time limit Slurm signals the batch script (--signal=B:USR1@120)."""
 REFUSED_SECONDS = 10
-"""How long after a failed request to requeue the job Slurm may still end the script."""
+"""How long after a failed request to requeue or cancel the job Slurm may still end the script."""
 REQUEUED_SECONDS = 300
 """How long the script waits for Slurm to end it. If it ended by itself, Slurm could consider the job completed."""
 
@@ -59,10 +59,7 @@ class Follower:
             return 1
         print(f"trn-slurm: attempt {self._number}: {end['result']} {end['reason']}; requeuing the job", flush=True)
         error = slurm.requeue()
-        # Slurm ends every process of the job, so scontrol may fail although it has requeued the job.
-        end_at = time.monotonic() + (REFUSED_SECONDS if error else REQUEUED_SECONDS)
-        while not self._is_terminated and time.monotonic() < end_at:
-            time.sleep(LOOK_SECONDS)
+        self._await_termination(error)
         if error and not self._is_terminated:
             return self._close({**end, "reason": f"{end['reason']}; Slurm did not start the job again: {error}"})
         return 1
@@ -70,7 +67,16 @@ class Follower:
     def _close(self, end: dict[str, Any]) -> int:
         self._persistently(lambda: self._attempts.close(self._number, end))
         print(f"trn-slurm: {end['result']} {end['reason']}".rstrip(), flush=True)
+        if end["result"] == STOPPED and not self._is_terminated:
+            # The job would otherwise be FAILED in Slurm, and start jobs that depend on its failure.
+            self._await_termination(slurm.cancel())
         return task_exit_code(end)
+
+    def _await_termination(self, error: str) -> None:
+        """Wait until Slurm ends this script, after a request that it may have carried out although it failed."""
+        end_at = time.monotonic() + (REFUSED_SECONDS if error else REQUEUED_SECONDS)
+        while not self._is_terminated and time.monotonic() < end_at:
+            time.sleep(LOOK_SECONDS)
 
     def _wait(self) -> int | None:
         """The exit code of srun; None if it still waits for a lost node."""

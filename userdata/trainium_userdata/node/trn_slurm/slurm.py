@@ -1,4 +1,4 @@
-"""The state of this process's job in Slurm, and the request to requeue the job."""
+"""The state of this process's job in Slurm, and the requests to requeue and to cancel the job."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ def _show_job(form: str) -> str:
 def requeue() -> str:
     """Have Slurm end the job and start it again. Returns an error, or an empty text."""
     return run("scontrol", "requeue", _job_id(), seconds=SECONDS).error
+
+
+def cancel() -> str:
+    """Have Slurm end the job as cancelled. Returns an error, or an empty text."""
+    return run("scancel", _job_id(), seconds=SECONDS).error
 
 
 def _job_id() -> str:
