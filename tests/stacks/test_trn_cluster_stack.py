@@ -4,11 +4,8 @@ import json
 import re
 from typing import Any
 
-<<<<<<< HEAD
 import pytest
-=======
 from aws_cdk import App
->>>>>>> 9d1ff1f5 (Each folder of trn init is a project with its own cluster name, and a cluster of another project is not changed; trn stop asks before it ends a job of Slurm that was not named, which is then CANCELLED; trn extend shows the new end)
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from hypothesis import given, settings
 
