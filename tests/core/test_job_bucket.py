@@ -205,9 +205,10 @@ def test_only_checkpoints_with_a_manifest_are_complete(jobs: AwsJobs, nodes: Nod
 def test_files_of_complete_checkpoints_keep_their_paths(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
     nodes.put("checkpoints/step-10.json", {"parts": ["1-0-1", "1-1-1", "../evil", 3]})
     for rank in (0, 1):
-        nodes.put(f"checkpoints/step-10/1-{rank}-1.json", {"files": {}})
+        sizes = {"step-10/meta": 4, f"step-10/shard-{rank}": 1}
+        nodes.put(f"checkpoints/step-10/1-{rank}-1.json", {"files": {name: {"size": sizes[name]} for name in sizes}})
         nodes.put(f"checkpoints/step-10/1-{rank}-1/step-10/meta", f"of {rank}")
-        nodes.put(f"checkpoints/step-10/1-{rank}-1/step-10/shard-{rank}", "x")
+        nodes.put(f"checkpoints/step-10/1-{rank}-1/step-10/half", "left by a save that went on")
     nodes.put("checkpoints/step-20/1-0-1/step-20/model", "not whole")
     assert set(jobs.files(JOB.id, "checkpoints")) == {
         "checkpoints/step-10/meta",
@@ -220,11 +221,27 @@ def test_files_of_complete_checkpoints_keep_their_paths(jobs: AwsJobs, nodes: No
     assert (tmp_path / "meta").read_text() == "of 1"
 
 
+def test_file_beside_checkpoints_is_that_of_the_newest(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+    for step in (1, 2):
+        files = {"latest": {"size": 1}, f"step{step}/model": {"size": 1}}
+        nodes.put(f"checkpoints/step{step}.json", {"parts": ["1-0-1"]})
+        nodes.put(f"checkpoints/step{step}/1-0-1.json", {"files": files})
+        nodes.put(f"checkpoints/step{step}/1-0-1/latest", str(step))
+    found = jobs.files(JOB.id, "checkpoints")
+    assert set(found) == {"checkpoints/latest", "checkpoints/step1/model", "checkpoints/step2/model"}
+    jobs.download(JOB.id, "checkpoints/latest", str(tmp_path / "latest"))
+    assert (tmp_path / "latest").read_text() == "2"
+
+
 def test_checkpoints_in_another_bucket_are_copied_from_there(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
     create_bucket("models")
     nodes.put("job.json", replace(JOB, checkpoints="s3://models/kept").to_json())
     saved = f"kept/{JOB.id}/checkpoints/step-10"
-    for key, body in ((f"{saved}.json", '{"parts": ["1-0-1"]}'), (f"{saved}/1-0-1/model.pt", "weights")):
+    for key, body in (
+        (f"{saved}.json", '{"parts": ["1-0-1"]}'),
+        (f"{saved}/1-0-1.json", '{"files": {"model.pt": {"size": 7}, "broken": 1}}'),
+        (f"{saved}/1-0-1/model.pt", "weights"),
+    ):
         nodes.s3.put_object(Bucket="models", Key=key, Body=body.encode())
     assert jobs.files(JOB.id, "checkpoints") == {"checkpoints/model.pt": 7}
     jobs.download(JOB.id, "checkpoints/model.pt", str(tmp_path / "model.pt"))

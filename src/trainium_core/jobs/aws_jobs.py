@@ -284,7 +284,10 @@ class AwsJobs(JobBucket):
         return links
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
-        """Sizes of the files of complete checkpoints, by path. The lowest rank's copy of a file keeps its path."""
+        """Sizes of the files of complete checkpoints, by path. The lowest rank's copy of a file keeps its path.
+
+        Of files beside a checkpoint, such as DeepSpeed's `latest`, those of the newest checkpoint keep their path.
+        """
         job, found = self.job(job_id), dict[str, int]()
         folder_url = job.checkpoints if job else None
         bucket, saved = self._checkpoint_place(job_id, folder_url)
@@ -292,15 +295,22 @@ class AwsJobs(JobBucket):
             parts = (self._json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
             listed = cast("list[Any]", parts) if isinstance(parts, list) else []
             for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=part_rank):
-                prefix = f"{saved}{name}/{part}/"
-                for entry in self._entries(prefix, bucket=bucket):
-                    relative = entry["Key"].removeprefix(prefix)
+                for relative, size in self._part_files(f"{saved}{name}/{part}.json", bucket).items():
                     path = f"{_CHECKPOINTS}/{relative}"
-                    if path in found:
+                    is_beside = "/" not in relative and relative != name
+                    if path in found and not is_beside:
                         path = f"{_CHECKPOINTS}/node-{part_rank(part)}/{relative}"
-                    found[path] = entry["Size"]
-                    self._saved[job_id, path] = (bucket, entry["Key"])
+                    found[path] = size
+                    self._saved[job_id, path] = (bucket, f"{saved}{name}/{part}/{relative}")
         return found
+
+    def _part_files(self, key: str, bucket: str) -> Mapping[str, int]:
+        """Sizes of the files in the record of a part of a checkpoint. Objects that it does not name are not listed."""
+        files = (self._json(key, bucket=bucket) or {}).get("files")
+        listed = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
+        entries = {name: cast("dict[str, Any]", each) for name, each in listed.items() if isinstance(each, dict)}
+        sizes = {name: entry.get("size") for name, entry in entries.items()}
+        return {name: size for name, size in sizes.items() if isinstance(size, int)}
 
     def download(self, job_id: str, name: str, path: str) -> None:
         """Download a file of a job, by its path in `files`. For files of checkpoints, call `files` first."""

@@ -91,6 +91,7 @@ class NodeAttempt:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
                 self._results.outputs.begin()
+                self._results.checkpoints.begin_running()
                 storing = self._results.periodic_threads()
                 if self._caches.is_wanted:
                     storing.append(PeriodicThread("compile cache", self._caches.store, lambda: self._caches.seconds))
@@ -278,7 +279,7 @@ class NodeAttempt:
             self._raise_if_over()
             self._exit_code = command.exit_code
             command.end(0)
-            self._results.end_running()
+            self._results.end_running(self._exit_code)
         self.log.say(f"the command ended with exit code {self._exit_code} on {launch.name}")
         if self._is_interrupted():
             self._declare_interruption()
@@ -377,7 +378,7 @@ class NodeAttempt:
                     stacks.print_stacks(self.log.say, lambda: command.exit_code is not None, launch.timing.stacks)
                 self._state = "ending"
             command.end(launch.timing.grace)
-            self._results.end_running()
+            self._results.end_running(command.exit_code)
         if self._end.content["node"] == launch.rank and result == "failed":
             self._final_state = "failed"
         for thread in threads:

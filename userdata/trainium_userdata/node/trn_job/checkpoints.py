@@ -1,7 +1,7 @@
 """Stores checkpoints in S3, and downloads them.
 
-Each node stores its part of a checkpoint: its files, then a record of them. Node 0 writes the manifest when all parts
-are stored. A checkpoint without a manifest is ignored.
+Each node stores its part of a checkpoint: its files, then a record of them. Node 0 writes the manifest when the
+checkpoint was whole on all nodes (completeness.py). A checkpoint without a manifest is ignored.
 """
 
 from __future__ import annotations
@@ -9,29 +9,31 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from trainium_wire.formats import now_text
-from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_rank, part_version, saved_otherwise
+from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_rank, saved_otherwise
 from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
+from .checkpoint_files import content_at, pointed
+from .completeness import POINTER, Content, File, Node, Sighting, View, needed_marks, sighting, view, why_incomplete
 from .launch import Launch
+from .renames import Renames
 from .store import Store
 
-READERS = 8
-CLOCK_MARGIN_SECONDS = 2
-"""The assumed maximum difference between the synchronised clocks of two nodes."""
+CONNECTIONS = 16
+"""Number of files that are uploaded or downloaded at the same time."""
 MAX_PARTS_REPORTED = 100
 """Maximum number of parts in a node's record, which contains the last ones."""
+LOOKS_AFTER_A_CHANGE = 8
+"""For so many reports after a change of the folder, a node looks as often as it reports."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
 """Final states: a node in one of them stores no more parts."""
-
-Signature = tuple[tuple[str, int, int], ...]
 
 
 class CheckpointError(Exception):
@@ -39,27 +41,55 @@ class CheckpointError(Exception):
 
 
 class Checkpoints:
-    """Stores complete checkpoints from the job's checkpoint folder.
+    """Stores checkpoints from the job's checkpoint folder, and on node 0 the manifests of complete ones.
 
     Args:
         launch: The launch.
         store: The folder of all jobs in S3.
         folder: The checkpoint folder on this node.
         say: Writes a line to the log.
+        clock: Returns the time in seconds since the epoch.
     """
 
-    def __init__(self, launch: Launch, store: Store, folder: Path, say: Callable[[str], None]) -> None:
-        self._launch, self._store, self._folder, self._say = launch, store, folder, say
+    def __init__(
+        self,
+        launch: Launch,
+        store: Store,
+        folder: Path,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._launch, self._store, self._folder, self._say, self._clock = launch, store, folder, say, clock
         self._checkpoint_store = store.at(launch.checkpoints_url)
-        self._known: dict[str, Signature] = {}
-        self._parts: dict[str, str] = {}
-        self._pending: dict[str, float] = {}
-        self._holds = self._is_sharded = False
+        self._resumed: dict[str, Content] = {}
+        self._seen: dict[str, Sighting] = {}
+        self._uploaded: dict[str, dict[File, str]] = {}
+        self._versions: dict[str, int] = {}
+        self._published: dict[str, list[str]] = {}
+        self._pending: dict[str, str] = {}
+        self._reported: dict[int, Mapping[str, View]] = {}
+        self._said: set[str] = set()
+        self._renames: Renames | None = None
+        self._exit_code: int | None = None
+        self._is_running, self._holds = True, False
+        self._looked = self._changed = 0.0
         self._uploading = threading.Lock()
 
     def add_resumed(self, path: Path) -> None:
         """Mark a checkpoint in the folder as the one that the job resumes from, which is already stored."""
-        self._known[path.name] = signature(path)
+        self._resumed[path.name] = content_at(path) or Content(())
+
+    def begin_running(self) -> None:
+        """Watch the folder, which exists and into which the command has not written yet."""
+        self._renames = Renames(self._folder)
+
+    def end_running(self, exit_code: int | None) -> None:
+        """Record that the processes have ended, so that the folder no longer changes.
+
+        Args:
+            exit_code: Exit code of the command.
+        """
+        self._exit_code, self._is_running = exit_code, False
 
     def upload(self) -> None:
         """Store new and changed checkpoints, the oldest first. On node 0, also write the manifests of complete ones.
@@ -67,28 +97,29 @@ class Checkpoints:
         Raises OSError; the next call tries the rest again.
         """
         with self._uploading:
-            for path in self._complete_paths():
-                before = signature(path)
-                if before and before != self._known.get(path.name):
-                    self._upload(path, before)
-            if self._pending:
-                self._complete(self._reports(), final=False)
+            self._look()
+            for name in sorted(self._seen, key=lambda name: _newest(self._seen[name].content)):
+                if not self._seen[name].part:
+                    self._upload(name)
+            if not self._launch.rank and self._seen:
+                self._publish(self._nodes(), self._seen)
 
     def as_record(self) -> dict[str, Any]:
-        """For the record of this node: the time, whether it saves checkpoints, and its stored parts by checkpoint."""
-        looked = time.time()
-        if not self._holds and self._folder.is_dir():
-            self._holds = any(
-                signature(path) not in ((), self._known.get(path.name)) for path in self._folder.iterdir()
-            )
-        parts = list(self._parts.items())[-MAX_PARTS_REPORTED:]
-        return {"looked": looked, "holds": self._holds or bool(parts), "parts": dict(parts)}
+        """For the record of this node: the time of its last look, what it holds, and its part of each checkpoint."""
+        if not self._holds:
+            looked = self._clock()
+            self._holds = any(not self._is_resumed(path) for path in self._paths())
+            self._looked = looked if self._is_running and not self._holds else self._looked
+        views = {name: each._asdict() for name, each in list(self._views().items())[-MAX_PARTS_REPORTED:]}
+        return {"looked": self._looked, "holds": self._holds, "ended_well": self._ended_well, "views": views}
 
     @property
     def seconds(self) -> float:
-        """Seconds until the next `upload`: at most `timing.report` while node 0 waits for parts of other nodes."""
-        every = self._launch.spec.checkpoint_seconds
-        return min(every, self._launch.timing.report) if self._pending else every
+        """Seconds until the next `upload`: short after a change, and while node 0 waits for other nodes."""
+        often = LOOKS_AFTER_A_CHANGE * self._settle_seconds
+        if self._pending or self._clock() - self._changed < often:
+            return self._settle_seconds
+        return self._launch.spec.checkpoint_seconds
 
     def complete_all(self) -> None:
         """Write the manifests of complete checkpoints, and report the others in the log.
@@ -96,7 +127,10 @@ class Checkpoints:
         Called on node 0 after every node has stored its last part. Raises OSError; the next call tries the rest again.
         """
         with self._uploading:
-            self._complete(self._reports(), final=True)
+            nodes = self._nodes()
+            names = [name for node in nodes.values() for name in node.views]
+            self._publish(nodes, names, own_names=len(names) == len(set(names)))
+            self._say_incomplete()
 
     def await_parts(self, seconds: float, is_cancelled: Callable[[], bool]) -> None:
         """On node 0, write manifests while the other nodes store their parts. Other nodes do not wait.
@@ -110,113 +144,173 @@ class Checkpoints:
         while self._pending and not (are_over or is_cancelled() or time.monotonic() > ends):
             time.sleep(timing.others)
             with contextlib.suppress(OSError), self._uploading:
-                reports = self._reports()
-                self._complete(reports, final=False)
-                are_over = all(record.get("is_over") for record in reports.values())
-        for name in self._pending:
-            self._say(f"checkpoint {name} is not complete: parts of other nodes are missing")
+                nodes = self._nodes()
+                self._publish(nodes, self._seen)
+                are_over = all(node.is_over for node in nodes.values())
+        self._say_incomplete()
 
-    def _complete_paths(self) -> list[Path]:
-        """Checkpoints sorted by the time of saving. Scripts rename a complete checkpoint into place."""
-        if not self._folder.is_dir():
-            return []
-        found = [
-            path for path in self._folder.iterdir() if not path.name.startswith(".") and not path.name.endswith(".tmp")
-        ]
-        return sorted(found, key=lambda path: max((entry[2] for entry in signature(path)), default=0))
+    @property
+    def _settle_seconds(self) -> float:
+        return min(self._launch.spec.checkpoint_seconds, self._launch.timing.report)
 
-    def _upload(self, path: Path, before: Signature) -> None:
-        name, launch = path.name, self._launch
-        version = part_version(self._parts[name]) + 1 if name in self._parts else 1
+    @property
+    def _ended_well(self) -> bool:
+        return not self._is_running and self._exit_code == 0
+
+    def _paths(self) -> list[Path]:
+        """The checkpoints in the folder. Names of unfinished ones begin with a dot or end with .tmp."""
+        with contextlib.suppress(FileNotFoundError):
+            return [
+                path
+                for path in self._folder.iterdir()
+                if not path.name.startswith(".")
+                and not path.name.endswith(".tmp")
+                and not (path.name == POINTER and pointed(path))
+            ]
+        return []
+
+    def _is_resumed(self, path: Path) -> bool:
+        resumed = self._resumed.get(path.name)
+        content = content_at(path) if resumed else None
+        return resumed is not None and (content is None or set(content.files) <= set(resumed.files))
+
+    def _look(self) -> None:
+        looked = self._clock()
+        renamed = self._renames.take() if self._renames else ()
+        names = {path.name for path in self._paths() if not self._is_resumed(path)}
+        self._holds |= bool(names)
+        for name in names | self._seen.keys():
+            self._look_at(name, is_renamed=name in renamed)
+        if self._is_running:
+            self._looked = looked
+
+    def _look_at(self, name: str, *, is_renamed: bool = False) -> bool:
+        """Record what the folder has of a checkpoint. Returns whether it has changed."""
+        before, began = self._seen.get(name), self._clock()
+        content = content_at(self._folder / name)
+        if content is None:
+            content = Content(())
+        after = sighting(
+            before,
+            content._replace(is_finished=content.is_finished or is_renamed),
+            began,
+            self._clock(),
+            settle_seconds=self._settle_seconds,
+            is_running=self._is_running,
+        )
+        is_changed = before is None or after.content.files != before.content.files
+        if is_changed:
+            self._changed = self._clock()
+            # The last ones are reported.
+            self._seen.pop(name, None)
+        self._seen[name] = after
+        return is_changed
+
+    def _upload(self, name: str) -> None:
+        """Store the files of a checkpoint that no longer change, and its part once all are stored."""
+        seen, launch = self._seen[name], self._launch
         # Saving again under the same name must not change the files of an earlier manifest.
-        part = checkpoint_part(launch.attempt, launch.rank, version)
-        stored: dict[str, Any] = {}
-        try:
-            for relative, size, _ in before:
-                digest = sha256_of(self._folder / relative)
-                stored[relative] = {"size": size, "sha256": digest}
-                key = launch.job_keys.checkpoint_file(name, part, relative)
-                self._checkpoint_store.upload(key, self._folder / relative, digest)
-        except FileNotFoundError:
-            # The script has deleted the checkpoint.
-            return
-        if signature(path) != before:
-            return
-        self._checkpoint_store.write(launch.job_keys.checkpoint_part(name, part), {"files": stored})
-        self._known[name], self._parts[name] = before, part
-        if not launch.rank:
-            self._pending[name] = time.time()
+        version = self._versions.get(name, 0) + 1
+        part, uploaded = checkpoint_part(launch.attempt, launch.rank, version), self._uploaded.setdefault(name, {})
 
-    def _complete(self, reports: Mapping[int, Mapping[str, Any]], *, final: bool) -> None:
-        """Write the manifests of pending checkpoints whose parts are complete.
+        def store(file: File) -> None:
+            digest = sha256_of(self._folder / file.name)
+            key = launch.job_keys.checkpoint_file(name, part, file.name)
+            self._checkpoint_store.upload(key, self._folder / file.name, digest)
+            uploaded[file] = digest
+
+        is_at_rest = not self._is_running or seen.content.is_finished
+        files = seen.content.files if is_at_rest else seen.steady
+        with contextlib.suppress(FileNotFoundError):
+            # The script may delete the checkpoint.
+            _in_parallel(store, [file for file in files if file not in uploaded])
+        if not seen.content.files or not uploaded.keys() >= set(seen.content.files) or self._look_at(name):
+            return
+        if not launch.rank and self._is_running and not self._has_marks(seen.content):
+            return
+        stored = {file.name: {"size": file.size, "sha256": uploaded[file]} for file in seen.content.files}
+        self._checkpoint_store.write(launch.job_keys.checkpoint_part(name, part), {"files": stored})
+        self._seen[name] = self._seen[name]._replace(part=part)
+        self._versions[name], self._uploaded[name] = version, {}
+
+    def _has_marks(self, content: Content) -> bool:
+        """Whether the files have the end marks that they call for."""
+        names = {file.name for file in content.files}
+        return all(mark in names for name in names for mark in needed_marks(name))
+
+    def _publish(self, nodes: Mapping[int, Node], names: Iterable[str], *, own_names: bool = False) -> None:
+        """Write the manifests of complete checkpoints.
 
         Args:
-            reports: The checkpoint reports of the other nodes, by rank.
-            final: Whether no more parts follow.
+            nodes: The reports of all nodes by rank.
+            names: The checkpoints.
+            own_names: Whether nodes save checkpoints under names of their own.
         """
         launch = self._launch
-        owners: dict[str, dict[int, str]] = {name: {0: self._parts[name]} for name in self._pending}
-        for rank, record in reports.items():
-            for name, part in record.get("parts", {}).items():
-                if name in owners or (final and name not in self._parts):
-                    owners.setdefault(name, {})[rank] = part
-        self._is_sharded |= any(len(parts) > 1 for parts in owners.values())
-        for name, parts in owners.items():
-            if final:
-                missing = [rank for rank, record in reports.items() if rank not in parts and record.get("holds")]
-                if 0 not in parts and self._holds:
-                    missing.insert(0, 0)
-                # If no two nodes save under the same name, each saves its own checkpoints.
-                is_whole = not missing or (len(parts) == 1 and not self._is_sharded)
-                if not is_whole:
-                    self._say(f"checkpoint {name} is not complete: node {missing[0]} has no part of it")
-            else:
-                since = self._pending[name] + CLOCK_MARGIN_SECONDS
-                silent = [rank for rank in range(1, len(launch.nodes)) if rank not in parts]
-                is_whole = all(_saves_nothing(reports.get(rank, {}), since) for rank in silent)
-                # Parts under a repeated name may be from different steps.
-                is_whole &= len(parts) == 1 or all(part_version(part) == 1 for part in parts.values())
-            if is_whole:
-                manifest = {
-                    "name": name,
-                    "at": now_text(),
-                    "world_size": launch.spec.world_size,
-                    "nodes": len(launch.nodes),
-                    "parts": [parts[rank] for rank in sorted(parts)],
-                }
-                self._checkpoint_store.write(launch.job_keys.checkpoint(name), manifest)
-            if is_whole or final:
+        for name in dict.fromkeys(names):
+            parts = [node.views[name].part for _, node in sorted(nodes.items()) if name in node.views]
+            parts = [part for part in parts if part]
+            if parts and parts == self._published.get(name):
                 self._pending.pop(name, None)
+                continue
+            reason = why_incomplete(name, nodes, settle_seconds=self._settle_seconds, own_names=own_names)
+            self._pending[name] = reason
+            if reason:
+                continue
+            manifest = {
+                "name": name,
+                "at": now_text(),
+                "world_size": launch.spec.world_size,
+                "nodes": len(launch.nodes),
+                "parts": parts,
+            }
+            self._checkpoint_store.write(launch.job_keys.checkpoint(name), manifest)
+            self._published[name] = parts
+            self._pending.pop(name)
 
-    def _reports(self) -> dict[int, dict[str, Any]]:
-        """The checkpoint reports of the other nodes. Raises OSError."""
-        ranks = range(1, len(self._launch.nodes))
+    def _say_incomplete(self) -> None:
+        for name, reason in self._pending.items():
+            which = "the last version of checkpoint" if name in self._published else "checkpoint"
+            line = f"{which} {name} is not complete: {reason}"
+            if line not in self._said:
+                self._say(line)
+            self._said.add(line)
+
+    def _views(self) -> dict[str, View]:
+        return {name: view(seen) for name, seen in list(self._seen.items())}
+
+    def _nodes(self) -> dict[int, Node]:
+        """What all nodes have reported, by rank. Raises OSError."""
+        over, ranks = not self._is_running, range(1, len(self._launch.nodes))
+        nodes = {0: Node(self._looked, self._holds, over, self._ended_well, self._views())}
         keys = [self._launch.keys.node(rank) for rank in ranks]
-        with ThreadPoolExecutor(READERS) as readers:
-            records = readers.map(self._store.read, keys)
-            return {rank: _saved_files(record or {}) for rank, record in zip(ranks, records)}
+        with ThreadPoolExecutor(CONNECTIONS) as connections:
+            records = list(connections.map(self._store.read, keys))
+        for rank, record in zip(ranks, records):
+            found = record or {}
+            node = Node.from_record(found.get("checkpoints", {}), is_over=found.get("state") in OVER)
+            # A record contains only the last parts.
+            self._reported[rank] = {**self._reported.get(rank, {}), **node.views}
+            saves_nothing = any(rank not in map(part_rank, parts) for parts in self._published.values())
+            nodes[rank] = node._replace(views=self._reported[rank], saves_nothing=saves_nothing)
+        return nodes
 
 
-def _saves_nothing(report: Mapping[str, Any], since: float) -> bool:
-    """Whether a node saves no checkpoints, by a report after the given time or by its last report. False if unknown."""
-    return report.get("holds") is False and (report["is_over"] or report.get("looked", 0) >= since)
+def _newest(content: Content) -> int:
+    return max((file.modified for file in content.files), default=0)
 
 
-def _saved_files(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {**record.get("checkpoints", {}), "is_over": record.get("state") in OVER}
-
-
-def signature(path: Path) -> Signature:
-    """The files at a path: names below its parent, sizes in bytes, and modification times in nanoseconds.
-
-    Empty if the path no longer exists. Files that are symbolic links are left out.
-    """
-    try:
-        found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-        stats = [(str(file.relative_to(path.parent)), file.stat()) for file in found if not file.is_symlink()]
-        return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
-    except FileNotFoundError:
-        return ()
+def _in_parallel(task: Callable[[File], None], files: list[File]) -> None:
+    """Run a task for all files. After an error, no more are begun, and the error is raised."""
+    if not files:
+        return
+    with ThreadPoolExecutor(min(CONNECTIONS, len(files))) as connections:
+        futures = [connections.submit(task, file) for file in files]
+        done, left = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in left:
+            future.cancel()
+    for future in done:
+        future.result()
 
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
@@ -256,12 +350,12 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
     def fetch(relative: str) -> None:
         part, entry = files[relative]
         path, file = PurePosixPath(relative), folder / relative
-        is_inside = path.parts[:1] == (name,) and ".." not in path.parts
+        is_inside = relative == POINTER or (path.parts[:1] == (name,) and ".." not in path.parts)
         if not is_inside or not store.download(keys.checkpoint_file(name, part, relative), file):
             raise CheckpointError(f"{what} lacks its file {relative}")
         if file.stat().st_size != entry["size"] or sha256_of(file) != entry["sha256"]:
             raise CheckpointError(f"the file {relative} of {what} is not the one that was saved")
 
-    with ThreadPoolExecutor(READERS) as readers:
+    with ThreadPoolExecutor(CONNECTIONS) as readers:
         list(readers.map(fetch, files))
     return folder / name

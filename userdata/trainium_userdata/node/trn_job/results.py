@@ -77,9 +77,10 @@ class Results:
             end = self._running_ended or time.monotonic()
             self.checkpoint_seconds += max(0.0, end - start)
 
-    def end_running(self) -> None:
-        """Record that the command has ended."""
+    def end_running(self, exit_code: int | None) -> None:
+        """Record that the command has ended, and its exit code."""
         self._running_ended = self._running_ended or time.monotonic()
+        self.checkpoints.end_running(exit_code)
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:
         """Store the remaining results. The time limits begin with the first call of this or the next method.

@@ -1,0 +1,81 @@
+"""Reads what a script has written to its folder of checkpoints."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from .completeness import POINTER, Content, File, needed_marks, problem
+
+_ZIP_SUFFIXES = (".bin", ".ckpt", ".pt", ".pth")
+"""Suffixes of files of torch.save, which are ZIP archives. The end record of an archive is written last."""
+_ZIP_START, _ZIP_END = b"PK\x03\x04", b"PK\x05\x06"
+_ZIP_END_BYTES = 22
+_LENGTH_BYTES = 8
+"""Size of the length of the header at the start of a safetensors file, in bytes."""
+_LARGEST_POINTER = 256
+
+
+def content_at(path: Path) -> Content | None:
+    """What is at the path of a checkpoint; None if it no longer exists. Files that are symbolic links are left out."""
+    try:
+        found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        stats = {_name(file, path): file.stat() for file in found if not file.is_symlink()}
+        path.lstat()
+        pointer = path.parent / POINTER
+        if POINTER in {mark for name in stats for mark in needed_marks(name)} and pointed(pointer) == path.name:
+            stats[POINTER] = pointer.stat()
+        files = tuple(File(name, stat.st_size, stat.st_mtime_ns) for name, stat in sorted(stats.items()))
+        ends = {file.name: has_end(path.parent / file.name, file.size, file.modified) for file in files}
+    except FileNotFoundError:
+        return None
+    cut = next((f"{name} is cut off" for name, is_whole in ends.items() if is_whole is False), "")
+    return Content(files, is_finished=path.is_file() and all(ends.values()), problem=problem(files) or cut)
+
+
+def _name(file: Path, checkpoint: Path) -> str:
+    return str(file.relative_to(checkpoint.parent))
+
+
+def pointed(file: Path) -> str:
+    """The name in a file of DeepSpeed beside the checkpoint that it names; empty if it is not such a file."""
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST_POINTER:
+            return ""
+        name = file.read_text(errors="replace").strip()
+        is_beside = bool(name) and "/" not in name and (file.parent / name).is_dir()
+    except OSError:
+        return ""
+    return name if is_beside else ""
+
+
+@functools.lru_cache(maxsize=100_000)
+def has_end(path: Path, size: int, _modified: int) -> bool | None:
+    """Whether a file of torch.save or safetensors has its end; None for other files.
+
+    Args:
+        path: The path of the file.
+        size: Its size in bytes. The result is cached by size and time of modification.
+    """
+    if not size or path.suffix not in (*_ZIP_SUFFIXES, ".safetensors"):
+        return None
+    with path.open("rb") as file:
+        if path.suffix == ".safetensors":
+            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+            end = _LENGTH_BYTES + length
+            return size >= end and size == end + _data_bytes(file.read(length))
+        if file.read(len(_ZIP_START)) != _ZIP_START:
+            return None
+        file.seek(max(0, size - _ZIP_END_BYTES))
+        return file.read().startswith(_ZIP_END)
+
+
+def _data_bytes(header: bytes) -> int:
+    """The size of the tensors of a safetensors file in bytes, by its header; -1 if the header is not whole."""
+    try:
+        tensors = cast("dict[str, Any]", json.loads(header))
+        return max((each["data_offsets"][1] for name, each in tensors.items() if name != "__metadata__"), default=0)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return -1

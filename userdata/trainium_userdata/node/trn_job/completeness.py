@@ -1,0 +1,308 @@
+"""Decides when a checkpoint is complete: whole on all nodes at one moment. See docs/guides/jobs.md for the rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from trainium_wire.job import part_version
+
+CLOCK_MARGIN_SECONDS = 2
+"""The assumed maximum difference between the synchronised clocks of two nodes."""
+
+
+class Layout(NamedTuple):
+    """How a library marks the end of a save.
+
+    Attributes:
+        files: The names of its files, from the folder of checkpoints on, with the group `folder`.
+        mark: The file that it writes last, below the group `folder`.
+        ends_all: Whether the library writes it after every process has written its files.
+    """
+
+    files: re.Pattern[str]
+    mark: str
+    ends_all: bool
+
+
+LAYOUTS = (
+    # torch.distributed.checkpoint and FSDP (torch 2.13.0, FileSystemWriter.finish, which the coordinator calls with the
+    # results of all ranks).
+    Layout(re.compile(r"(?P<folder>.*/)[^/]+\.distcp"), ".metadata", ends_all=True),
+    # Lightning's FSDP and model-parallel strategies (lightning 2.6.6), after torch.distributed.checkpoint.
+    Layout(re.compile(r"(?P<folder>.*\.ckpt/)[^/]+\.distcp"), "meta.pt", ends_all=False),
+    # neuronx_distributed.trainer.save_checkpoint (commit 4596e71b), after a rendezvous.
+    Layout(
+        re.compile(r"(?P<folder>.*/)(checkpoint|(model|optim)/dp_rank_\d+_tp_rank_\d+_pp_rank_\d+\.pt.*)"),
+        "done",
+        ends_all=True,
+    ),
+    # transformers.Trainer (transformers 5.24.0, _save_checkpoint). Other processes may still write their rng_state.
+    Layout(
+        re.compile(r"(?P<folder>(.*/)?checkpoint-\d+/)(training_args\.bin|rng_state(_\d+)?\.pth)"),
+        "trainer_state.json",
+        ends_all=False,
+    ),
+    # DeepSpeed (0.19.8, DeepSpeedEngine.save_checkpoint), beside the folder. The barrier follows it.
+    Layout(re.compile(r"(?P<folder>(.*/)?)[^/]+/[^/]*(model|optim)_states\.pt"), "latest", ends_all=False),
+)
+POINTER = "latest"
+"""DeepSpeed's file beside a checkpoint, with its name. It is stored with that checkpoint."""
+
+_MARKS = frozenset(layout.mark for layout in LAYOUTS)
+_EMPTY_ON_PURPOSE = re.compile(r"(.*/)?(\.[^./]+|.*\.(lock|py)|(.*[._-])?(done|complete|completed|success))", re.I)
+"""Files that may have 0 bytes: marks, locks, and modules of Python."""
+
+
+class File(NamedTuple):
+    """A file of a checkpoint.
+
+    Attributes:
+        name: Its path below the folder of checkpoints.
+        size: Size in bytes.
+        modified: Time of its last change in nanoseconds.
+    """
+
+    name: str
+    size: int
+    modified: int
+
+
+class Content(NamedTuple):
+    """What a node finds at the path of a checkpoint.
+
+    Attributes:
+        files: Its files, sorted. Empty if there is a folder without files.
+        is_finished: Whether its own form shows that it is whole: it was renamed into place, or it is one file that has
+            the end of its format.
+        problem: Why it cannot be whole; empty if there is no such reason.
+    """
+
+    files: tuple[File, ...]
+    is_finished: bool = False
+    problem: str = ""
+
+
+class Sighting(NamedTuple):
+    """A content, and how long a node has seen it unchanged.
+
+    Attributes:
+        content: The content.
+        since: The end of the first look that found it.
+        looked: The start of the last look that found it.
+        is_settled: Whether it was unchanged at a further look while the command ran.
+        is_deleted: Whether the script has deleted files of it since.
+        steady: The files that were unchanged at the last look.
+        part: The name of the part with this content in S3; empty until it is stored.
+    """
+
+    content: Content
+    since: float
+    looked: float
+    is_settled: bool = False
+    is_deleted: bool = False
+    steady: frozenset[File] = frozenset()
+    part: str = ""
+
+
+def sighting(
+    before: Sighting | None, content: Content, began: float, ended: float, *, settle_seconds: float, is_running: bool
+) -> Sighting:
+    """What a node has seen of a checkpoint after another look.
+
+    Args:
+        before: What it had seen before.
+        content: What it finds now.
+        began, ended: The time of the look.
+        settle_seconds: Minimum time between the looks that find a settled checkpoint.
+        is_running: Whether the command may still write.
+    """
+    files = frozenset(content.files)
+    if before is None:
+        return Sighting(content, ended, began)
+    known = frozenset(before.content.files)
+    if files == known:
+        is_settled = before.is_settled or (is_running and began - before.since >= settle_seconds)
+        is_finished = content.is_finished or before.content.is_finished
+        same = before.content._replace(is_finished=is_finished)
+        return before._replace(content=same, looked=began, is_settled=is_settled, steady=files)
+    if files < known and not before.content.problem:
+        # The script deletes the checkpoint. What is stored stays; a remainder is not a checkpoint.
+        if before.part:
+            return before._replace(is_deleted=True)
+        return Sighting(
+            content._replace(problem="the script deleted files of it before they were stored"), ended, began
+        )
+    return Sighting(content, ended, began, steady=files & known)
+
+
+class View(NamedTuple):
+    """A node's part of a checkpoint, as node 0 judges it. Times are in seconds.
+
+    Attributes:
+        part, since, looked, is_settled, is_deleted, is_finished, problem: As in Sighting and Content.
+        is_empty: Whether the node has only a folder.
+        needs: The end marks that the node's files call for, with the time of the last change of these files.
+        marks: The end marks that the node has, with the times of their last change.
+    """
+
+    part: str
+    since: float
+    looked: float
+    is_settled: bool
+    is_deleted: bool
+    is_finished: bool
+    problem: str
+    is_empty: bool
+    needs: Mapping[str, float]
+    marks: Mapping[str, float]
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the end marks that its files call for show that these files are whole, once the marks exist."""
+        return any(_ends_all(mark) for mark in self.needs) or (
+            bool(self.needs) and self.needs.keys() <= self.marks.keys()
+        )
+
+
+def view(seen: Sighting) -> View:
+    """The report of a node on a checkpoint."""
+    files = seen.content.files
+    needs: dict[str, float] = {}
+    for file in files:
+        for mark in needed_marks(file.name):
+            needs[mark] = max(needs.get(mark, 0), file.modified / 1e9)
+    marks = {file.name: file.modified / 1e9 for file in files if file.size and file.name.rpartition("/")[2] in _MARKS}
+    return View(
+        part=seen.part,
+        since=seen.since,
+        looked=seen.looked,
+        is_settled=seen.is_settled,
+        is_deleted=seen.is_deleted,
+        is_finished=seen.content.is_finished,
+        problem=seen.content.problem,
+        is_empty=not files,
+        needs=needs,
+        marks=marks,
+    )
+
+
+def needed_marks(name: str) -> list[str]:
+    """The end marks that a file with this name calls for."""
+    found = ((layout, layout.files.fullmatch(name)) for layout in LAYOUTS)
+    return [f"{match['folder']}{layout.mark}" for layout, match in found if match]
+
+
+def _ends_all(mark: str) -> bool:
+    return any(layout.ends_all and layout.mark == mark.rpartition("/")[2] for layout in LAYOUTS)
+
+
+def problem(files: tuple[File, ...]) -> str:
+    """Why files cannot be a whole checkpoint, by their names and sizes; empty if there is no such reason."""
+    for file in files:
+        if file.name.endswith(".tmp"):
+            return f"{file.name} is temporary"
+        if not file.size and not _EMPTY_ON_PURPOSE.fullmatch(file.name):
+            return f"{file.name} has 0 bytes"
+    return ""
+
+
+class Node(NamedTuple):
+    """What a node has reported.
+
+    Attributes:
+        looked: The time of its last look at its folder of checkpoints while its command ran.
+        holds: Whether it has had anything in this folder, without the checkpoint that the job resumed from.
+        is_over: Whether its processes have ended, and it stores nothing more.
+        ended_well: Whether, in addition, its command ended with 0.
+        views: Its parts by name of the checkpoint.
+        saves_nothing: Whether an earlier checkpoint was complete without a part of it.
+    """
+
+    looked: float = 0
+    holds: bool = True
+    is_over: bool = False
+    ended_well: bool = False
+    views: Mapping[str, View] = {}
+    saves_nothing: bool = False
+
+    @classmethod
+    def from_record(cls, raw: Mapping[str, Any], *, is_over: bool) -> Node:
+        """Parse the report of a node, which may be missing."""
+        views = {name: View(**each) for name, each in raw.get("views", {}).items()}
+        return cls(
+            looked=raw.get("looked", 0),
+            holds=raw.get("holds", True),
+            is_over=is_over,
+            ended_well=is_over and bool(raw.get("ended_well")),
+            views=views,
+        )
+
+
+def why_incomplete(name: str, nodes: Mapping[int, Node], *, settle_seconds: float, own_names: bool = False) -> str:
+    """Why a checkpoint is not complete; empty if it was whole on all nodes at one moment.
+
+    Args:
+        name: The name of the checkpoint.
+        nodes: The reports of all nodes by rank.
+        settle_seconds: How long a part must be unchanged on all nodes.
+        own_names: Whether nodes save checkpoints under names of their own.
+    """
+    views = {rank: node.views[name] for rank, node in nodes.items() if name in node.views}
+    views = {rank: each for rank, each in views.items() if not (each.is_empty and nodes[rank].ended_well)}
+    for rank, each in views.items():
+        if each.is_empty or each.problem:
+            return f"node {rank}: {each.problem or 'its folder has no files'}"
+    for mark in sorted({mark for each in views.values() for mark in each.needs}):
+        reason = _why_unmarked(mark, views)
+        if reason:
+            return reason
+    for rank, each in views.items():
+        is_shown = nodes[rank].ended_well or each.is_finished or each.is_marked
+        is_trusted = nodes[rank].is_over and not each.is_deleted and is_shown
+        if not each.is_settled and not is_trusted:
+            ended = "its processes ended soon after they wrote it" if nodes[rank].is_over else "it still changes"
+            return f"node {rank}: {ended}"
+        if not each.part:
+            return f"node {rank}: it is not stored"
+    return _why_never_at_once(name, nodes, views, settle_seconds, own_names=own_names)
+
+
+def _why_unmarked(mark: str, views: Mapping[int, View]) -> str:
+    written = [each.marks[mark] for each in views.values() if mark in each.marks]
+    if not written:
+        return f"{mark} is missing"
+    for rank, each in views.items():
+        own = each.marks.get(mark)
+        if own is None and not _ends_all(mark):
+            continue
+        if each.needs.get(mark, 0) > (max(written) + CLOCK_MARGIN_SECONDS if own is None else own):
+            return f"node {rank}: files are newer than {mark}"
+    return ""
+
+
+def _why_never_at_once(
+    name: str, nodes: Mapping[int, Node], views: Mapping[int, View], settle_seconds: float, *, own_names: bool
+) -> str:
+    """Why there was no moment at which all nodes had their parts."""
+    if not views:
+        return "no node has files of it"
+    # Saves under the same name differ, so parts that were not there at the same time may be of different steps.
+    is_repeated = not re.search(r"\d", name) or any(part_version(each.part) > 1 for each in views.values())
+    is_marked = any(_ends_all(mark) for each in views.values() for mark in each.needs)
+    since = max(each.since for each in views.values())
+    for rank, node in nodes.items():
+        each = views.get(rank)
+        if each is None:
+            if node.holds and not own_names and name not in node.views:
+                return f"node {rank} has no part of it"
+            is_nothing = node.ended_well or node.saves_nothing or is_marked
+            until = float("inf") if node.is_over and is_nothing else node.looked
+        else:
+            is_final = node.ended_well or not is_repeated or any(map(_ends_all, each.needs)) or len(views) == 1
+            is_final &= node.is_over and not each.is_deleted
+            until = float("inf") if is_final else each.looked
+        if len(nodes) > 1 and until - since < settle_seconds + CLOCK_MARGIN_SECONDS:
+            return f"node {rank} has not had its part at the same time as the other nodes"
+    return ""
