@@ -35,7 +35,7 @@ class SavingNodes:
 
     def place(self, rank: int) -> Path:
         place = self.folder / f"node-{rank}"
-        place.mkdir(exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
         return place
 
     def save(self, name: str, *ranks: int) -> None:
@@ -366,10 +366,22 @@ def test_killed_node_may_have_had_a_part_of_the_first_checkpoint(tmp_path: Path,
     if saved_before:
         nodes.save("step-1", 0)
         nodes.looks()
-    save(nodes.place(0), ".step-2")
-    (nodes.place(0) / ".step-2").rename(nodes.place(0) / "step-2")
+    nodes.save("step-2", 0)
+    nodes.look(0)
+    nodes.look(0)
     nodes.end(exit_code=-9)
     assert ("step-2" in nodes.complete) == saved_before
+
+
+def test_node_without_checkpoints_has_no_part_of_one_renamed_before_the_kill(tmp_path: Path) -> None:
+    for unfinished, names in ((False, ["step-1"]), (True, [])):
+        nodes = SavingNodes(tmp_path / str(unfinished), 2)
+        save(nodes.place(0), ".step-1")
+        (nodes.place(0) / ".step-1").rename(nodes.place(0) / "step-1")
+        if unfinished:
+            save(nodes.place(1), ".step-1")
+        nodes.end(exit_code=-9)
+        assert list(nodes.complete) == names
 
 
 def test_parts_of_a_repeated_name_are_not_mixed(tmp_path: Path) -> None:

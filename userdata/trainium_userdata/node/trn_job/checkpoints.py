@@ -108,7 +108,7 @@ class Checkpoints:
         """For the record of this node: the time of its last look, what it holds, and its part of each checkpoint."""
         if not self._holds:
             looked = self._clock()
-            self._holds = any(not self._is_resumed(path) for path in self._paths())
+            self._holds = self._has_own_entries()
             self._looked = looked if self._is_running and not self._holds else self._looked
         views = {name: each._asdict() for name, each in list(self._views().items())[-MAX_PARTS_REPORTED:]}
         return {"looked": self._looked, "holds": self._holds, "ended_well": self._ended_well, "views": views}
@@ -157,6 +157,16 @@ class Checkpoints:
     def _ended_well(self) -> bool:
         return not self._is_running and self._exit_code == 0
 
+    def _has_own_entries(self) -> bool:
+        """Whether the script has made anything in the folder, also unfinished checkpoints."""
+        resumed = {file.name.partition("/")[0] for content in self._resumed.values() for file in content.files}
+        with contextlib.suppress(FileNotFoundError):
+            return any(
+                path.name not in resumed or (path.name in self._resumed and not self._is_resumed(path))
+                for path in self._folder.iterdir()
+            )
+        return False
+
     def _paths(self) -> list[Path]:
         """The checkpoints in the folder. Names of unfinished ones begin with a dot or end with .tmp."""
         with contextlib.suppress(FileNotFoundError):
@@ -178,7 +188,7 @@ class Checkpoints:
         looked = self._clock()
         renamed = self._renames.take() if self._renames else ()
         names = {path.name for path in self._paths() if not self._is_resumed(path)}
-        self._holds |= bool(names)
+        self._holds = self._holds or self._has_own_entries()
         for name in names | self._seen.keys():
             self._look_at(name, is_renamed=name in renamed)
         if self._is_running:

@@ -291,13 +291,14 @@ def _why_never_at_once(
     # Saves under the same name differ, so parts that were not there at the same time may be of different steps.
     is_repeated = not re.search(r"\d", name) or any(part_version(each.part) > 1 for each in views.values())
     is_marked = any(_ends_all(mark) for each in views.values() for mark in each.needs)
+    is_shown = is_marked or (len(views) == 1 and all(each.is_finished for each in views.values()))
     since = max(each.since for each in views.values())
     for rank, node in nodes.items():
         each = views.get(rank)
         if each is None:
             if node.holds and not own_names and name not in node.views:
                 return f"node {rank} has no part of it"
-            is_nothing = node.ended_well or node.saves_nothing or is_marked
+            is_nothing = node.ended_well or node.saves_nothing or is_shown
             until = float("inf") if node.is_over and is_nothing else node.looked
         else:
             is_final = node.ended_well or not is_repeated or any(map(_ends_all, each.needs)) or len(views) == 1
