@@ -1,5 +1,7 @@
-"""When a checkpoint is complete, over interleavings of saves and looks of several nodes."""
+"""When a checkpoint is complete: over interleavings of saves and looks of several nodes, and by case."""
 
+import zipfile
+from pathlib import Path
 from typing import NamedTuple
 
 import hypothesis.strategies as st
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from tests.userdata.saving_nodes import SavingNodes, save
 from trn_job.completeness import (
     Content,
     File,
@@ -186,3 +189,216 @@ class UnmarkedAgain(Unmarked):
 @pytest.mark.parametrize("job", [Marked, MarkedAgain, Unmarked, UnmarkedAgain])
 def test_incomplete_state_is_never_complete(job: type[SavingJob]) -> None:
     run_state_machine_as_test(job, settings=settings(max_examples=EXAMPLES, stateful_step_count=50, deadline=None))
+
+
+def test_sharded_checkpoint_is_complete_with_parts_of_all_nodes(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 3)
+    nodes.save("step-1", 0, 1)
+    (nodes.place(2) / "step-0").mkdir()
+    save(nodes.place(2), "step-1.tmp")
+    nodes.looks()
+    assert nodes.complete == {}
+    nodes.save("step-1", 2)
+    nodes.looks()
+    assert nodes.complete == {"step-1": ["1-0-1", "1-1-1", "1-2-1"]}
+
+
+def test_part_written_in_place_is_replaced_by_the_whole_one(tmp_path: Path) -> None:
+    """The case of a shard that one node writes for 80 seconds, with pauses."""
+    nodes = SavingNodes(tmp_path, 2)
+    save(nodes.place(0), "step-20", **{"__0_0.distcp": "whole"})
+    save(nodes.place(1), "step-20", **{"__1_0.distcp": "31 kB"})
+    nodes.looks()
+    assert nodes.complete == {}
+    save(nodes.place(1), "step-20", **{"__1_0.distcp": "81 kB, whole"})
+    nodes.look()
+    save(nodes.place(0), "step-20", **{".metadata": "all"})
+    nodes.looks()
+    assert nodes.resumed("step-20", 0) == {"__0_0.distcp": "whole", "__1_0.distcp": "81 kB, whole", ".metadata": "all"}
+
+
+def test_later_whole_version_replaces_an_earlier_one_while_the_job_runs(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    for text in ("first", "second one"):
+        for rank in (0, 1):
+            save(nodes.place(rank), "latest", **{f"shard-{rank}": text})
+        nodes.looks()
+        assert nodes.complete == {"latest": [f"1-{rank}-{1 + (text != 'first')}" for rank in (0, 1)]}
+
+
+def test_node_with_only_a_folder_does_not_count_as_saving_nothing(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-10", 0)
+    (nodes.place(1) / "step-10").mkdir()
+    nodes.looks()
+    assert nodes.complete == {}
+    nodes.nodes[0].await_parts(0, lambda: True)
+    assert nodes.log_lines == ["checkpoint step-10 is not complete: node 1: its folder has no files"]
+    nodes.end(1, 0)
+    nodes.nodes[0].complete_all()
+    assert nodes.complete == {"step-10": ["1-0-1"]}
+
+
+def test_empty_shard_is_never_resumed_from(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-1", 0, 1)
+    (nodes.place(1) / "step-1/shard_1").write_text("")
+    nodes.looks()
+    nodes.end()
+    nodes.nodes[0].complete_all()
+    assert nodes.complete == {}
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1: step-1/shard_1 has 0 bytes"]
+
+
+def test_killed_command_leaves_no_checkpoint_that_it_was_writing(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 1)
+    nodes.save("step-1", 0)
+    nodes.looks()
+    nodes.save("step-2", 0)
+    nodes.end(exit_code=-9)
+    assert list(nodes.complete) == ["step-1"]
+    nodes.nodes[0].await_parts(0, lambda: True)
+    assert nodes.log_lines == [
+        "checkpoint step-2 is not complete: node 0: its processes ended soon after they wrote it"
+    ]
+
+
+@pytest.mark.parametrize("marks", ["renamed", ".metadata", "torch.save"])
+def test_killed_command_leaves_checkpoints_with_an_end_mark(tmp_path: Path, marks: str) -> None:
+    nodes = SavingNodes(tmp_path, 1)
+    place = nodes.place(0)
+    if marks == "renamed":
+        save(place, ".step-1")
+        (place / ".step-1").rename(place / "step-1")
+    elif marks == ".metadata":
+        save(place, "step-1", **{"__0_0.distcp": "weights", ".metadata": "all"})
+    else:
+        with zipfile.ZipFile(place / "step-1.pt", "w") as archive:
+            archive.writestr("data.pkl", "weights")
+    nodes.end(exit_code=-9)
+    assert len(nodes.complete) == 1
+
+
+def test_cut_archive_is_never_resumed_from(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 1)
+    with zipfile.ZipFile(nodes.place(0) / "step-1.pt", "w") as archive:
+        archive.writestr("data.pkl", "weights")
+    whole = (nodes.place(0) / "step-1.pt").read_bytes()
+    (nodes.place(0) / "step-1.pt").write_bytes(whole[:-30])
+    nodes.looks()
+    nodes.end()
+    nodes.nodes[0].complete_all()
+    assert nodes.complete == {}
+    assert nodes.log_lines == ["checkpoint step-1.pt is not complete: node 0: step-1.pt is cut off"]
+
+
+def test_deletion_in_progress_does_not_replace_the_stored_version(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-1", 0, 1)
+    nodes.looks()
+    (nodes.place(0) / "step-1/meta").unlink()
+    nodes.looks()
+    nodes.end(exit_code=-9)
+    assert nodes.complete == {"step-1": ["1-0-1", "1-1-1"]}
+
+
+def test_deepspeed_checkpoint_has_its_latest_file(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 1)
+    for step in (1, 2):
+        save(nodes.place(0), f"global_step{step}", **{"mp_rank_00_model_states.pt": f"weights {step}"})
+        nodes.looks()
+        assert len(nodes.complete) == step - 1
+        (nodes.place(0) / "latest").write_text(f"global_step{step}")
+        nodes.looks()
+    assert nodes.complete == {"global_step1": ["1-0-1"], "global_step2": ["1-0-1"]}
+    for step in (1, 2):
+        nodes.resumed(f"global_step{step}", 0)
+        assert (tmp_path / "resumed-0-0/latest").read_text() == f"global_step{step}"
+
+
+def test_node_that_has_not_looked_since_may_still_save_its_part(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.look()
+    nodes.save("step-1", 0)
+    for _ in range(4):
+        nodes.look(0)
+    assert nodes.complete == {}
+    nodes.looks()
+    assert nodes.complete == {"step-1": ["1-0-1"]}
+
+
+def test_node_without_record_leaves_checkpoint_incomplete(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-1", 0)
+    for _ in range(4):
+        nodes.look(0)
+    nodes.nodes[0].await_parts(0, lambda: True)
+    assert nodes.complete == {}
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it"]
+
+
+def test_ended_node_saves_nothing_more(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.end(1)
+    nodes.save("step-1", 0)
+    nodes.look(0)
+    nodes.look(0)
+    assert nodes.complete == {"step-1": ["1-0-1"]}
+
+
+@pytest.mark.parametrize("saved_before", [True, False])
+def test_killed_node_may_have_had_a_part_of_the_first_checkpoint(tmp_path: Path, saved_before: bool) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    if saved_before:
+        nodes.save("step-1", 0)
+        nodes.looks()
+    nodes.save("step-2", 0)
+    nodes.look(0)
+    nodes.look(0)
+    nodes.end(exit_code=-9)
+    assert ("step-2" in nodes.complete) == saved_before
+
+
+def test_node_without_checkpoints_has_no_part_of_one_renamed_before_the_kill(tmp_path: Path) -> None:
+    for unfinished, names in ((False, ["step-1"]), (True, [])):
+        nodes = SavingNodes(tmp_path / str(unfinished), 2)
+        save(nodes.place(0), ".step-1")
+        (nodes.place(0) / ".step-1").rename(nodes.place(0) / "step-1")
+        if unfinished:
+            save(nodes.place(1), ".step-1")
+        nodes.end(exit_code=-9)
+        assert list(nodes.complete) == names
+
+
+def test_parts_of_a_repeated_name_are_not_mixed(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("latest", 0, 1)
+    nodes.look()
+    nodes.look(1)
+    save(nodes.place(1), "latest", shard_1="of a later step")
+    nodes.end(exit_code=-9)
+    nodes.nodes[0].await_parts(0, lambda: True)
+    assert nodes.complete == {}
+
+
+def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    for rank in (0, 1):
+        nodes.save(f"rank-{rank}", rank)
+    nodes.looks()
+    assert nodes.complete == {}
+    nodes.end(1, 0)
+    nodes.nodes[0].complete_all()
+    assert nodes.complete == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}
+
+
+def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-2", 0, 1)
+    nodes.looks()
+    nodes.save("step-1", 0)
+    nodes.looks()
+    nodes.end(1, 0)
+    nodes.nodes[0].complete_all()
+    assert list(nodes.complete) == ["step-2"]
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it"]

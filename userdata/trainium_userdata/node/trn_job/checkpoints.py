@@ -19,10 +19,9 @@ from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_ran
 from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
-from .checkpoint_files import content_at, pointed
+from .checkpoint_files import Renames, content_at, pointed
 from .completeness import POINTER, Content, File, Node, Sighting, View, needed_marks, sighting, view, why_incomplete
 from .launch import Launch
-from .renames import Renames
 from .store import Store
 
 CONNECTIONS = 16

@@ -1,0 +1,77 @@
+"""Nodes that save checkpoints: for each a folder and the Checkpoints of its wrapper; and one store."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.userdata.job_parts import MemoryStore, launch
+from trn_job import checkpoints
+from trn_job.checkpoints import Checkpoints
+
+
+def save(folder: Path, name: str, **files: str) -> None:
+    for file, text in (files or {"model": "weights"}).items():
+        path = folder / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+class SavingNodes:
+    """The checkpoint folders of a job's nodes, and the lines in their logs."""
+
+    def __init__(self, folder: Path, nodes: int, **spec: Any) -> None:
+        self.store, self.folder, self.log_lines, self.now = MemoryStore(), folder, list[str](), 1e6
+        store: Any = self.store
+        self.launches = [launch(rank, nodes, **spec) for rank in range(nodes)]
+        self.nodes = [
+            Checkpoints(each, store, self.place(each.rank), self.log_lines.append, lambda: self.now)
+            for each in self.launches
+        ]
+        for node in self.nodes:
+            node.begin_running()
+
+    def place(self, rank: int) -> Path:
+        place = self.folder / f"node-{rank}"
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def save(self, name: str, *ranks: int) -> None:
+        for rank in ranks:
+            save(self.place(rank), name, **{"meta": f"of {rank}", f"shard_{rank}": f"weights {rank}"})
+
+    def look(self, *ranks: int, state: str = "running") -> None:
+        """Let nodes, by default all of them, look at their folders and write their records. Node 0 is the last."""
+        self.now += 20
+        for rank in reversed(ranks or range(len(self.nodes))):
+            self.nodes[rank].upload()
+            self.store.objects[self.launches[rank].keys.node(rank)] = {
+                "state": state,
+                "checkpoints": self.nodes[rank].as_record(),
+            }
+
+    def looks(self) -> None:
+        """As many looks of all nodes as a checkpoint needs at most that no longer changes."""
+        for _ in range(4):
+            self.look()
+
+    def end(self, *ranks: int, exit_code: int | None = 0) -> None:
+        """Let the commands of nodes, by default of all of them, end."""
+        for rank in ranks or range(len(self.nodes)):
+            self.nodes[rank].end_running(exit_code)
+        self.look(*ranks, state="failed" if exit_code else "succeeded")
+
+    @property
+    def complete(self) -> dict[str, list[str]]:
+        """The parts of complete checkpoints, which have a manifest."""
+        prefix, found = "job/checkpoints/", dict[str, list[str]]()
+        for key, content in self.store.objects.items():
+            if key.startswith(prefix) and "/" not in key.removeprefix(prefix):
+                found[content["name"]] = content["parts"]
+        return found
+
+    def resumed(self, name: str, rank: int, **spec: Any) -> dict[str, str]:
+        """The texts of the files that a node downloads, by path."""
+        folder = self.folder / f"resumed-{rank}-{len(spec)}"
+        store: Any = self.store
+        resuming = launch(rank, len(self.nodes), **spec)._replace(resume_from=name)
+        place = checkpoints.download(resuming, store, folder)
+        return {str(file.relative_to(place)): file.read_text() for file in place.rglob("*") if file.is_file()}
