@@ -168,3 +168,29 @@ def test_checkpoint_of_the_resumed_job_is_not_stored_again(tmp_path: Path) -> No
     nodes.save("step-2", 0)
     nodes.looks()
     assert nodes.complete == {"step-2": ["1-0-1"]}
+
+
+def test_deepspeed_checkpoint_has_its_latest_file(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 1)
+    for step in (1, 2):
+        save(nodes.place(0), f"global_step{step}", **{"mp_rank_00_model_states.pt": f"weights {step}"})
+        nodes.looks()
+        assert len(nodes.complete) == step - 1
+        (nodes.place(0) / "latest").write_text(f"global_step{step}")
+        nodes.looks()
+    assert nodes.complete == {"global_step1": ["1-0-1"], "global_step2": ["1-0-1"]}
+    for step in (1, 2):
+        nodes.resumed(f"global_step{step}", 0)
+        assert (tmp_path / "resumed-0-0/latest").read_text() == f"global_step{step}"
+
+
+def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-2", 0, 1)
+    nodes.looks()
+    nodes.save("step-1", 0)
+    nodes.looks()
+    nodes.end(1, 0)
+    nodes.nodes[0].complete_all()
+    assert list(nodes.complete) == ["step-2"]
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it"]
