@@ -147,6 +147,17 @@ def test_restarted_attempt_keeps_the_outputs_of_earlier_ones(nodes: JobNodes) ->
     assert nodes.content("attempts/outputs/1.json") == {"files": [*texts], "links": links}
 
 
+def test_attempt_that_ends_before_it_has_the_earlier_outputs_does_not_forget_them(nodes: JobNodes) -> None:
+    known = {"files": ["log", "lost"], "links": {}}
+    nodes.put("attempts/outputs/0.json", known)
+    nodes.aws.records[f"{BUCKET}/jobs/{JOB}/outputs/log"] = "of the first attempt"
+    nodes.next_attempt()
+    nodes.start("print('computes')")
+    nodes.wait()
+    assert "the output lost of an earlier attempt was deleted" in nodes.end["reason"]
+    assert nodes.content("attempts/outputs/0.json") == known
+
+
 def test_output_of_an_earlier_attempt_stays_in_its_folder(nodes: JobNodes) -> None:
     nodes.put("attempts/outputs/0.json", {"files": ["../../evil"], "links": {}})
     nodes.next_attempt()

@@ -109,6 +109,21 @@ def test_large_file_is_stored_in_parts_that_are_each_retried(
     assert [len(part) for part in aws.parts] == [1000, 1000, 560]
 
 
+def test_growing_file_is_stored_as_long_as_it_was(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
+    digest = objects.FilePart.digest
+
+    def grow(part: objects.FilePart) -> str:
+        found = digest(part)
+        with (tmp_path / "log").open("a") as log:
+            log.write("second line\n")
+        return found
+
+    monkeypatch.setattr(objects.FilePart, "digest", grow)
+    (tmp_path / "log").write_text("first line\n")
+    Objects().put_file(URL, tmp_path / "log")
+    assert [*aws.records.values()] == ["first line\n"]
+
+
 def test_file_has_no_more_parts_than_s3_allows(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(objects, "PART_BYTES", 1)
     monkeypatch.setattr(objects, "MAX_PARTS", 3)

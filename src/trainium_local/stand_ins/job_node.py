@@ -57,8 +57,8 @@ class StandInStore:
         self._call("put_object", Key=self._key(key), Body=text)
 
     def upload(self, key: str, file: Path, digest: str = "") -> None:  # noqa: ARG002
-        with file.open("rb") as content:
-            self._call("put_object", Key=self._key(key), Body=content)
+        # The whole file, because it may grow in the meantime.
+        self._call("put_object", Key=self._key(key), Body=file.read_bytes())
 
     def download(self, key: str, file: Path) -> bool:
         response = self._call("get_object", Key=self._key(key))

@@ -26,7 +26,8 @@ MAX_FAILED_REQUESTS = 3
 """Limit of failed requests in one upload, because each takes seconds. The next upload starts with the other files."""
 KEY_TOO_LONG = "KeyTooLongError"
 """S3's error code for keys of more than 1,024 bytes."""
-READERS = 8
+CONNECTIONS = 16
+"""Number of files that are uploaded or downloaded at the same time."""
 _GIB = 1024**3
 
 
@@ -47,6 +48,7 @@ class Outputs:
         self._listed: dict[str, Any] = {"files": [], "links": {}}
         self._failed: dict[str, OSError] = {}
         self._uploading = threading.Lock()
+        self._is_restored = launch.attempt == 1
         others = () if launch.rank else range(1, len(launch.nodes))
         self._others = {output_path(other, "").rstrip("/") for other in others}
         self.left_out: dict[str, str] = {}
@@ -70,12 +72,12 @@ class Outputs:
                 raise OSError(f"the output {printable(path)} of an earlier attempt was deleted")
             self._stored[path] = _version(self._file(path))
 
-        with ThreadPoolExecutor(READERS) as readers:
+        with ThreadPoolExecutor(CONNECTIONS) as readers:
             list(readers.map(fetch, known["files"]))
         for folder, is_source in ((self._folder, False), (self._source, True)):
             own = {path: target for path, target in known["links"].items() if path.startswith(prefix) == is_source}
             make_links(folder, {path[len(prefix) if is_source else 0 :]: target for path, target in own.items()})
-        self._listed = known
+        self._listed, self._is_restored = known, True
 
     def begin(self) -> None:
         """Note the files of the working directory, which are not outputs unless the command changes them.
@@ -89,13 +91,15 @@ class Outputs:
         self._at_start = found
 
     def upload(self, *, is_running: bool = False) -> None:
-        """Store new and changed files. After MAX_FAILED_REQUESTS, the other files are left to the next call.
+        """Store new and changed files. After MAX_FAILED_REQUESTS, most other files are left to the next call.
 
         Raises:
             OSError: Not every file is stored.
         """
         with self._uploading:
-            self._upload(is_running=is_running)
+            # Otherwise the list would lack what the next attempt needs.
+            if self._is_restored:
+                self._upload(is_running=is_running)
 
     def _upload(self, *, is_running: bool) -> None:
         rank, keys, began, tree = self._launch.rank, self._launch.job_keys, now_text(), self._tree()
@@ -104,19 +108,10 @@ class Outputs:
                 self._say(f"outputs: {path} is not stored: {reason}")
         self.left_out = {} if is_running else tree.left_out
         self._failed = {path: error for path, error in self._failed.items() if path in tree.files}
-        failed_requests = 0
-        for path, version in sorted(tree.files.items(), key=lambda file: file[0] in self._failed):
-            if self._stored.get(path) == version or failed_requests == MAX_FAILED_REQUESTS:
-                continue
-            if is_running and (_is_temporary(path) or (version[0] > SMALL_BYTES and self._seen.get(path) != version)):
-                continue
-            self._failed.pop(path, None)
-            try:
-                self._store.upload(keys.output(rank, path), self._file(path))
-                self._stored[path] = version
-            except OSError as error:
-                self._failed[path] = error
-                failed_requests += not error.errno
+        due = [path for path, version in tree.files.items() if self._stored.get(path) != version]
+        if is_running:
+            due = [path for path in due if not _is_temporary(path) and self._is_steady(path, tree.files[path])]
+        self._store_files(sorted(due, key=lambda path: path in self._failed), tree)
         self._seen = tree.files
         now = {"files": sorted(tree.files.keys() & self._stored.keys()), "links": tree.links}
         if now != self._listed:
@@ -131,6 +126,31 @@ class Outputs:
             # An error that is not a refusal comes first, because the next call may then succeed.
             example = min(self._failed.values(), key=is_refusal)
             raise example if len(left) == 1 else SomeLeftError(left, example)
+
+    def _is_steady(self, path: str, version: tuple[int, int]) -> bool:
+        return version[0] <= SMALL_BYTES or self._seen.get(path) == version
+
+    def _store_files(self, paths: Sequence[str], tree: FileTree) -> None:
+        def store(path: str) -> OSError | None:
+            try:
+                self._store.upload(self._launch.job_keys.output(self._launch.rank, path), self._file(path))
+            except OSError as error:
+                return error
+            return None
+
+        failed_requests = 0
+        with ThreadPoolExecutor(CONNECTIONS) as connections:
+            for start in range(0, len(paths), CONNECTIONS):
+                if failed_requests >= MAX_FAILED_REQUESTS:
+                    break
+                some = paths[start : start + CONNECTIONS]
+                for path, error in zip(some, connections.map(store, some)):
+                    self._failed.pop(path, None)
+                    if error is None:
+                        self._stored[path] = tree.files[path]
+                    else:
+                        self._failed[path] = error
+                        failed_requests += not error.errno
 
     def _file(self, path: str) -> Path:
         folder, _, rest = path.partition("/")

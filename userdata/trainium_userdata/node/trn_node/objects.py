@@ -46,7 +46,7 @@ class Objects(S3):
         return self._send("PUT", url, headers, body, (200, *CHANGED)).status == 200
 
     def put_file(self, url: str, file: Path, digest: str = "") -> None:
-        """Store a file.
+        """Store a file as long as it is now: it may grow in the meantime.
 
         Args:
             url: URL of the object.
@@ -58,8 +58,8 @@ class Objects(S3):
             self._put_parts(url, file, size)
             return
         headers = {"content-type": "application/octet-stream", "content-length": str(size)}
-        with file.open("rb") as content:
-            self._send("PUT", url, headers, content, (200,), digest=digest or sha256_of(file))
+        with FilePart(file, 0, size) as content:
+            self._send("PUT", url, headers, content, (200,), digest=digest or content.digest())
 
     def _put_parts(self, url: str, file: Path, size: int) -> None:
         """Store a file in parts. A lifecycle rule deletes incomplete uploads, because nodes have no permission to."""
