@@ -11,6 +11,7 @@ from moto import mock_aws
 from tests.cli.running import GOOD, run
 from tests.core.test_sagemaker_jobs import client, deploy, write
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.engines.sagemaker import aws_jobs
 from trainium_core.jobs import follow
 
 ON = (*GOOD, "-c", "trn:stacks=sagemaker")
@@ -43,6 +44,16 @@ def test_job_is_shown_started_and_followed_to_its_result() -> None:
     assert "1 x ml.trn1.32xlarge in us-west-2, on demand" in ended.stdout
     assert f"Started {name}." in ended.stderr
     assert "succeeded" in ended.stdout
+
+
+def test_start_and_result_say_that_no_code_runs_outside_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "code" not in submit().output
+    monkeypatch.setattr(aws_jobs, "is_aws", lambda _: False)
+    ended = submit()
+    why = "requests do not go to AWS, and an emulator only records training jobs"
+    assert f"No code will run: {why}.\n" in ended.stderr
+    assert f"note no code ran: {why}" in " ".join(ended.stdout.split())
+    assert json.loads(submit("--json").stdout)["places"]["note"] == f"no code ran: {why}"
 
 
 def test_billed_job_requires_confirmation() -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
@@ -39,13 +39,14 @@ from trainium_core.prices.price import PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_errors import DENIED, error_code, read_errors, write_errors
-from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.aws_service import AwsService, Clients, is_aws
 from trainium_runtime.errors import ABSENT_OBJECT, RequestRefusedError, UnavailableError
 from trainium_wire.node_record import StoredRecord
 
 _LARGEST_PAGE = 100  # The maximum of ListTrainingJobs.
 _PAGES_AT_ONCE = 20  # Of one log stream, so that much output does not delay the check of the status.
 _READERS = 8
+_NOT_AWS = "requests do not go to AWS, and an emulator only records training jobs"
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
 _NO_RESTART = "leave it out: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
 
@@ -131,7 +132,15 @@ class SageMakerJobs(AwsService):
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:  # noqa: ARG002 - all is in one answer
         described = self._described(job_id)
-        return None if described is None else job_state(described)
+        if described is None:
+            return None
+        state = job_state(described)
+        return state if self.runs_code else replace(state, places={**state.places, "note": f"no code ran: {_NOT_AWS}"})
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether training jobs run: only AWS runs them."""
+        return is_aws(self.client("sagemaker").meta.endpoint_url)
 
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
@@ -329,7 +338,7 @@ class PreparedTrainingJob:
 
     def check(self) -> Sequence[str]:
         """Checks nothing: SageMaker validates quota, role and network when the job is created."""
-        return ()
+        return () if self.jobs.runs_code else (f"No code will run: {_NOT_AWS}.",)
 
     def rows(self) -> Sequence[tuple[str, str]]:
         plan, job = self.jobs.plan, self.job
