@@ -14,11 +14,15 @@ from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.setting_schema.forms import as_written
 
 CATALOG = builtin_catalog()
+REGIONS = {region for kind in CATALOG.values() for region in kind.zones}
+OFFERED = {region: {name for name, kind in CATALOG.items() if region in kind.zones} for region in REGIONS}
 
 
 def baseline_of(chosen: str | None = None, **settings: Any) -> Baseline:
     context = {**GOOD, **settings}
-    return baseline(Plan.from_settings(context, Path()), context, Path(), chosen=chosen)
+    return baseline(
+        Plan.from_settings(context, Path()), context, Path(), chosen=chosen, priced=OFFERED[context["region"]]
+    )
 
 
 def test_every_trainium_type_is_paired_with_gpu_types() -> None:
@@ -56,6 +60,16 @@ def test_type_that_the_region_lacks_is_skipped_with_the_reason() -> None:
                 assert proposal.skipped[row["types"][0]] == f"{region} does not offer it"
                 return
     pytest.fail("no region lacks a preferred type")
+
+
+def test_type_without_a_known_price_is_skipped_with_the_reason() -> None:
+    settings = {**GOOD, "instance_type": "trn1.32xlarge", "region": "us-west-2"}
+    plan = Plan.from_settings(settings, Path())
+    proposal = baseline(plan, settings, Path(), priced={"p5.48xlarge"})
+    assert proposal.plan.instance_type == "p5.48xlarge"
+    assert proposal.skipped["p4d.24xlarge"] == "its price in us-west-2 is unknown"
+    with pytest.raises(BaselineError, match=r"p5\.48xlarge in us-west-2 is unknown: give it in a file"):
+        baseline(plan, settings, Path(), priced=())
 
 
 @pytest.mark.parametrize(
@@ -111,7 +125,7 @@ def test_every_plan_has_a_gpu_plan_or_is_refused(plan: Plan) -> None:
         if value != SETTINGS[key].default or key in ("instance_type", "region")
     }
     try:
-        proposal = baseline(plan, given_settings, Path())
+        proposal = baseline(plan, given_settings, Path(), priced=OFFERED[plan.region])
     except BaselineError:
         return
     assert proposal.plan.type.is_gpu

@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,10 +15,12 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.money.estimate_command import aws_prices
 from trainium_cli.terminal import console, pairs, print_json, say, table
 from trainium_core.costs.estimate import estimate
-from trainium_core.evidence.baseline import Baseline, BaselineError
+from trainium_core.evidence.baseline import Baseline, BaselineError, candidates
 from trainium_core.evidence.baseline import baseline as baseline_of
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
+from trainium_core.prices.price import ON_DEMAND, PricedItem
+from trainium_core.prices.quotes import quotes
 from trainium_core.problems import SETTING_PREFIX
 
 _FILE = "cdk.json"
@@ -32,7 +34,7 @@ _FOLDER = Path("gpu-baseline")
     "chosen",
     metavar="TYPE",
     shell_complete=complete_type,
-    help="GPU type. Default: the most preferred type that the region offers.",
+    help="GPU type. Default: the most preferred type that the region offers and whose price is known.",
 )
 @click.option(
     "--output",
@@ -44,9 +46,9 @@ _FOLDER = Path("gpu-baseline")
 def baseline(invocation: Invocation, chosen: str | None, output: Path | None, offline: bool) -> ExitCode:
     """Show the GPU plan to compare a Trainium plan with.
 
-    Proposes a GPU type that the region offers, says why, and derives the settings of a second cluster with the same
-    network, end, budget and job permissions. To use other commands with this cluster, pass its cdk.json with --file.
-    Nothing changes on AWS, and an existing file is never overwritten.
+    Proposes a GPU type that the region offers at a known price, says why, and derives the settings of a second cluster
+    with the same network, end, budget and job permissions. To use other commands with this cluster, pass its cdk.json
+    with --file. Nothing changes on AWS, and an existing file is never overwritten.
 
     Exit code 0: shown or written. 1: no GPU type fits the plan, or that of --type does not. 2: a plan or another option
     is invalid.
@@ -57,7 +59,7 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     if output is not None and not file.exists():
         raise click.UsageError(f"--output needs the {_FILE} of the Trainium cluster: run in its folder, or pass --file")
     try:
-        proposal = baseline_of(plan, stated, file.parent, chosen=chosen)
+        proposal = baseline_of(plan, stated, file.parent, chosen=chosen, priced=_priced(plan, offline=offline))
     except BaselineError as error:
         raise CliError(f"No baseline: {error}.", ExitCode.NOT_READY) from error
     written = None if output is None else _write(proposal, file, output)
@@ -90,6 +92,13 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     for step in steps:
         say(f"  {step}")
     return ExitCode.OK
+
+
+def _priced(plan: Plan, *, offline: bool) -> Collection[str]:
+    """The candidates with a known on-demand price in the region."""
+    items = {name: PricedItem(product=ON_DEMAND, region=plan.region, instance_type=name) for name in candidates(plan)}
+    found = quotes(items.values(), own=plan.prices, aws=None if offline else aws_prices(plan.region)).prices
+    return {name for name, item in items.items() if (price := found.get(item)) and price.usd is not None}
 
 
 def _hourly(plan: Plan, *, offline: bool) -> str:

@@ -45,7 +45,8 @@ def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCo
     """Show what the plan costs running, asleep and for a pilot.
 
     Prices come from the file that trn:prices names, else from the AWS Price List if the credentials allow it, else from
-    the dated snapshot of prices in this package. A price that none of them has is unknown, not 0.
+    the dated snapshot of prices in this package. A price that none of them has is unknown, not 0. So is a spot or
+    Capacity Block price of the snapshot that is older than 180 days: it is shown with its date, and is in no total.
 
     Exit code 0: every price of the totals is known. 3: a total lacks a price.
     """
@@ -125,9 +126,13 @@ def row(line: CostLine, hours: Decimal, sources: Footnotes) -> tuple[str, ...]:
 
 def _unit_price(line: CostLine) -> str:
     if line.unit_usd is None:
-        return f"unknown /{line.unit}"
-    digits = max(2, -int(line.unit_usd.normalize().as_tuple().exponent))
-    return f"{line.unit_usd:,.{digits}f} /{line.unit}"
+        was = line.price and line.price.was
+        return f"unknown, was {_digits(was)} on {line.price.date}" if line.price and was else f"unknown /{line.unit}"
+    return f"{_digits(line.unit_usd)} /{line.unit}"
+
+
+def _digits(usd: Decimal) -> str:
+    return f"{usd:,.{max(2, -int(usd.normalize().as_tuple().exponent))}f}"
 
 
 def _amount(usd: Decimal | None) -> str:
@@ -181,7 +186,11 @@ def _total_as_json(total: Total) -> dict[str, Any]:
 
 def _line_as_json(line: CostLine, hours: Decimal) -> dict[str, Any]:
     amounts = {"running_hour": line.running_hour, "asleep_month": line.asleep_month, "pilot": line.pilot(hours)}
-    price = None if line.price is None else {**asdict(line.price), "usd": _number(line.price.usd)}
+    price = (
+        None
+        if line.price is None
+        else {**asdict(line.price), "usd": _number(line.price.usd), "was": _number(line.price.was)}
+    )
     return {
         "what": line.what,
         "product": line.item.product,

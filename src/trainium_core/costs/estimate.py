@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
 from trainium_core.costs.items import CostItem
@@ -125,6 +126,7 @@ def estimate(
     hours: Decimal = Decimal(PILOT_HOURS),
     aws: Prices | None,
     items: Callable[[Plan], Sequence[CostItem]] = cluster_cost_items,
+    today: date | None = None,
 ) -> Estimate:
     """Estimate the cost of a plan. The prices of trn:prices take precedence over AWS's, and AWS's over the snapshot's.
 
@@ -133,9 +135,10 @@ def estimate(
         hours: The length of the pilot.
         aws: AWS's prices; None to use only the plan's and the snapshot's.
         items: Returns the billed items of the plan. Default: those of the cluster's stack.
+        today: The day on which prices of the snapshot have to be current; None for the current day.
     """
     cost_items = items(plan)
-    quoted = quotes((item.item for item in cost_items), own=plan.prices, aws=aws)
+    quoted = quotes((item.item for item in cost_items), own=plan.prices, aws=aws, today=today)
     return Estimate(lines=cost_lines(cost_items, quoted), hours=hours, unavailable=quoted.unavailable)
 
 

@@ -1,7 +1,7 @@
 """The GPU plan to compare a Trainium plan with: which type, why, and which settings differ."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,14 +67,28 @@ def pairs() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads((DATA / "baselines.toml").read_text(encoding="utf-8"))
 
 
-def baseline(plan: Plan, stated: Mapping[str, Any], folder: Path, *, chosen: str | None = None) -> Baseline:
+def candidates(plan: Plan) -> tuple[str, ...]:
+    """The GPU types to compare with that the region of a plan offers, in order of preference."""
+    types = pairs().get(plan.instance_type, {}).get("types", ())
+    return tuple(name for name in types if plan.region in plan.catalog[name].zones)
+
+
+def baseline(
+    plan: Plan,
+    stated: Mapping[str, Any],
+    folder: Path,
+    *,
+    priced: Collection[str],
+    chosen: str | None = None,
+) -> Baseline:
     """The GPU plan to compare with a Trainium plan.
 
     Args:
         plan: The Trainium plan.
         stated: Its settings as in cdk.json, without their prefix.
         folder: The folder that paths in the settings are relative to.
-        chosen: The GPU type. Default: the most preferred type that the region offers.
+        priced: The candidates whose price in the region is known. Without a price, nothing can be compared.
+        chosen: The GPU type, which may have no known price. Default: the most preferred type of `priced`.
 
     Raises:
         BaselineError: The plan already has GPUs, no type fits, or `chosen` does not.
@@ -82,7 +96,7 @@ def baseline(plan: Plan, stated: Mapping[str, Any], folder: Path, *, chosen: str
     """
     if plan.type.is_gpu:
         raise BaselineError(f"{plan.instance_type} has GPUs: name the plan of the Trainium cluster")
-    name, why, skipped = _given_type(plan, chosen) if chosen else _preferred_type(plan)
+    name, why, skipped = _given_type(plan, chosen) if chosen else _preferred_type(plan, priced)
     kind = plan.catalog[name]
     left_out = {key: why_not for key, why_not in _OF_TRAINIUM.items() if key in stated}
     left_out |= {key: "it is for other stacks" for key in stated if GROUP_OF.get(key) in _OTHER_STACKS}
@@ -109,15 +123,21 @@ def baseline(plan: Plan, stated: Mapping[str, Any], folder: Path, *, chosen: str
     return Baseline(plan=gpu_plan, settings=settings, why=why, skipped=skipped, left_out=left_out, notes=tuple(notes))
 
 
-def _preferred_type(plan: Plan) -> tuple[str, str, Mapping[str, str]]:
+def _preferred_type(plan: Plan, priced: Collection[str]) -> tuple[str, str, Mapping[str, str]]:
     row = pairs().get(plan.instance_type)
     if row is None:
         raise BaselineError(f"no GPU type is listed for comparison with {plan.instance_type}: give one with --type")
     skipped: dict[str, str] = {}
     for name in row["types"]:
-        if plan.region in plan.catalog[name].zones:
+        if name in priced:
             return name, f"{row['why']} ({row['source']}, {row['date']})", skipped
-        skipped[name] = f"{plan.region} does not offer it"
+        is_offered = name in candidates(plan)
+        skipped[name] = f"its price in {plan.region} is unknown" if is_offered else f"{plan.region} does not offer it"
+    if unpriced := candidates(plan):
+        raise BaselineError(
+            f"the price of {', '.join(unpriced)} in {plan.region} is unknown: give it in a file (trn:prices), or name "
+            "the type with --type"
+        )
     both = sorted({*plan.type.zones} & {region for name in row["types"] for region in plan.catalog[name].zones})
     elsewhere = f"regions that offer one of them and {plan.instance_type}: {', '.join(both) or 'none'}"
     raise BaselineError(f"{plan.region} offers none of {', '.join(row['types'])}; {elsewhere}")

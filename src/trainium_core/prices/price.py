@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, Protocol, cast
@@ -60,7 +61,8 @@ class Price:
     """The price of one unit of a product, before tax and discounts.
 
     Attributes:
-        usd: US dollars; None if the source states that AWS lists no price.
+        usd: US dollars; None if the source states that AWS lists no price, or if the price is out of date.
+        was: US dollars of a price that is out of date; see `current`.
         source: Where the price is from.
         date: When the source stated it, as an ISO date.
         confidence: A note on the reliability of the price.
@@ -72,6 +74,21 @@ class Price:
     date: str
     confidence: str = ""
     origin: Origin
+    was: Decimal | None = None
+
+
+MAX_AGE = timedelta(days=180)
+"""Age from which a price that AWS changes often is out of date. AWS updates those of Capacity Blocks each quarter."""
+
+_CHANGING = (SPOT, CAPACITY_BLOCK)
+
+
+def current(item: PricedItem, price: Price, today: date) -> Price:
+    """The price, without its amount if it is a spot or Capacity Block price of the snapshot that is out of date."""
+    is_old = today - date.fromisoformat(price.date) > MAX_AGE
+    if price.origin == "snapshot" and item.product in _CHANGING and price.usd is not None and is_old:
+        return replace(price, usd=None, was=price.usd)
+    return price
 
 
 class Prices(Protocol):

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import partial
 
 from trainium_core.prices.file import snapshot_prices
-from trainium_core.prices.price import Price, PricedItem, Prices, PriceTable, best_price
+from trainium_core.prices.price import Price, PricedItem, Prices, PriceTable, best_price, current
 from trainium_runtime.errors import UnavailableError
 
 
@@ -23,13 +24,14 @@ class Quotes:
     unavailable: tuple[str, ...] = ()
 
 
-def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) -> Quotes:
+def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, today: date | None = None) -> Quotes:
     """Look up the price of every item: in the user's file, else at AWS, else in the snapshot.
 
     Args:
         items: The items.
         own: The user's prices.
         aws: AWS's prices, read concurrently; None to skip them.
+        today: The day on which prices of the snapshot have to be current; None for the current day.
     """
     unique = tuple(dict.fromkeys(items))
     prices = {item: price for item in unique if (price := best_price(own, item)) is not None}
@@ -44,7 +46,7 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) 
                     unavailable[str(answer)] = None
     for item in unique:
         if item not in prices and (price := best_price(snapshot_prices(), item)) is not None:
-            prices[item] = price
+            prices[item] = current(item, price, today or datetime.now(UTC).date())
     return Quotes(prices=prices, unavailable=tuple(unavailable))
 
 

@@ -55,6 +55,14 @@ def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest
     assert "trn:prices=prices.csv" in ended.stdout
 
 
+def test_outdated_block_price_is_unknown_and_in_no_total() -> None:
+    block = ("capacity=capacity-block", "reservation_id=cr-0123456789abcdef0", "instance_type=p4d.24xlarge")
+    ended = run("estimate", *GOOD, *(word for setting in block for word in ("-c", f"trn:{setting}")), "--offline")
+    assert ended.exit_code == ExitCode.UNKNOWN
+    assert "unknown, was 14.75 on 2024-12-31" in " ".join(ended.stdout.split())
+    assert re.search(r"Running, per hour +at least \$[0-9.]+, 1 amount unknown", ended.stdout)
+
+
 def test_json_contains_each_line_with_price_and_source() -> None:
     printed = json.loads(run("estimate", *GOOD, "-c", "trn:nodes=2", "--offline", "--json").stdout)
     (instances, volumes, _throughput, storage, *_) = printed["lines"]
