@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.core.test_pilot_report import GOOD, GPU, LAB_RECORD, evidence, fidelity, gate
 from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
+from trainium_core.evidence.folder import Answer
 from trainium_core.evidence.record import MET, NOT_MET, STATES, Record
 
 
@@ -53,6 +54,22 @@ def test_newest_record_decides_on_a_gate() -> None:
     second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
     assert decide(evidence(first, second)).verdict == GO
     assert decide(evidence(replace(first, made="2026-11-26T12:00:00Z"), second)).verdict == NO
+
+
+def test_stack_without_support_prevents_go_unless_it_is_accepted_by_name() -> None:
+    by_job = replace(GOOD, software=replace(GOOD.software, stack="xla"))
+    by_environment = replace(GOOD, software=replace(GOOD.software, environment="aws_neuronx_venv_pytorch_2_9"))
+    for record in (by_job, by_environment):
+        decision = decide(evidence(record))
+        assert decision.verdict == NOT_YET
+        assert "AWS does not support training with PyTorch/XLA" in decision.reasons[0]
+        accepted = Answer(answer="xla, until Trainium2 is here", who="me", date="2026-11-28", document="")
+        answers = {"support": accepted}
+        assert decide(replace(evidence(record), answers=answers)).verdict == GO
+        answers = {"support": replace(accepted, answer="what runs today")}
+        assert decide(replace(evidence(record), answers=answers)).verdict == NOT_YET
+    native = replace(GOOD, software=replace(GOOD.software, stack="native"))
+    assert decide(evidence(native)).verdict == GO
 
 
 def test_moved_limit_prevents_go() -> None:

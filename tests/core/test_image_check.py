@@ -96,6 +96,10 @@ def test_unproven_image_and_type_suggest_observe_mode(
     assert ("set trn:verification to observe" in finding.fix) == (not known and verification == "enforce")
 
 
+def test_image_with_a_stack_without_support_says_so() -> None:
+    assert "AWS does not support training with PyTorch/XLA" in finding_of("image", FakeAccount()).found
+
+
 def test_image_is_deprecated_from_its_date_on() -> None:
     past, future = datetime(2026, 1, 26, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
     finding = finding_of("image", FakeAccount(found_image=replace(IMAGE, deprecated=past)))

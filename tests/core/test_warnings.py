@@ -4,31 +4,38 @@ import pytest
 
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.engines.ec2.warnings import cluster_warnings
+from trainium_core.facts import facts
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 TRAINIUM2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2"}
 IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
 
 
-PILOT = {"ends": "5d", "notify_email": "someone@example.com"}
+PILOT = {"ends": "5d", "notify_email": "someone@example.com", "ami": "ami-0123456789abcdef0"}
+XLA = facts()["image"]["ssm_parameter"]
 
 
-def test_plan_with_end_and_email_has_no_warning() -> None:
+def test_plan_with_end_email_and_image_has_no_warning() -> None:
     assert cluster_warnings(from_settings(nodes=2, **PILOT)) == {}
 
 
 @pytest.mark.parametrize(
     ("setting", "settings", "says"),
     [
-        ("ami", IN_HYDERABAD, "copy an image there"),
-        ("ami", TRAINIUM2, "and native PyTorch (TorchNeuron, device neuron) since 2.33"),
+        ("ami", {**IN_HYDERABAD, "ami": XLA}, "copy an image there"),
+        (
+            "ami",
+            {**TRAINIUM2, "ami": XLA},
+            "since Neuron SDK 2.30, and shipped it until 2.31: specify the ID of an image",
+        ),
+        ("ami", {"ami": XLA}, "trn1.32xlarge has no other stack for PyTorch, so measure on Trainium2"),
         ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "it is not documented"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),
     ],
 )
 def test_warning_is_reported_under_its_setting(setting: str, settings: dict[str, str], says: str) -> None:
-    warnings = cluster_warnings(from_settings(**PILOT, **settings))
+    warnings = cluster_warnings(from_settings(**{**PILOT, **settings}))
     assert list(warnings) == [setting]
     assert says in warnings[setting]
 
@@ -42,7 +49,7 @@ def test_warning_is_reported_under_its_setting(setting: str, settings: dict[str,
     ],
 )
 def test_settings_without_a_problem_have_no_warning(settings: dict[str, str]) -> None:
-    assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
+    assert cluster_warnings(from_settings(**{**PILOT, **settings})) == {}
 
 
 @pytest.mark.parametrize(

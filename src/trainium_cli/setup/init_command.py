@@ -159,6 +159,8 @@ def _say_the_price(plan: Plan) -> None:
     say(f"{plan.cluster_name}: {plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
     say(f"  running  {estimated.running_hour} per hour, at list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")
+    if plan.framework and plan.framework.support:
+        say(f"  support  {plan.framework.support}.")
     warning = sales_warning(plan, estimated)
     if warning:
         echo(f"warning: {warning}", err=True)

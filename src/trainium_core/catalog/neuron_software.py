@@ -30,6 +30,8 @@ class Framework:
         gpus: Whether it runs on GPUs, not on Neuron devices.
         first_release: First release of the Neuron SDK with such images, such as 2.33; empty without a bound.
         last_release: Last release of the Neuron SDK with such images; empty without a bound.
+        unsupported_since: First release of the Neuron SDK in which AWS does not support training with it; empty if AWS
+            supports it.
     """
 
     stack: str
@@ -41,6 +43,17 @@ class Framework:
     gpus: bool = False
     first_release: str = ""
     last_release: str = ""
+    unsupported_since: str = ""
+
+    @property
+    def support(self) -> str:
+        """Since when AWS does not support training with it; empty if AWS supports it."""
+        if not self.unsupported_since:
+            return ""
+        shipped = f"shipped it until {self.last_release}"
+        return (
+            f"AWS does not support training with {self.title} since Neuron SDK {self.unsupported_since}, and {shipped}"
+        )
 
     @property
     def is_pytorch(self) -> bool:

@@ -1,12 +1,15 @@
 """The decision of a pilot by its predefined gates, and the six steps that lead to it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from trainium_core.evidence.folder import Evidence
+from trainium_core.catalog.neuron_software import frameworks
+from trainium_core.evidence.folder import CONTRACT_FILE, Answer, Evidence
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import BENCH, GPU, LAB, MET, NOT_MEASURED, NOT_MET, TRAINIUM, Record
+from trainium_core.evidence.software import software_stack
 
 GO, NO, NOT_YET = "go", "no", "not yet"
 
@@ -69,7 +72,8 @@ def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
     GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, all
-    records, assessments and answers could be read, and no files contradict each other. If several Trainium records of a
+    records, assessments and answers could be read, no files contradict each other, and AWS supports the software stack
+    or an answer accepts it by name. If several Trainium records of a
     workload have the same gate or tolerance, the newest record decides. Numbers of the lab and of other sides never
     decide.
     """
@@ -80,6 +84,7 @@ def decide(evidence: Evidence) -> Decision:
         *(_sentence(judgement) for judgement in deciding if judgement.state == NOT_MEASURED),
         *_missing(deciding),
         *_moved_limits(judgements),
+        *_unsupported([judgement.record for judgement in deciding], evidence.answers),
         *evidence.contradictions,
         *(f"{path} was not read: {why}" for path, why in evidence.not_read.items()),
     ]
@@ -147,6 +152,17 @@ def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
                 f"The limit of {older.name} was {older.limit} in {older.record.id}, and is {newer.limit} in "
                 f"{newer.record.id}"
             )
+
+
+def _unsupported(records: Iterable[Record], answers: Mapping[str, Answer]) -> Iterator[str]:
+    """Each stack of the records that AWS does not support and that the answer about support does not name."""
+    accepted = re.findall(r"\w+", answers["support"].answer) if "support" in answers else []
+    used = {software_stack(record.software): record.id for record in records}
+    for stack, record_id in used.items():
+        framework = frameworks().get(stack or "")
+        if framework and framework.support and stack not in accepted:
+            accept = f"to accept it, name {stack} in the answer support of {CONTRACT_FILE}"
+            yield f"{framework.support} ({record_id}); {accept}"
 
 
 def steps(evidence: Evidence, decision: Decision) -> Sequence[DecisionStep]:

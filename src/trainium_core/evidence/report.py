@@ -222,6 +222,7 @@ def _contract(evidence: Evidence, measured: Sequence[Record]) -> Iterator[Contra
                 for record in measured
                 if record.side == GPU
             ]
+        if key == "support":
             known += [f"{stack.title}: {stack.support} ({stack.source}, {stack.date})" for stack in stacks().values()]
         yield ContractRow(
             title=row["title"],

@@ -31,7 +31,7 @@ def job_software(
         name: [check.found for record in used for check in record.checks if check.name == name] for name in _CHECKS
     }
     environments = [match for text in found_by_check["framework"] if (match := _ENVIRONMENT.fullmatch(text))]
-    stacks = {framework.environment: framework.stack for framework in frameworks().values() if not framework.gpus}
+    stacks = _stacks()
     same_stack = [
         environment for environment in environments if state.job.stack in (None, stacks.get(environment["name"]))
     ]
@@ -52,6 +52,17 @@ def job_software(
         git_commit=git_commit,
         git_dirty=git_dirty,
     )
+
+
+def software_stack(software: Software) -> str | None:
+    """The key of the software stack: as the job states, or that of its environment; None if unknown."""
+    environment = _ENVIRONMENT.search(software.environment or "")
+    return software.stack or (_stacks().get(environment["name"]) if environment else None)
+
+
+def _stacks() -> Mapping[str, str]:
+    """The software stacks on Neuron images, by a part of the names of their environments."""
+    return {framework.environment: framework.stack for framework in frameworks().values() if not framework.gpus}
 
 
 _CHECKS = ("driver", "framework")

@@ -50,13 +50,13 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
             f"{region} had no /aws/service/neuron parameters on 2026-10-03, when last checked: if the deployment "
             "cannot fetch the parameter, copy an image there and specify its ID"
         )
-    supported = pytorch_for(kind)
-    if framework and framework.is_pytorch and framework != supported:
-        yield (
-            f"images have {framework.title} up to Neuron SDK {framework.last_release}, and {supported.title} since "
-            f"{supported.first_release}: specify the ID of an image whose name begins with "
-            f"{supported.image_names[0].rstrip(' *')!r}"
-        )
+    if framework and framework.support:
+        supported = pytorch_for(kind)
+        if supported == framework:
+            remedy = f"{kind.name} has no other stack for PyTorch, so measure on Trainium2 before you decide"
+        else:
+            remedy = f"specify the ID of an image whose name begins with {supported.image_names[0].rstrip(' *')!r}"
+        yield f"{framework.support}: {remedy}"
 
 
 def capacity_warnings(capacity: CapacityKind) -> Iterator[str]:

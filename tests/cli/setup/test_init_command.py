@@ -47,6 +47,11 @@ def test_each_project_has_its_own_id(tmp_path: Path) -> None:
     assert first != second
 
 
+def test_stack_without_support_is_named_with_the_price(tmp_path: Path) -> None:
+    shown = " ".join(run("init", str(tmp_path), "--yes").stdout.split())
+    assert "support AWS does not support training with PyTorch/XLA" in shown
+
+
 def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"

@@ -130,7 +130,8 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
     content = other_content(plan.image_parameter)
     if content is not None:
         return CheckResult(outcome="warn", found=f"images of {plan.image_parameter} contain {content}")
-    return CheckResult(outcome="pass", found=f"{described(image)} is available", needed=needed)
+    support = f"; {wanted.support}" if wanted and wanted.support else ""
+    return CheckResult(outcome="pass", found=f"{described(image)} is available{support}", needed=needed)
 
 
 def _releases(framework: Framework) -> str:
