@@ -233,6 +233,19 @@ def test_file_beside_checkpoints_is_that_of_the_newest(jobs: AwsJobs, nodes: Nod
     assert (tmp_path / "latest").read_text() == "2"
 
 
+def test_links_of_checkpoints_are_copies(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+    nodes.put("checkpoints/step-1.json", {"parts": ["1-0-1"]})
+    files = {f"step-1/{number}": {"size": 1, "sha256": "0" * 64} for number in range(4000)}
+    links = {"step-1/model": "3999", "latest": "step-1"}
+    nodes.put("checkpoints/step-1/1-0-1.json", {"files": files, "links": links})
+    nodes.put("checkpoints/step-1/1-0-1/step-1/3999", "w")
+    found = jobs.files(JOB.id, "checkpoints")
+    assert len(found) == 2 * 4001
+    for name in ("step-1/model", "latest/3999", "latest/model"):
+        jobs.download(JOB.id, f"checkpoints/{name}", str(tmp_path / "copy"))
+        assert (tmp_path / "copy").read_text() == "w"
+
+
 def test_checkpoints_in_another_bucket_are_copied_from_there(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
     create_bucket("models")
     nodes.put("job.json", replace(JOB, checkpoints="s3://models/kept").to_json())

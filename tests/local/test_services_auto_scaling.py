@@ -241,8 +241,10 @@ def test_stand_ins_run_a_job_as_local_processes(
     assert any(re.fullmatch(rf"/.*/node-0/venv/bin/{Path(sys.executable).name}", line) for line in lines)
     assert find_spec("tool") is None
     assert any("The job receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines)
-    # Both attempts have appended a line.
-    assert jobs.files(job.id, "outputs") == {"outputs/node-1/out #1?": 10, "outputs/out #1?": 10}
+    found = jobs.files(job.id, "outputs")
+    assert sorted(found) == ["outputs/node-1/out #1?", "outputs/out #1?"]
+    # Each attempt appends a line, but the node that fails first may end the other one before.
+    assert max(found.values()) == 10
 
 
 def test_no_record_is_written_without_stand_ins(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:

@@ -134,6 +134,44 @@ other.touch()
 """
 
 
+SAVES_LINKS = """
+import os, pathlib
+folder, resumed = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"]), os.environ.get("TRN_RESUME_FROM")
+if resumed:
+    print("resumes", (folder / "latest/model.bin").read_text(), os.readlink(folder / "latest"), flush=True)
+else:
+    (folder / ".new/blobs").mkdir(parents=True)
+    (folder / ".new/blobs/1").write_text("weights")
+    (folder / ".new/model.bin").symlink_to("blobs/1")
+    (folder / ".new").rename(folder / "step-1")
+    (folder / "latest").symlink_to("step-1")
+"""
+
+
+def test_links_of_a_checkpoint_are_restored(nodes: JobNodes) -> None:
+    nodes.start(SAVES_LINKS)
+    assert nodes.wait() == [0]
+    prefix = f"{BUCKET}/jobs/{JOB}/checkpoints/"
+    assert [key.removeprefix(prefix) for key in nodes.aws.records if key.startswith(f"{prefix}latest")] == []
+    nodes.next_attempt()
+    nodes.start(SAVES_LINKS, resume_from="step-1", resume_job=JOB)
+    assert nodes.wait() == [0]
+    assert "resumes weights step-1\n" in nodes.log()
+
+
+def test_checkpoint_with_what_cannot_be_stored_is_not_complete_and_no_success(nodes: JobNodes) -> None:
+    nodes.start(
+        "import os\nfolder = os.environ['TRN_CHECKPOINT_DIR']\nos.mkdir(folder + '/.new')\n"
+        "open(folder + '/.new/opt.bin', 'w').write('1')\nos.symlink('/etc/passwd', folder + '/.new/model.bin')\n"
+        "os.rename(folder + '/.new', folder + '/step-1')\nos.symlink('/none', folder + '/last')\n"
+    )
+    assert nodes.wait() == [1]
+    assert nodes.end["result"] == "results-lost"
+    links = "last (a link to /none, outside the folder), step-1/model.bin (a link to /etc/passwd, outside the folder)"
+    assert nodes.end["reason"].endswith(f"checkpoints: {links}")
+    assert not nodes.content("checkpoints/step-1.json")
+
+
 def test_restarted_attempt_keeps_the_outputs_of_earlier_ones(nodes: JobNodes) -> None:
     for codes in ([1, 1], [1, 1], [0, 0]):
         nodes.start(APPENDS, nodes=2)

@@ -277,9 +277,8 @@ class AwsJobs(JobBucket):
         """The symbolic links in the outputs of a job, as targets by path."""
         links: dict[str, str] = {}
         for key in self._keys(job_keys(job_id).output_lists):
-            named = (self._json(key, most=_LARGEST_LIST) or {}).get("links")
-            if (match := re.search(r"/(\d+)\.json$", key)) and isinstance(named, dict):
-                for path, target in cast("dict[str, Any]", named).items():
+            if match := re.search(r"/(\d+)\.json$", key):
+                for path, target in _items((self._json(key, most=_LARGEST_LIST) or {}).get("links")).items():
                     links[f"{OUTPUTS}/{output_path(int(match[1]), path)}"] = str(target)
         return links
 
@@ -295,22 +294,26 @@ class AwsJobs(JobBucket):
             parts = (self._json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
             listed = cast("list[Any]", parts) if isinstance(parts, list) else []
             for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=part_rank):
-                for relative, size in self._part_files(f"{saved}{name}/{part}.json", bucket).items():
+                for relative, (stored, size) in self._part_files(f"{saved}{name}/{part}.json", bucket).items():
                     path = f"{_CHECKPOINTS}/{relative}"
                     is_beside = "/" not in relative and relative != name
                     if path in found and not is_beside:
                         path = f"{_CHECKPOINTS}/node-{part_rank(part)}/{relative}"
                     found[path] = size
-                    self._saved[job_id, path] = (bucket, f"{saved}{name}/{part}/{relative}")
+                    self._saved[job_id, path] = (bucket, f"{saved}{name}/{part}/{stored}")
         return found
 
-    def _part_files(self, key: str, bucket: str) -> Mapping[str, int]:
-        """Sizes of the files in the record of a part of a checkpoint. Objects that it does not name are not listed."""
-        files = (self._json(key, bucket=bucket) or {}).get("files")
-        listed = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
-        entries = {name: cast("dict[str, Any]", each) for name, each in listed.items() if isinstance(each, dict)}
-        sizes = {name: entry.get("size") for name, entry in entries.items()}
-        return {name: size for name, size in sizes.items() if isinstance(size, int)}
+    def _part_files(self, key: str, bucket: str) -> Mapping[str, tuple[str, int]]:
+        """The files and sizes in the record of a part of a checkpoint, by path. Links are paths of their targets.
+
+        Objects that the record does not name are not listed.
+        """
+        record = self._json(key, bucket=bucket, most=_LARGEST_LIST) or {}
+        listed, links = (_items(record.get(name)) for name in ("files", "links"))
+        sizes = {name: _items(entry).get("size") for name, entry in listed.items()}
+        files = {name: (name, size) for name, size in sizes.items() if isinstance(size, int)}
+        targets = {name: str(target) for name, target in links.items()}
+        return {**files, **{path: files[file] for path, file in paths_through_links(files, targets).items()}}
 
     def download(self, job_id: str, name: str, path: str) -> None:
         """Download a file of a job, by its path in `files`. For files of checkpoints, call `files` first."""
@@ -373,6 +376,11 @@ class AwsJobs(JobBucket):
     def _node(self, node: int, key: str) -> NodeProgress | None:
         raw = self._json(key)
         return None if raw is None else node_progress(node, raw)
+
+
+def _items(raw: object) -> Mapping[str, Any]:
+    """An object in JSON; empty if it is not one."""
+    return cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
 
 
 def _submission_time(job_id: str) -> str:

@@ -7,11 +7,14 @@ import ctypes
 import functools
 import json
 import os
+import posixpath
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
 from .completeness import POINTER, Content, File, needed_marks, problem
+from .file_tree import FileTree, file_tree, version_of
 
 _ZIP_SUFFIXES = (".bin", ".ckpt", ".pt", ".pth")
 """Suffixes of files of torch.save, which are ZIP archives. The end record of an archive is written last."""
@@ -26,24 +29,50 @@ _BUFFER_BYTES = 65536
 
 
 def content_at(path: Path) -> Content | None:
-    """What is at the path of a checkpoint; None if it no longer exists. Files that are symbolic links are left out."""
+    """What is at the path of a checkpoint; None if it no longer exists.
+
+    Links beside the checkpoint that lead to it, such as `latest`, are a part of it.
+    """
     try:
-        found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-        stats = {_name(file, path): file.stat() for file in found if not file.is_symlink()}
+        is_file = path.is_file()
+        tree = FileTree({}, {}, {}) if is_file else file_tree(path)
+        versions = {f"{path.name}/{name}": version for name, version in tree.files.items()}
+        if is_file:
+            versions[path.name] = version_of(path)
+        links = {**{f"{path.name}/{name}": target for name, target in tree.links.items()}, **_links_beside(path)}
         path.lstat()
         pointer = path.parent / POINTER
-        if POINTER in {mark for name in stats for mark in needed_marks(name)} and pointed(pointer) == path.name:
-            stats[POINTER] = pointer.stat()
-        files = tuple(File(name, stat.st_size, stat.st_mtime_ns) for name, stat in sorted(stats.items()))
-        ends = {file.name: has_end(path.parent / file.name, file.size, file.modified) for file in files}
+        if POINTER in {mark for name in versions for mark in needed_marks(name)} and pointed(pointer) == path.name:
+            versions[POINTER] = version_of(pointer)
+        found = [File(name, *version) for name, version in versions.items()]
+        ends = {file.name: has_end(path.parent / file.name, file.size, file.modified) for file in found}
+        found += [File(name, 0, 0, target) for name, target in links.items()]
     except FileNotFoundError:
         return None
+    files = tuple(sorted(found))
     cut = next((f"{name} is cut off" for name, is_whole in ends.items() if is_whole is False), "")
-    return Content(files, is_finished=path.is_file() and all(ends.values()), problem=problem(files) or cut)
+    refused = next((f"{path.name}/{name} cannot be stored: {why}" for name, why in tree.left_out.items()), "")
+    return Content(files, is_finished=is_file and all(ends.values()), problem=problem(files) or cut or refused)
 
 
-def _name(file: Path, checkpoint: Path) -> str:
-    return str(file.relative_to(checkpoint.parent))
+def _links_beside(path: Path) -> dict[str, str]:
+    """The symbolic links beside a checkpoint that lead to it or into it, with their targets."""
+    links: dict[str, str] = {}
+    for each in path.parent.iterdir():
+        if each.is_symlink() and not path.is_symlink():
+            end = posixpath.relpath(posixpath.realpath(each), posixpath.realpath(path.parent))
+            if end.split("/")[0] == path.name:
+                links[each.name] = end
+    return links
+
+
+def left_out(folder: Path, checkpoints: Iterable[Path]) -> dict[str, str]:
+    """What cannot be stored of checkpoints, and beside them in their folder, each with the reason."""
+    names = {path.name for path in checkpoints if path.is_dir()}
+    found = file_tree(folder, lambda path: "/" in path or path.startswith(".") or path.endswith(".tmp")).left_out
+    for name in sorted(names):
+        found.update({f"{name}/{path}": reason for path, reason in file_tree(folder / name).left_out.items()})
+    return found
 
 
 def pointed(file: Path) -> str:

@@ -19,8 +19,9 @@ from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_ran
 from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
-from .checkpoint_files import Renames, content_at, pointed
+from .checkpoint_files import Renames, content_at, left_out, pointed
 from .completeness import POINTER, Content, File, Node, Sighting, View, needed_marks, sighting, view, why_incomplete
+from .file_tree import LinkError, make_links
 from .launch import Launch
 from .store import Store
 
@@ -174,9 +175,15 @@ class Checkpoints:
                 for path in self._folder.iterdir()
                 if not path.name.startswith(".")
                 and not path.name.endswith(".tmp")
+                and not path.is_symlink()
                 and not (path.name == POINTER and pointed(path))
             ]
         return []
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """What the folder has at present and S3 cannot store, each with the reason."""
+        return left_out(self._folder, self._paths())
 
     def _is_resumed(self, path: Path) -> bool:
         resumed = self._resumed.get(path.name)
@@ -223,6 +230,9 @@ class Checkpoints:
         part, uploaded = checkpoint_part(launch.attempt, launch.rank, version), self._uploaded.setdefault(name, {})
 
         def store(file: File) -> None:
+            if file.target:
+                uploaded[file] = ""
+                return
             digest = sha256_of(self._folder / file.name)
             key = launch.job_keys.checkpoint_file(name, part, file.name)
             self._checkpoint_store.upload(key, self._folder / file.name, digest)
@@ -237,8 +247,10 @@ class Checkpoints:
             return
         if not launch.rank and self._is_running and not self._has_marks(seen.content):
             return
-        stored = {file.name: {"size": file.size, "sha256": uploaded[file]} for file in seen.content.files}
-        self._checkpoint_store.write(launch.job_keys.checkpoint_part(name, part), {"files": stored})
+        links = {file.name: file.target for file in seen.content.files if file.target}
+        files = {file: digest for file, digest in uploaded.items() if not file.target}
+        stored = {file.name: {"size": file.size, "sha256": digest} for file, digest in files.items()}
+        self._checkpoint_store.write(launch.job_keys.checkpoint_part(name, part), {"files": stored, "links": links})
         self._seen[name] = self._seen[name]._replace(part=part)
         self._versions[name], self._uploaded[name] = version, {}
 
@@ -349,12 +361,14 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         own = [part for part in parts if part_rank(part) in (0, launch.rank)]
         parts = own or parts
     files: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    links: dict[str, str] = {}
     for part in parts:
         record = store.read(keys.checkpoint_part(name, part))
         if not record:
             raise CheckpointError(f"{what} lacks the part of node {part_rank(part)}")
         for relative, entry in record["files"].items():
             files.setdefault(relative, (part, entry))
+        links = {**record.get("links", {}), **links}
 
     def fetch(relative: str) -> None:
         part, entry = files[relative]
@@ -367,4 +381,8 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
 
     with ThreadPoolExecutor(CONNECTIONS) as readers:
         list(readers.map(fetch, files))
+    try:
+        make_links(folder, links)
+    except LinkError as error:
+        raise CheckpointError(f"{what} has {error}") from None
     return folder / name

@@ -56,17 +56,19 @@ _EMPTY_ON_PURPOSE = re.compile(r"(.*/)?(\.[^./]+|.*\.(lock|py)|(.*[._-])?(done|c
 
 
 class File(NamedTuple):
-    """A file of a checkpoint.
+    """A file or a symbolic link of a checkpoint.
 
     Attributes:
         name: Its path below the folder of checkpoints.
         size: Size in bytes.
         modified: Time of its last change in nanoseconds.
+        target: The target of a link, relative to the folder of the link; empty for a file.
     """
 
     name: str
     size: int
     modified: int
+    target: str = ""
 
 
 class Content(NamedTuple):
@@ -203,7 +205,7 @@ def problem(files: tuple[File, ...]) -> str:
     for file in files:
         if file.name.endswith(".tmp"):
             return f"{file.name} is temporary"
-        if not file.size and not _EMPTY_ON_PURPOSE.fullmatch(file.name):
+        if not file.size and not file.target and not _EMPTY_ON_PURPOSE.fullmatch(file.name):
             return f"{file.name} has 0 bytes"
     return ""
 

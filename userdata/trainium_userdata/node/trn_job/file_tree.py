@@ -88,6 +88,12 @@ def file_tree(
     return tree
 
 
+def version_of(file: Path) -> tuple[int, int]:
+    """The size in bytes and modification time in nanoseconds. Raises OSError."""
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns
+
+
 def make_links(folder: Path, links: Mapping[str, str]) -> None:
     """Make symbolic links in a folder with files that nothing else changes.
 

@@ -107,9 +107,9 @@ class Results:
             refused_patience=timing.refused,
         )
         texts = [f"{name}: {error}" for name, error in left.items() if name != "log"]
-        if self.outputs.left_out:
-            left_out = (f"{path} ({reason})" for path, reason in self.outputs.left_out.items())
-            texts.append(f"outputs: {listed(left_out)}")
+        for name, left_out in (("checkpoints", self.checkpoints.left_out), ("outputs", self.outputs.left_out)):
+            if left_out:
+                texts.append(f"{name}: {listed(f'{path} ({reason})' for path, reason in left_out.items())}")
         self.lost = f"not in S3, but kept on the node in {place}: {'; '.join(texts)}" if texts else ""
         if texts:
             (place / KEPT_MARK).touch()
