@@ -96,7 +96,7 @@ def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) 
     """
     if is_token(value):
         known = "a value known at synthesis"
-        raise refuse(construct, parameter, value, allowed=known, fix=f"give the value itself: {why}")
+        raise refuse(construct, parameter, value, allowed=known, fix=f"pass the value itself: {why}")
 
 
 def whole_duration(
@@ -108,7 +108,7 @@ def whole_duration(
         PropsError: The duration is a CDK token, or not a whole number of the unit.
     """
     if value.is_unresolved():
-        fix = f"give a number, such as Duration.{unit}(2)"
+        fix = f"pass a number, such as Duration.{unit}(2)"
         raise refuse(construct, parameter, value, allowed="a duration known at synthesis", fix=fix)
     number: float = getattr(value, f"to_{unit}")(integral=False)
     if number % 1:
@@ -124,7 +124,7 @@ def whole_gibibytes(construct: IConstruct, parameter: str, value: Size) -> int:
         PropsError: The size is a CDK token, or not a whole number of GiB.
     """
     if value.is_unresolved():
-        fix = "give a number, such as Size.gibibytes(1200)"
+        fix = "pass a number, such as Size.gibibytes(1200)"
         raise refuse(construct, parameter, value, allowed="a size known at synthesis", fix=fix)
     gib = value.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
     if gib % 1:
@@ -144,7 +144,7 @@ def check_bucket_name(construct: IConstruct, parameter: str, name: str | None) -
     """Raise PropsError unless S3 accepts the name of a bucket. None and values that are not known yet are accepted."""
     if name is not None and not is_token(name) and not is_pending(name) and not re.fullmatch(BUCKET_NAME, name):
         allowed = "the name of an S3 bucket: 3 to 63 lower-case letters, digits, hyphens and periods"
-        raise refuse(construct, parameter, name, allowed=allowed, fix="give the name of the bucket, without s3://")
+        raise refuse(construct, parameter, name, allowed=allowed, fix="pass the name of the bucket, without s3://")
 
 
 def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
@@ -172,7 +172,7 @@ def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, 
     if other != own and not Token.is_unresolved(other) and not Token.is_unresolved(own):
         shown = f"{cast(IConstruct, value).node.path} of {other}"
         allowed = f"{what} of {own}, the {where} of the stack"
-        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that {where}")
+        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"pass {what} of that {where}")
 
 
 def _as_line(problem: Problem) -> str:

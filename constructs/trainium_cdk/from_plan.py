@@ -44,11 +44,11 @@ def check_region(construct: Construct, plan: Plan) -> None:
         Annotations.of(construct).add_warning_v2(
             "trn:region",
             f"the plan is for {plan.region}, and the stack has no region: "
-            f"give it env=Environment(region='{plan.region}')",
+            f"set its env=Environment(region='{plan.region}')",
         )
     elif stack.region != plan.region:
         allowed = f"{stack.region}, the region of the stack {stack.stack_name}"
-        fix = f"give the stack env=Environment(region='{plan.region}'), or the plan region='{stack.region}'"
+        fix = f"set env=Environment(region='{plan.region}') on the stack, or the plan's region='{stack.region}'"
         raise PlanError([Problem(key="region", got=plan.region, allowed=allowed, fix=fix)])
 
 

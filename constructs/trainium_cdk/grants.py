@@ -20,7 +20,7 @@ def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
         yield
     except RuntimeError as error:
         allowed = "a principal whose policies the app can change, or that a policy of the resource can name"
-        fix = f"give such a principal; the CDK reports: {first_line(error)}"
+        fix = f"pass such a principal; the CDK reports: {first_line(error)}"
         raise refuse(construct, "grantee", grantee, allowed=allowed, fix=fix) from None
 
 

@@ -22,7 +22,7 @@ def seconds_ahead() -> float:
     return _ahead[0].total_seconds()
 
 
-def put_forward_to(instant: datetime) -> None:
+def advance_to(instant: datetime) -> None:
     """Move the clock forward.
 
     Raises:

@@ -147,7 +147,9 @@ def quota_request(entry: Mapping[str, Any]) -> QuotaRequest:
 def _quota(entry: Mapping[str, Any], *, is_default: bool = False) -> Quota:
     if "Value" not in entry:
         reason = entry.get("ErrorReason", {})
-        message = ": ".join(filter(None, (reason.get("ErrorCode"), reason.get("ErrorMessage")))) or "it gives no value"
+        message = (
+            ": ".join(filter(None, (reason.get("ErrorCode"), reason.get("ErrorMessage")))) or "it reports no value"
+        )
         raise UnavailableError(f"Service Quotas has no value for {entry['QuotaCode']}: {message}")
     metric = entry.get("UsageMetric")
     return Quota(

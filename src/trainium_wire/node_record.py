@@ -144,5 +144,5 @@ def _read(instance_id: str, text: str | None, written: datetime) -> NodeRecord:
         record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time=time_text(written))
     reason = one_line(record.reason, _LONGEST_REASON)
     if record.state != "proven" and not reason:
-        reason = "no reason is given"
+        reason = "no reason is reported"
     return replace(record, reason=reason)

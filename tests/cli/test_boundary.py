@@ -22,7 +22,7 @@ ERRORS = {
     RequestRefusedError("AWS says no"): (ExitCode.NOT_READY, "AWS says no"),
     FileNotFoundError(2, "No such file", "plan.json"): (ExitCode.BAD_INPUT, "trn: plan.json: No such file"),
     KeyError("x"): (ExitCode.UNKNOWN, "trn: KeyError: 'x'\nUnexpected error. Set TRN_DEBUG=1 for a traceback."),
-    click.UsageError("give one"): (ExitCode.BAD_INPUT, "give one"),
+    click.UsageError("specify one"): (ExitCode.BAD_INPUT, "specify one"),
     click.Abort(): (ExitCode.NOT_READY, "Not confirmed."),
     WITHOUT_TERMINAL: (ExitCode.BAD_INPUT, "Not a terminal. Pass --yes to confirm."),
 }

@@ -187,12 +187,12 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "subnet of another VPC": (
         lambda: {"vpc_subnets": ec2.SubnetSelection(subnets=[place().other_vpc.private_subnets[0]])},
         "vpc_subnets",
-        "give a subnet of that VPC",
+        "pass a subnet of that VPC",
     ),
     "network in a zone without the type": (
         lambda: {"vpc": create(ClusterNetwork, zone_id="usw2-az3").vpc, "vpc_subnets": None},
         "vpc_subnets",
-        "give the network one of these as zone_id",
+        "pass one of these to the network as zone_id",
     ),
     "VPC of another region": (lambda: {"scope": stack_in("us-east-1")}, "vpc", "a VPC of us-east-1, the region"),
     "VPC without DNS": (
@@ -270,11 +270,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "root volume below the image's": (lambda: {"root_volume_size": Size.gibibytes(4)}, "root_volume_size", "8 to"),
     "throughput token": (lambda: {"root_volume_throughput": NUMBER}, "root_volume_throughput", "known at synthesis"),
     "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "see root_volume_size"),
-    "volume without iops": (lambda: volume(100, volume_type=IO1), "block_devices", "give iops"),
+    "volume without iops": (lambda: volume(100, volume_type=IO1), "block_devices", "set iops"),
     "volume of too much throughput": (
         lambda: volume(10, volume_type=GP3, throughput=1000),
         "block_devices",
-        "give iops=4000",
+        "set iops=4000",
     ),
     "volume of too many iops": (
         lambda: volume(10, volume_type=GP3, iops=16000),

@@ -189,7 +189,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "training in a region without an image of AWS": (
         lambda: create(SageMakerTraining, scope=stack_in("ap-southeast-5"), cluster_name="far"),
         "image",
-        "an image, because AWS has no training image in ap-southeast-5; fix: give an image in ECR in ap-southeast-5",
+        "an image, because AWS has no training image in ap-southeast-5; fix: pass an image in ECR in ap-southeast-5",
     ),
     "training in a stack without a region": (
         lambda: create(SageMakerTraining, scope=Stack(new_app(), "Anywhere"), cluster_name="any"),

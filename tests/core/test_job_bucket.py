@@ -63,7 +63,9 @@ def test_one_of_two_concurrent_submissions_is_refused(jobs: AwsJobs) -> None:
 
 @pytest.mark.usefixtures("nodes")
 def test_used_id_is_refused(jobs: AwsJobs) -> None:
-    with pytest.raises(RequestRefusedError, match=f"the job {JOB.id} already exists: try again, or give another name"):
+    with pytest.raises(
+        RequestRefusedError, match=f"the job {JOB.id} already exists: try again, or specify another name"
+    ):
         jobs.submit(JOB, b"other", over=jobs.current())
 
 

@@ -68,7 +68,7 @@ def test_all_problems_are_reported_at_once() -> None:
         ({"profile": "0,x"}, "a list of ranks, such as [0, 32]"),
         ({"script": __file__, "profile_device": True}, "give profile too"),
         ({"secrets": {"T": "hunter2"}}, "give T the ARN of a secret or parameter, not the secret value"),
-        ({"secrets": {"T": PARAMETER}, "environment": {"T": "1"}}, "leave it out of environment"),
+        ({"secrets": {"T": PARAMETER}, "environment": {"T": "1"}}, "remove it from environment"),
         ({"inputs": {"a": "no-such-file"}}, "there is no file or directory no-such-file"),
         ({"checkpoints": "/tmp"}, "a folder in S3"),
     ],

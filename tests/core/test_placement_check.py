@@ -8,7 +8,7 @@ from tests.core.findings import finding_of
 from trainium_core.network.vpc import PlacementGroup
 from trainium_core.preflight.finding import Finding
 
-NEW_ONE = "set trn:placement_group to another, or leave it out"
+NEW_ONE = "set trn:placement_group to another, or remove it"
 
 
 def group(*, strategy: str = "cluster", state: str = "available") -> PlacementGroup:

@@ -112,7 +112,7 @@ def test_dcgm_results_of_every_release_are_read(node: VerifiedNode, printed: str
 
 @pytest.mark.parametrize(
     ("fault", "sentence"),
-    [("", "4 of 4 GPUs, with pytorch"), ("zeros", "GPU 2 returns zeros where the CPU gives")],
+    [("", "4 of 4 GPUs, with pytorch"), ("zeros", "GPU 2 returns zeros where the CPU returns")],
 )
 def test_wrong_numbers_of_a_gpu_are_found(tmp_path: Path, aws: AwsStandIn, fault: str, sentence: str) -> None:
     node = VerifiedNode(tmp_path, plan_for("g6.12xlarge"), aws)

@@ -13,10 +13,10 @@ from trainium_userdata.node.trn_node import compute, self_test
 PLAN = plan_for("trn2.3xlarge")
 CORES = PLAN.neuron_cores_per_node
 FAULTS = [
-    ("zeros", "core 2 returns zeros where the CPU gives "),
-    ("NaN", "core 2 returns NaN where the CPU gives "),
+    ("zeros", "core 2 returns zeros where the CPU returns "),
+    ("NaN", "core 2 returns NaN where the CPU returns "),
     ("one number", "; 1 of 1024 numbers are wrong"),
-    ("shape", "core 2 returns 992 numbers where the CPU gives 1024"),
+    ("shape", "core 2 returns 992 numbers where the CPU returns 1024"),
     ("crash", "ZeroDivisionError: division by zero"),
 ]
 

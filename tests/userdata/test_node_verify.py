@@ -83,7 +83,7 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
     (
         "self-test",
         lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
-        "core 5 returns zeros where the CPU gives ",
+        "core 5 returns zeros where the CPU returns ",
     ),
     (
         "memory-test",
@@ -114,7 +114,7 @@ DECISIVE: list[tuple[Breakage, str]] = [
     (lambda node: remove_devices(node, 7, 8), "14 of 16 Neuron devices (missing: devices 7, 8); 28 of 32 NeuronCores"),
     (
         lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
-        "core 5 returns zeros where the CPU gives ",
+        "core 5 returns zeros where the CPU returns ",
     ),
     (
         lambda node: node.collectives(then="echo 'data mismatch in allr' >&2; exit 1"),

@@ -54,7 +54,7 @@ def test_any_stored_text_is_a_record_of_the_instance(text: str | None) -> None:
 
 @pytest.mark.parametrize("state", ["failed", "draining"])
 def test_record_without_a_reason_gets_a_default_reason(state: str) -> None:
-    assert read(proven(state=state)).reason == "no reason is given"
+    assert read(proven(state=state)).reason == "no reason is reported"
 
 
 @given(st.text(), st.integers(1, 50))

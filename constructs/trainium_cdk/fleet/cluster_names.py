@@ -45,7 +45,7 @@ def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "
             "cluster_name",
             cluster_name,
             allowed=f"another name than that of {other}: `trn` and permissions identify clusters by their names",
-            fix=f"give each {kind} a different cluster_name",
+            fix=f"set a different cluster_name for each {kind}",
         )
 
 

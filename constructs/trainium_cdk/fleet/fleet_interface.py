@@ -115,7 +115,7 @@ class FleetBase(Construct):
     def auto_scaling_group(self) -> autoscaling.IAutoScalingGroup:
         """The nodes' Auto Scaling group. Do not change its size: the fleet manages it.
 
-        As for every imported group, the CDK ignores its `add_user_data`: give the fleet a `setup`.
+        As for every imported group, the CDK ignores its `add_user_data`: pass `setup` to the fleet.
         """
         if self._group is None:
             name = self.auto_scaling_group_name

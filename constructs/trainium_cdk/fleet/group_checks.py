@@ -52,7 +52,7 @@ class GroupChecks:
                 yield (
                     f"{child.node.path}: got {type(child).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
                     "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
-                    "fix: leave it out; change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
+                    "fix: remove it; change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
                 )
 
     def _renamed(self) -> Iterator[str]:
@@ -62,5 +62,5 @@ class GroupChecks:
             yield (
                 f"{self._group.node.path}: got {tagged!r} as the tag {CLUSTER_TAG}; allowed: {self._cluster_name!r}, "
                 "the cluster_name of the fleet, by which its functions find the nodes; fix: do not set this tag; to "
-                "change the name, give the fleet another cluster_name"
+                "change the name, set another cluster_name for the fleet"
             )

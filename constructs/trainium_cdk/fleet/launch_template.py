@@ -211,7 +211,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         check_key(self, "volume_key", volume_key)
         check_groups(self, security_groups, vpc=None)
         if not security_groups:
-            fix = "give a group: without one, EC2 uses the default group of the VPC"
+            fix = "pass a group: without one, EC2 uses the default group of the VPC"
             raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
         self._make(
             LaunchTemplateProps(

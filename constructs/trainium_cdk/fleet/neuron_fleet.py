@@ -234,7 +234,7 @@ class NeuronFleet(Fleet):
             software_for_devices(neuron_software, kind, field="neuron_software"),
         )
         if neuron_software == "install" and machine_image is None:
-            fix = "give the machine image of a bare Ubuntu 24.04 or Amazon Linux 2023"
+            fix = "pass the machine image of a bare Ubuntu 24.04 or Amazon Linux 2023"
             raise refuse(self, "machine_image", None, allowed="a bare image to install on", fix=fix)
         volume = checked_root_volume(
             self,
@@ -393,6 +393,6 @@ def _checked_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
     if isinstance(role, iam.Role) and Stack.of(role) is not Stack.of(fleet):
         # Otherwise the two stacks would depend on each other, because the role's policies name the fleet's buckets.
         allowed = f"a role of {Stack.of(fleet).node.path}, the stack, or one that is imported there"
-        fix = "give iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn), in the stack of the fleet"
+        fix = "pass iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn), in the stack of the fleet"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
     return cast(iam.IRole, role)

@@ -36,7 +36,7 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it, such as DATA_URL")
         if name in _OF_TORCHRUN:
             allowed = f"other variables than {', '.join(_OF_TORCHRUN)}, which torchrun sets for each job"
-            raise refuse(construct, "environment", name, allowed=allowed, fix="leave it out")
+            raise refuse(construct, "environment", name, allowed=allowed, fix="remove it")
         if name in _OF_THE_NODE or name.startswith("TRN_"):
             allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")

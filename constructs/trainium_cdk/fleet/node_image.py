@@ -26,7 +26,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         config = image.get_image(construct)
     except RuntimeError as error:
         allowed = "an image of the stack's region"
-        fix = f"give an image of that region; the CDK reports: {first_line(error)}"
+        fix = f"pass an image of that region; the CDK reports: {first_line(error)}"
         raise refuse(construct, "machine_image", image, allowed=allowed, fix=fix) from None
     if config.os_type == ec2.OperatingSystemType.WINDOWS:
         fix = "choose an image of Ubuntu or Amazon Linux, or leave out machine_image for the Neuron DLAMI"

@@ -53,4 +53,4 @@ def check_secondary_interfaces(construct: Construct, interface_type: str | None,
     check(construct, form("secondary_interface_type", interface_type))
     if interface_type is not None and len(node.network_interfaces) == 1:
         allowed = f"nothing on {node.type.name}, which has one network card"
-        raise refuse(construct, "secondary_interface_type", interface_type, allowed=allowed, fix="leave it out")
+        raise refuse(construct, "secondary_interface_type", interface_type, allowed=allowed, fix="remove it")

@@ -121,7 +121,7 @@ def block_device_mappings(
             # Mappings of NVMe instance store volumes have no effect (botocore 1.44.5, EC2's BlockDeviceMapping,
             # VirtualName).
             allowed = "EBS volumes: NVMe instance store volumes need no mapping"
-            raise refuse(construct, "block_devices", device.device_name, allowed=allowed, fix="leave it out")
+            raise refuse(construct, "block_devices", device.device_name, allowed=allowed, fix="remove it")
         mappings.append(_mapping(construct, device, key))
     return mappings
 
@@ -163,7 +163,7 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
             continue
         allowed = f"{f'{least} to {most} {unit}' if most else f'no {what}'} on a volume of type {kind}"
         fix = f"{'choose another value' if most else f'leave out {what}'}, or choose another volume_type"
-        fix = "give iops" if value is None else fix
+        fix = "set iops" if value is None else fix
         got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
         raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)
     _check_ratios(construct, name, kind, ebs)
@@ -182,12 +182,12 @@ def _check_ratios(construct: Construct, name: str, kind: str, ebs: Any) -> None:
     per_gib = ratios["iops_per_gib"].get(kind)
     if per_gib and size is not None and iops is not None and iops > max(included, per_gib * size):
         allowed = f"up to {max(included, per_gib * size)} IOPS on a volume of type {kind} and {size} GiB"
-        fix = f"give at least {-(-iops // per_gib)} GiB, or fewer iops"
+        fix = f"set at least {-(-iops // per_gib)} GiB, or fewer iops"
         raise refuse(construct, "block_devices", f"{name}, {kind}, {iops} IOPS", allowed=allowed, fix=fix)
     most = ratios["throughput_per_iops"] * (included if ebs.iops is None else iops or 0)
     if throughput is not None and most and throughput > most:
         allowed = f"up to {most:g} MiB/s on a volume of type {kind} with {ebs.iops or included} IOPS"
-        fix = f"give iops={math.ceil(throughput / ratios['throughput_per_iops'])}, or less throughput"
+        fix = f"set iops={math.ceil(throughput / ratios['throughput_per_iops'])}, or less throughput"
         raise refuse(construct, "block_devices", f"{name}, {kind}, {throughput} MiB/s", allowed=allowed, fix=fix)
 
 

@@ -33,7 +33,7 @@ class SetupScript:
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             raise ValueError(
                 f"SetupScript: text: got {text!r}; allowed: the text of a bash script, without NUL characters; fix: "
-                "give at least one command, or leave out `setup`"
+                "give at least one command, or remove `setup`"
             )
         if Token.is_unresolved(self.text):
             raise ValueError(
@@ -58,7 +58,7 @@ class SetupScript:
             problem = error.strerror if isinstance(error, OSError) else error
             raise ValueError(
                 f"SetupScript.from_file: {Path(path).absolute()} cannot be read as text: {problem}; allowed: a bash "
-                "script in UTF-8; fix: give the path of such a file, absolute or relative to the working directory"
+                "script in UTF-8; fix: pass the path of such a file, absolute or relative to the working directory"
             ) from None
 
     @staticmethod

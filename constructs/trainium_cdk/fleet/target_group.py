@@ -39,7 +39,7 @@ def _check_imported(construct: Construct, group: elbv2.ITargetGroup) -> None:
     arn, region = group.target_group_arn, Stack.of(construct).region
     if not Token.is_unresolved(arn) and not Token.is_unresolved(region) and f":{region}:" not in arn:
         allowed = f"a target group of {region}, the region of the stack"
-        raise refuse(construct, _PARAMETER, arn, allowed=allowed, fix="give a target group of that region")
+        raise refuse(construct, _PARAMETER, arn, allowed=allowed, fix="pass a target group of that region")
     Annotations.of(construct).add_warning_v2(
         f"trn:{_PARAMETER}",
         f"the imported target group {group.node.path} cannot be checked: it must have the target type "

@@ -80,7 +80,7 @@ class NeuronSubnet(Construct):
             return
         allowed = f"a subnet in a zone that offers {kind.name}: {', '.join(offering)}"
         got = ", ".join(f"{subnet.node.path} in {zone}" for subnet, zone in zip(candidates, zones, strict=True))
-        raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="give the network one of these as zone_id")
+        raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="pass one of these to the network as zone_id")
 
     def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
         function = provider(Stack.of(self))

@@ -60,7 +60,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         )
         for port in outbound_tcp_ports:
             if not Token.is_unresolved(port) and not 1 <= port <= 65535:
-                fix = "give a number in this range"
+                fix = "pass a number in this range"
                 raise refuse(self, "outbound_tcp_ports", port, allowed="a TCP port, 1 to 65535", fix=fix)
         check(self, form("dns_servers", tuple(dns_servers)))
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")

@@ -56,7 +56,7 @@ class ReachesInternet:
         paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
             f"neuron_software: got install in {paths}, from which nodes do not reach the internet; allowed: install in "
-            "a subnet with egress; fix: select private subnets with a NAT gateway, or give an image with the software "
+            "a subnet with egress; fix: select private subnets with a NAT gateway, or pass an image with the software "
             "and leave neuron_software out"
         ]
 

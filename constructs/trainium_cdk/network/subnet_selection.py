@@ -50,11 +50,11 @@ def candidate_subnets(
         # The CDK CLI has yet to look up the zones of the account, or this is a unit test, where nothing is looked up.
         return [*vpc.private_subnets, *vpc.public_subnets, *vpc.isolated_subnets][:1]
     allowed = f"a selection with a subnet of the VPC, whose zones are {', '.join(zones)}"
-    fix = "select a subnet that the VPC has, or give the VPC one in a zone that offers the type"
+    fix = "select a subnet that the VPC has, or add one in a zone that offers the type"
     if any(map(Token.is_unresolved, zones)):
         allowed = "a selection without availability_zones: the zones of the VPC are unknown without an account"
         region = Stack.of(construct).region
-        fix = f"give the stack env=Environment(account=..., region={region!r}), or set the VPC's availability_zones"
+        fix = f"set env=Environment(account=..., region={region!r}) on the stack, or set the VPC's availability_zones"
     raise refuse(construct, "vpc_subnets", _shown(fields), allowed=allowed, fix=fix)
 
 
@@ -74,7 +74,7 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
                 "vpc_subnets",
                 zone,
                 allowed="names of Availability Zones in availability_zones, such as us-west-2b",
-                fix="give the name that your account has for this zone ID, or select the subnet itself: subnets=[...]",
+                fix="pass the name that your account has for this zone ID, or select the subnet itself: subnets=[...]",
             )
 
 
@@ -96,7 +96,7 @@ def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, sub
     resource = subnet.node.default_child
     vpc_id = resource.vpc_id if isinstance(resource, ec2.CfnSubnet) else None
     refuse_another_vpc(
-        construct, parameter, subnet, vpc_id, vpc, fix="give a subnet of that VPC, or the subnet's VPC as vpc"
+        construct, parameter, subnet, vpc_id, vpc, fix="pass a subnet of that VPC, or the subnet's VPC as vpc"
     )
 
 

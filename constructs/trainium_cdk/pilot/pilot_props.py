@@ -126,7 +126,7 @@ def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime
     if end_time is not None:
         if end_time.tzinfo is None:
             allowed = "a datetime with its time zone"
-            raise refuse(construct, "end_time", end_time, allowed=allowed, fix="give tzinfo, such as timezone.utc")
+            raise refuse(construct, "end_time", end_time, allowed=allowed, fix="pass tzinfo, such as timezone.utc")
         return PilotEnd(at=end_time.replace(microsecond=0))
     if max_lifetime is None:
         return None

@@ -46,7 +46,7 @@ class SleepSwitch(Construct):
                 "scope",
                 stack.node.path,
                 allowed=f"one SleepSwitch in a stack, and this one has {_switches[stack].node.path}",
-                fix="create it before the first fleet and pass it to each as `sleep`, or leave it out",
+                fix="create it before the first fleet and pass it to each as `sleep`, or remove it",
             )
         _switches[stack] = self
         parameter = CfnParameter(
@@ -157,5 +157,5 @@ def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:
     if Stack.of(sleep) is not own:
         allowed = f"the SleepSwitch of {own.node.path}, the stack"
         raise refuse(
-            construct, "sleep", sleep.node.path, allowed=allowed, fix="leave it out, or give the switch of this stack"
+            construct, "sleep", sleep.node.path, allowed=allowed, fix="remove it, or pass the switch of this stack"
         )

@@ -107,7 +107,7 @@ class _Training(Construct):
                 "vpc",
                 None,
                 allowed="a VPC, without which jobs have no security group",
-                fix="give vpc, or add no rules for the jobs",
+                fix="pass vpc, or add no rules for the jobs",
             )
         return self.security_group.connections
 
@@ -334,9 +334,9 @@ class SageMakerTraining(_Training):
         check_cache(self, cache)
         if cache is not None and cache.read_only:
             allowed = "a cache that may be written: PyTorch/XLA itself writes to it"
-            raise refuse(self, "cache", cache.node.path, allowed=allowed, fix="leave it out, for a new one")
+            raise refuse(self, "cache", cache.node.path, allowed=allowed, fix="remove it to create a new one")
         if vpc is None and vpc_subnets is not None:
-            raise refuse(self, "vpc_subnets", "a selection", allowed="no value without vpc", fix="give vpc too")
+            raise refuse(self, "vpc_subnets", "a selection", allowed="no value without vpc", fix="pass vpc too")
         subnet, group = (None, None) if vpc is None else self._place(vpc, vpc_subnets)
         self._make(
             _Props(
@@ -367,13 +367,13 @@ class SageMakerTraining(_Training):
         if image is None:
             if Token.is_unresolved(region):
                 allowed = "an image, because the region of the stack, and so AWS's image there, is unknown at synthesis"
-                fix = "give an image of the region, or give the stack env=Environment(region=...)"
+                fix = "pass an image of the region, or set env=Environment(region=...) on the stack"
                 raise refuse(self, "image", None, allowed=allowed, fix=fix)
             try:
                 return training_image(region)
             except PlanError:
                 allowed = f"an image, because AWS has no training image in {region}"
-                raise refuse(self, "image", None, allowed=allowed, fix=f"give an image in ECR in {region}") from None
+                raise refuse(self, "image", None, allowed=allowed, fix=f"pass an image in ECR in {region}") from None
         check_known(self, "image", image, why="the role of the jobs can pull only from its repository")
         if is_pending(image):
             return _ANY_IMAGE
@@ -381,7 +381,7 @@ class SageMakerTraining(_Training):
         parsed = parsed_image(image)
         if parsed is not None and not Token.is_unresolved(region) and parsed.region != region:
             allowed = f"an image of {region}, the region of the stack"
-            raise refuse(self, "image", image, allowed=allowed, fix="give one of this region")
+            raise refuse(self, "image", image, allowed=allowed, fix="pass one of this region")
         return image
 
     def _place(self, vpc: ec2.IVpc, vpc_subnets: ec2.SubnetSelection | None) -> tuple[ec2.ISubnet, EfaSecurityGroup]:

@@ -6,7 +6,7 @@ from typing import Any
 
 _State = dict[str, Any]
 
-_ASIDE = "$.unused"
+_DISCARD_PATH = "$.unused"
 """Path for unused responses. It is not None, which the CDK would leave out of the JSON."""
 
 _MINUTE, _HOUR = 60, 3600
@@ -199,7 +199,7 @@ def _running(settings: MachineSettings) -> dict[str, _State]:
             "Type": "Task",
             "Resource": "arn:aws:states:::aws-sdk:sagemaker:stopTrainingJob",
             "Parameters": {"TrainingJobName.$": "$.attempt.name"},
-            "ResultPath": _ASIDE,
+            "ResultPath": _DISCARD_PATH,
             "Retry": [_again(["States.TaskFailed"])],
             "Catch": [_catch(["States.ALL"], "It could not be stopped")],
             "Next": "It ran too long",
@@ -300,8 +300,8 @@ def _report(topic_arn: str, subject: str, message: str, following: str) -> _Stat
         "Type": "Task",
         "Resource": "arn:aws:states:::sns:publish",
         "Parameters": {"TopicArn": topic_arn, "Subject": subject, "Message.$": message},
-        "ResultPath": _ASIDE,
+        "ResultPath": _DISCARD_PATH,
         # A report that cannot be sent does not affect the job.
-        "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": _ASIDE, "Next": following}],
+        "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": _DISCARD_PATH, "Next": following}],
         "Next": following,
     }

@@ -136,7 +136,7 @@ class CompileCache(Construct):
                 expiration=expiration,
             )
         elif read_only:
-            fix = "give the bucket that others write"
+            fix = "pass the bucket that others write"
             raise refuse(
                 self, "read_only", read_only, allowed="False for a new bucket, which would stay empty", fix=fix
             )
@@ -329,7 +329,7 @@ def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
             "cache",
             cache.node.path,
             allowed="a cache of the same Stage",
-            fix="give the cache a bucket_name, and import it here with CompileCache.from_compile_cache_attributes(...)",
+            fix="set a bucket_name for the cache, and import it with CompileCache.from_compile_cache_attributes(...)",
         )
     check_same_account(construct, "cache", cache.bucket, what="a cache")
     region, own = cache.bucket.env.region, Stack.of(construct).region

@@ -68,7 +68,7 @@ class ElasticFileSystem(NodeFileSystem):
         if file_system_id is not None:
             check_file_system_id(self, file_system_id)
             if removal_policy is not None:
-                fix = "leave it out: an existing file system is never deleted"
+                fix = "remove it: an existing file system is never deleted"
                 raise refuse(
                     self, "removal_policy", removal_policy, allowed="nothing together with file_system_id", fix=fix
                 )

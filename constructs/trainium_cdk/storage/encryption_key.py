@@ -47,7 +47,7 @@ def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -
             parameter,
             key.node.path,
             allowed="a key whose ARN is known: IAM cannot grant permissions on an alias",
-            fix="give kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with the feature flag "
+            fix="pass kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with the feature flag "
             f"{_GRANTS_BY_ALIAS}",
         )
 

@@ -83,7 +83,7 @@ class LustreFileSystem(NodeFileSystem):
         throughput = per_unit_storage_throughput
         if throughput is not None and throughput not in throughputs:
             allowed = ", ".join(map(str, throughputs))
-            fix = "choose one of these, or leave it out"
+            fix = "choose one of these, or remove it"
             raise refuse(self, "per_unit_storage_throughput", throughput, allowed=allowed, fix=fix)
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="FSx for Lustre: its nodes only"

@@ -54,7 +54,7 @@ def check_file_system_id(construct: Construct, value: str) -> None:
     """Raise PropsError unless a value is the ID of a file system, or a CDK token."""
     if not is_token(value) and not is_pending(value) and not re.fullmatch(f"fs-{HEX_ID}", value):
         allowed = "the ID of a file system, such as fs-0123456789abcdef0"
-        raise refuse(construct, "file_system_id", value, allowed=allowed, fix="give the ID of an existing file system")
+        raise refuse(construct, "file_system_id", value, allowed=allowed, fix="pass the ID of an existing file system")
 
 
 def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:

@@ -38,7 +38,7 @@ _BILLED = (
 )
 _INTERRUPTED = f"Interrupted. CloudFormation continues a deployment that has begun, and {_BILLED}"
 
-_ONLY_PREPARED = "REVIEW_IN_PROGRESS"
+_REVIEW_IN_PROGRESS = "REVIEW_IN_PROGRESS"
 """A new stack whose change set was not executed."""
 
 
@@ -191,7 +191,7 @@ def _explain_failures(
             echo(f"\nUnknown why {stack} failed: {error}", err=True)
             continue
         failure, status = deployment_failure(events), stack_status(events)
-        if failure is None and status.endswith("_IN_PROGRESS") and status != _ONLY_PREPARED:
+        if failure is None and status.endswith("_IN_PROGRESS") and status != _REVIEW_IN_PROGRESS:
             explained = True
             echo(f"\nThe CDK CLI has ended; {stack} is still in {status}, and {_BILLED}", err=True)
         elif failure is None and status.endswith("_COMPLETE"):

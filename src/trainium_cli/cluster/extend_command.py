@@ -38,7 +38,7 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timed
     except UnreadableError as error:
         raise click.BadParameter(str(error)) from error
     if after is None:
-        raise click.BadParameter("give a duration, such as 8h, 2d or 1w")
+        raise click.BadParameter("specify a duration, such as 8h, 2d or 1w")
     return after
 
 

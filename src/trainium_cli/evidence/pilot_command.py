@@ -37,7 +37,7 @@ _STATE = "pilot.json"
 _CODE = "from trainium_cli.start import main; main()"
 _ENDING_SECONDS = 120
 """Seconds after which an interrupted command of a step is killed."""
-_OVER = (ExitCode.OK, ExitCode.NOT_READY, ExitCode.RESULTS_LOST)
+_JOB_ENDED = (ExitCode.OK, ExitCode.NOT_READY, ExitCode.RESULTS_LOST)
 """Exit codes of `trn logs --follow` if the job is over."""
 _EXIT_CODES: dict[Result, ExitCode] = {
     "complete": ExitCode.OK,
@@ -127,9 +127,9 @@ class PilotCommands:
         """The options that skip the notice to the nodes if all jobs are over, and have nothing to save."""
         steps = self._state.steps
         measured = steps.get("bench", {}).get("state") == DONE
-        is_over = measured or steps.get(f"{side} follow", {}).get("exit_code") in _OVER
+        is_over = measured or steps.get(f"{side} follow", {}).get("exit_code") in _JOB_ENDED
         if f"{side} observe" in steps:
-            is_over = is_over and steps.get(f"{side} observe-follow", {}).get("exit_code") in _OVER
+            is_over = is_over and steps.get(f"{side} observe-follow", {}).get("exit_code") in _JOB_ENDED
         return ("--grace", "0") if is_over else ()
 
     def save(self, state: PilotState, step: PilotStep | None, output: str) -> None:

@@ -66,10 +66,10 @@ def cp(
         raise mistake("SOURCE DESTINATION", got, allowed=f"a path on this machine, and {_REMOTE}", fix=fix)
     if upload and there.is_job:
         allowed = "a node's rank, an instance ID, or all"
-        fix = "give data to a job with `trn run --input NAME=PATH`"
+        fix = "pass data to a job with `trn run --input NAME=PATH`"
         raise mistake("DESTINATION", destination, allowed=f"{allowed}, before the colon", fix=fix)
     if upload and not Path(here).exists():
-        raise mistake("SOURCE", here, allowed="a file or directory that exists", fix="give the path of one")
+        raise mistake("SOURCE", here, allowed="a file or directory that exists", fix="specify the path of one")
     if not there.is_job and not there.path.startswith("/"):
         fix = "jobs have no home directory on nodes; use /scratch or a file system"
         raise mistake("PATH", there.path, allowed="an absolute path on the node", fix=fix)

@@ -48,7 +48,7 @@ def logs(
         raise click.UsageError(f"--node: got {got}\n    allowed: 0 to {nodes - 1}, without --rank")
     if rank is not None and not state.job.has_ranks:
         raise click.UsageError(
-            "--rank: the job is a command, whose processes have no known ranks\n    fix: give --node"
+            "--rank: the job is a command, whose processes have no known ranks\n    fix: specify --node"
         )
     if rank is not None and rank >= processes:
         raise click.UsageError(f"--rank: got {rank}\n    allowed: 0 to {processes - 1}, the job's processes")

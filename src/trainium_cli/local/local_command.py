@@ -81,7 +81,7 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, values: Sequenc
             hint = f"; nearest: {nearest(code, known)}" if nearest(code, known) else ""
             raise click.BadParameter(f"no quota {code!r} in the embedded AWS{hint}; known: {', '.join(known)}")
         if not number.isdecimal():
-            raise click.BadParameter(f"{text!r}: give an integer number of vCPUs, 0 or more, such as {code}=256")
+            raise click.BadParameter(f"{text!r}: specify an integer number of vCPUs, 0 or more, such as {code}=256")
         quotas[code] = float(number)
     return quotas
 
@@ -205,7 +205,7 @@ def run_command(command: tuple[str, ...]) -> None:
     from trainium_local.server import Settings
 
     if not command:
-        raise click.UsageError("give a command after --, as in: trn local -- cdk deploy")
+        raise click.UsageError("specify a command after --, as in: trn local -- cdk deploy")
     started = _start(Settings(port=DEFAULT_PORT))
     health = started.health
     if not started.already:

@@ -49,7 +49,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
         raise mistake("--start-by", value, allowed=allowed, fix=fix) from error
     end = datetime.combine(day, time.max, tzinfo=UTC)
     if end < now:
-        raise mistake("--start-by", value, allowed=allowed, fix="give a later day, or omit the option")
+        raise mistake("--start-by", value, allowed=allowed, fix="specify a later day, or omit the option")
     return end
 
 
@@ -272,7 +272,7 @@ def _notes(found: CapacitySearch) -> Iterator[str]:
     if ON_DEMAND in ways:
         yield "A zone that offers a type may have no free capacity. Quotas apply separately."
     if SPOT in ways:
-        yield "Score: the spot placement score, 1 to 10, not a guarantee. AWS gives low scores to a single type."
+        yield "Score: the spot placement score, 1 to 10, not a guarantee. A single type has a low score."
     if CAPACITY_BLOCK in ways:
         yield "An offered Capacity Block may be sold at any time. It is paid in advance and cannot be cancelled."
     for origin, words in _ORIGINS.items():

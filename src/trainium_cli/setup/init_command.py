@@ -65,7 +65,7 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
     """
     there = [name for name in ("cdk.json", *_FILES) if (folder / name).exists()]
     if there:
-        raise click.UsageError(f"{folder}: already contains {', '.join(there)}; give an empty folder")
+        raise click.UsageError(f"{folder}: already contains {', '.join(there)}; specify an empty folder")
     prompts = sys.stdin.isatty() and not yes
     if not prompts and not yes and not (options["instance_type"] and options["region"]):
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")

@@ -9,7 +9,7 @@ from typing import Any
 from trainium_core.audit.listings.listing import AwsResourceLister, Location, entry_tags
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
-from trainium_core.audit.stack_record import KEPT, StackRecord
+from trainium_core.audit.stack_record import DELETE_SKIPPED, StackRecord
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStackReader, tagged_cluster
@@ -69,7 +69,7 @@ class AwsStackHistory(AwsStackReader):
         for event in self.newest_events(stack_id):
             physical_id = event.get("PhysicalResourceId")
             status = event.get("ResourceStatus", "")
-            is_ours = event.get("LogicalResourceId") not in others or status == KEPT
+            is_ours = event.get("LogicalResourceId") not in others or status == DELETE_SKIPPED
             if physical_id and physical_id != stack_id and is_ours:
                 made.setdefault((event["ResourceType"], physical_id), status)
         return made

@@ -11,7 +11,7 @@ from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Ownership, Seen, belonging
 from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
-from trainium_core.audit.stack_record import KEPT, AuditedStacks, StackRecord, resource_status
+from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStacks, StackRecord, resource_status
 from trainium_core.identity.caller import Identities
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
@@ -49,7 +49,7 @@ def only_in_tag_index(
     """
     types = {lister.arn_type for lister in covered} | {"cloudformation:stack"}
     remembered = {
-        name for stack in stacks for (_, name), status in stack.made.items() if status in (KEPT, _NOT_DELETED)
+        name for stack in stacks for (_, name), status in stack.made.items() if status in (DELETE_SKIPPED, _NOT_DELETED)
     }
     for arn, owner in tagged.items():
         if owner == cluster and arn_type(arn) not in types and not {arn, arn_name(arn)} & remembered:
@@ -249,7 +249,7 @@ def _grouped(
     yield from _measured([*grouped, *_in("shared", _bootstrap_resources(answers))], answers.listers, not_read)
     yield from _in("left", only_in_tag_index(answers.tagged, cluster, own, answers.covered))
     yield from _in("left", only_in_stack_records(own, _NOT_DELETED, answers.covered))
-    yield from _in("kept", only_in_stack_records(own, KEPT, answers.covered))
+    yield from _in("kept", only_in_stack_records(own, DELETE_SKIPPED, answers.covered))
 
 
 def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
@@ -265,7 +265,7 @@ def _bootstrap_resources(answers: _Answers) -> Iterator[Found]:
 def _group(seen: Seen, answers: _Answers) -> Group:
     _, resource_type, resource = seen
     maker = answers.stacks.creating_stack(resource_type, resource.ids)
-    return "kept" if maker and resource_status(maker, resource_type, resource.ids) == KEPT else "left"
+    return "kept" if maker and resource_status(maker, resource_type, resource.ids) == DELETE_SKIPPED else "left"
 
 
 def _measured(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from trainium_core.audit.resource import arn_name
 
-KEPT = "DELETE_SKIPPED"
+DELETE_SKIPPED = "DELETE_SKIPPED"
 """Last status of a resource that CloudFormation retained when it deleted the stack."""
 
 

@@ -12,7 +12,7 @@ PROSPECTS: dict[Prospect, str] = {
     "now": "could start now",
     "later": "could start later",
     "unlikely": "offered, but very unlikely to start",
-    "unknown": "a request failed, or AWS did not give a score or a size",
+    "unknown": "a request failed, or AWS returned no score or size",
     "no": "unavailable",
 }
 """The meaning of each prospect, best first."""

@@ -126,7 +126,7 @@ def baseline(
 def _preferred_type(plan: Plan, priced: Collection[str]) -> tuple[str, str, Mapping[str, str]]:
     row = pairs().get(plan.instance_type)
     if row is None:
-        raise BaselineError(f"no GPU type is listed for comparison with {plan.instance_type}: give one with --type")
+        raise BaselineError(f"no GPU type is listed for comparison with {plan.instance_type}: specify one with --type")
     skipped: dict[str, str] = {}
     for name in row["types"]:
         if name in priced:
@@ -151,7 +151,7 @@ def _given_type(plan: Plan, name: str) -> tuple[str, str, Mapping[str, str]]:
     if plan.region not in plan.catalog[name].zones:
         regions = ", ".join(plan.catalog[name].zones) or "none"
         raise BaselineError(f"{plan.region} does not offer {name}; regions that do: {regions}")
-    return name, "given with --type", {}
+    return name, "specified with --type", {}
 
 
 def _name(cluster_name: str) -> str:

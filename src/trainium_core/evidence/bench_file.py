@@ -208,7 +208,7 @@ class _Reading(TomlReader):
         if len(of_logits) in (1, 2):
             self.problems.append("fidelity: logits, fp32 and bf16 must be given together")
         if reference is None and not of_logits:
-            self.problems.append("fidelity: give reference, or logits with fp32 and bf16")
+            self.problems.append("fidelity: specify reference, or logits with fp32 and bf16")
         limits = {
             key: self.value(table, key, place, lambda value: is_number(value) and value > 0, "a number above 0")
             for key in ("loss_limit", "logits_limit")
@@ -253,7 +253,7 @@ def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
     """
     requests = {side.name: job_request(seeded(read_job_file(side.job), 0)) for side in file.sides}
     problems = [
-        f"sides.{side.name}.job: {side.job.name} has {key}, which slows the job; leave it out"
+        f"sides.{side.name}.job: {side.job.name} has {key}, which slows the job; remove it"
         for side in file.sides
         for key in _SLOW_OPTIONS
         if getattr(requests[side.name], key)

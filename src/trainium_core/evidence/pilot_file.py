@@ -105,7 +105,7 @@ def read_pilot_file(text: str, folder: Path) -> PilotFile:
     problems += [f"{key} is missing" for key in ("plan", "budget_usd", "hours") if key not in document]
     if ("job" in document) == ("bench" in document):
         both = " and ".join(key for key in ("job", "bench") if key in document) or "neither job nor bench"
-        problems.append(f"it has {both}; give either job, which each side runs, or bench, which measures all sides")
+        problems.append(f"it has {both}; specify either job, which each side runs, or bench, which measures all sides")
     if "observe" in document and "code" not in document:
         problems.append("observe requires code: the counters of the job are compared with the findings in the code")
     for key in known:

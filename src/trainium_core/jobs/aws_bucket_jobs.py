@@ -23,8 +23,8 @@ from trainium_wire.job import Job
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
 
-_OF_SAGEMAKER = "leave it out, or add --on sagemaker"
-SAGEMAKER_ONLY = {"training_plan": _OF_SAGEMAKER, "spot_wait_minutes": _OF_SAGEMAKER, "input_mode": _OF_SAGEMAKER}
+_SAGEMAKER_ONLY = "remove it, or add --on sagemaker"
+SAGEMAKER_ONLY = {"training_plan": _SAGEMAKER_ONLY, "spot_wait_minutes": _SAGEMAKER_ONLY, "input_mode": _SAGEMAKER_ONLY}
 
 _PROFILE_NOTE = (
     "slows the profiled ranks, and takes memory and disk space; a device profile takes about 5 GB of a trn2's device "

@@ -8,7 +8,7 @@ from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import ABSENT_OBJECT
 from trainium_wire.formats import json_value
 
-_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
+_PRECONDITION_FAILED = ("PreconditionFailed", "ConditionalRequestConflict")
 _LARGEST_JSON = 262_144
 
 
@@ -44,7 +44,7 @@ class JobBucket(AwsService):
 
     def _put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
         """Write an object. Returns False if the condition of the request failed."""
-        with write_errors(self._permission("s3:PutObject"), absent=_TAKEN):
+        with write_errors(self._permission("s3:PutObject"), absent=_PRECONDITION_FAILED):
             self.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition)
             return True
         return False

@@ -130,7 +130,7 @@ class AwsJobs(JobBucket):
 
     def _store(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
         if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
-            raise RequestRefusedError(f"the job {job.id} already exists: try again, or give another name")
+            raise RequestRefusedError(f"the job {job.id} already exists: try again, or specify another name")
         for name, path in uploads.items():
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
 

@@ -44,7 +44,7 @@ def new_job(
     usable = [plan.framework] if plan.framework else frameworks().values()
     stacks = [framework.stack for framework in usable if framework.runs_on(plan.type)]
     if request.stack not in (None, *stacks):
-        fix = f"leave it out, or name another image in {SETTING_PREFIX}ami"
+        fix = f"remove it, or name another image in {SETTING_PREFIX}ami"
         allowed = f"{' or '.join(stacks)}, on {plan.instance_type} with the plan's image"
         problems.append(JobProblem(key="stack", got=request.stack, allowed=allowed, fix=fix))
     stack = request.stack or (plan.framework.stack if plan.framework else None)
@@ -94,7 +94,7 @@ def new_job(
 
 def _profile_problems(plan: Plan, request: JobRequest, nodes: int) -> Iterator[JobProblem]:
     if request.profile and plan.type.is_gpu:
-        fix = "leave it out, and start the script with NVIDIA Nsight Systems"
+        fix = "remove it, and start the script with NVIDIA Nsight Systems"
         allowed = "no value on GPUs: it is a profile of the Neuron runtime"
         yield JobProblem(key="profile", got=list(request.profile), allowed=allowed, fix=fix)
         return

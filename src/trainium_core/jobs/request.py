@@ -266,7 +266,7 @@ def read_job_file(path: Path) -> dict[str, Any]:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise JobError(
-            [_file_problem(path, "a file that can be read", f"give the path of a readable file: {error}")]
+            [_file_problem(path, "a file that can be read", f"specify the path of a readable file: {error}")]
         ) from error
     except (ValueError, RecursionError) as error:
         raise JobError([_file_problem(path, "TOML", f"correct the file: {error}")]) from error
@@ -329,7 +329,7 @@ def _script_in_source(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[JobProblem]:
     if ("script" in values) == ("command" in values):
         both = "script" in values
-        fix = f"leave {names['command']} out, or {names['script']}" if both else f"give {names['script']}"
+        fix = f"remove {names['command']} or {names['script']}" if both else f"specify {names['script']}"
         yield JobProblem(
             key=names["script"],
             got=str(values["script"]) if both else None,
@@ -344,14 +344,14 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
             fix="write them into the command",
         )
     if "command" in values and not {"name", "script"} & {*values}:
-        fix = f"give {names['name']}: there is no script to name it after"
+        fix = f"specify {names['name']}: there is no script to name it after"
         yield JobProblem(key=names["name"], got=None, allowed="the name of the job", fix=fix)
     if values.get("profile_device") and not values.get("profile"):
-        fix = f"give {names['profile']} too"
+        fix = f"specify {names['profile']} too"
         allowed = f"only with {names['profile']}"
         yield JobProblem(key=names["profile_device"], got=True, allowed=allowed, fix=fix)
     for name in {*values.get("secrets", ())} & {*values.get("environment", ())}:
-        fix = f"leave it out of {names['environment']}"
+        fix = f"remove it from {names['environment']}"
         yield JobProblem(
             key=names["secrets"], got=name, allowed=f"no name that is also in {names['environment']}", fix=fix
         )
@@ -359,7 +359,7 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
 
 def _unknown(key: str, value: object, known: Mapping[str, Setting]) -> JobProblem:
     close = nearest(key, tuple(known))
-    fix = f"call it {close}" if close else "leave it out"
+    fix = f"call it {close}" if close else "remove it"
     return JobProblem(key=key, got=value, allowed=", ".join(known), nearest=close, fix=fix)
 
 

@@ -25,13 +25,13 @@ class Texts:
     def read(self, raw: Any) -> tuple[str, ...]:
         texts = list(cast("list[object]", raw)) if isinstance(raw, list | tuple) else [None]
         if not all(isinstance(text, str) and "\0" not in text for text in texts):
-            raise UnreadableError(f"give {self.allowed}")
+            raise UnreadableError(f"specify {self.allowed}")
         return tuple(cast("list[str]", texts))
 
 
 def _table(raw: Any, allowed: str) -> Mapping[object, object]:
     if not isinstance(raw, Mapping):
-        raise UnreadableError(f"give {allowed}")
+        raise UnreadableError(f"specify {allowed}")
     return cast(Mapping[object, object], raw)
 
 
@@ -49,7 +49,7 @@ class Variables:
                     f"{name!r} is not a valid variable name: use letters, digits and _, without a leading digit"
                 )
             if not isinstance(value, str) or "\0" in value:
-                raise UnreadableError(f"give {name} a string, in quotation marks")
+                raise UnreadableError(f"set {name} to a string, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
                 raise UnreadableError(f"leave {name} out: each node sets it")
         return dict(cast(Mapping[str, str], variables))
@@ -69,7 +69,7 @@ class SecretArns:
         for name, arn in arns.items():
             if not re.fullmatch(SECRET_ARN, arn):
                 # The message must not contain what was given: it may be the secret value itself.
-                raise UnreadableError(f"give {name} the ARN of a secret or parameter, not the secret value")
+                raise UnreadableError(f"set {name} to the ARN of a secret or parameter, not the secret value")
         return arns
 
 
@@ -89,7 +89,7 @@ class Inputs:
                 allowed = "up to 63 letters, digits, - and _, and begin with a letter or digit"
                 raise UnreadableError(f"{name!r} is not a valid name of an input: use {allowed}")
             if not isinstance(place, str) or not place:
-                raise UnreadableError(f"give {name} an S3 URL or a path, in quotation marks")
+                raise UnreadableError(f"set {name} to an S3 URL or a path, in quotation marks")
             if place.startswith(S3_URL):
                 if not re.fullmatch(S3_FOLDER, place):
                     raise UnreadableError(f"{place} is not an S3 URL of a file or folder in a bucket")
@@ -119,5 +119,5 @@ class Text:
 
     def read(self, raw: Any) -> str:
         if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
-            raise UnreadableError(f"give {self.allowed}")
+            raise UnreadableError(f"specify {self.allowed}")
         return raw

@@ -274,7 +274,7 @@ def _mib(size: int) -> str:
 
 
 def _refuse(option: str, error: OSError) -> NoReturn:
-    got, fix = str(error.filename), f"it cannot be read ({error.strerror}): make it readable, or leave it out"
+    got, fix = str(error.filename), f"it cannot be read ({error.strerror}): make it readable, or exclude it"
     raise JobError([JobProblem(key=option, got=got, allowed="files that can be read", fix=fix)]) from error
 
 

@@ -92,7 +92,7 @@ def _script_and_files(script: Path, folder: Path, outputs: Path | None) -> tuple
     try:
         name = script.resolve().relative_to(folder.resolve()).as_posix()
     except ValueError:
-        fix = f"move the script below {folder}, or give another --source"
+        fix = f"move the script below {folder}, or specify another --source"
         raise JobError([source_problem(folder, f"a directory that contains {script}", fix)]) from None
     source = source_files(folder, outputs)
     if name not in source.files:

@@ -46,7 +46,7 @@ class SpendingAccount(AuditedAccount, Protocol):
 
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
-_OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
+_NODE_RESOURCE_TYPES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
 """The resource types of a plan's instances and root volumes in its cost items."""
 
 
@@ -133,7 +133,7 @@ def _ended_line(stack: str) -> SpendingLine:
 def _per_node(estimated: Estimate) -> list[CostLine]:
     """The hourly items of the nodes. Instances in a reservation are billed always, and here for their run times."""
     billed = ("running", "always")
-    return [line for line in estimated.lines if line.resource_type in _OF_NODES and line.billed in billed]
+    return [line for line in estimated.lines if line.resource_type in _NODE_RESOURCE_TYPES and line.billed in billed]
 
 
 def _billed(

@@ -85,7 +85,7 @@ class AwsStackControl(AwsStackReader):
                 return
             if not of_the_stack and event["ResourceStatus"] == "DELETE_FAILED":
                 what = f"{event['ResourceType']} {event.get('PhysicalResourceId') or event['LogicalResourceId']}"
-                yield f"{what}: {event.get('ResourceStatusReason', 'no reason given')}"
+                yield f"{what}: {event.get('ResourceStatusReason', 'no reason reported')}"
 
 
 def _others(found: Mapping[str, Any], template: TemplateResources) -> frozenset[str]:

@@ -15,7 +15,7 @@ _REQUEST = re.compile(
 )
 """The text that CloudFormation puts around the message of a custom resource, such as the readiness of the fleet."""
 
-_OTHERWISE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
+_DEFAULT_ADVICE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 
 _STATES: Mapping[str, str] = {
     "ROLLBACK_COMPLETE": "all created resources were deleted, except retained ones; nothing runs",
@@ -25,7 +25,7 @@ _STATES: Mapping[str, str] = {
     "UPDATE_ROLLBACK_FAILED": "some resources could not be restored to their state before the deployment",
     "": "unknown: the events of the stack do not show it",
 }
-_FIRST: Mapping[str, str] = {
+_REQUIRED_FIRST: Mapping[str, str] = {
     "ROLLBACK_FAILED": "run `trn destroy`",
     "CREATE_FAILED": "run `cdk rollback` or `trn destroy`",
     "UPDATE_FAILED": "run `cdk rollback` or `trn destroy`",
@@ -81,11 +81,11 @@ def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None
         reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_message(event)}" for event in causes))
     status = of_stack[-1].status if of_stack else ""
     known = explain_log([" ".join(reasons)])
-    fix = known.error.fix if known else _OTHERWISE
+    fix = known.error.fix if known else _DEFAULT_ADVICE
     return DeploymentFailure(
         reasons=reasons,
         state=_STATES.get(status, f"the stack is in {status}"),
-        advice=f"first {_FIRST[status]}; then {fix}" if status in _FIRST else fix,
+        advice=f"first {_REQUIRED_FIRST[status]}; then {fix}" if status in _REQUIRED_FIRST else fix,
         cause=known.cause if known else "",
     )
 

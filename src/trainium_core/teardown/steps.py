@@ -247,7 +247,7 @@ class DeleteStacks:
 
 
 def _reasons(stack: StackDescription, now: StackProgress) -> str:
-    reasons = "; ".join(now.failures) or "CloudFormation gives no reason"
+    reasons = "; ".join(now.failures) or "CloudFormation reports no reason"
     return f"{stack.name} could not be deleted: {reasons}"
 
 

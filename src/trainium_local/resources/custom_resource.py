@@ -69,7 +69,7 @@ class CustomResource(ResourceType):
             attributes=answer.get("Data") or {},
         )
         if answer.get("Status") != "SUCCESS":
-            reason = answer.get("Reason") or "no reason given"
+            reason = answer.get("Reason") or "no reason reported"
             raise ProvisioningError(
                 f"Received response status [{answer.get('Status')}] from custom resource. Message returned: {reason}",
                 leftover=answered,

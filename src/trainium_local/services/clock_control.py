@@ -22,7 +22,7 @@ def answer(request: Request) -> Response:
     ran: list[str] = []
     if request.method == "PUT":
         try:
-            clock.put_forward_to(datetime.fromisoformat(request.get_data(as_text=True).strip()).astimezone())
+            clock.advance_to(datetime.fromisoformat(request.get_data(as_text=True).strip()).astimezone())
         except ValueError as error:
             return Response(str(error), 400)
         for listener in _before_schedules:

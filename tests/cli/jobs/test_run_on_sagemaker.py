@@ -94,7 +94,7 @@ def test_dry_run_prints_request_and_uploads_only_with_upload() -> None:
         (ON, ["--retries", "3"], "--retries: got '3'"),
         (ON, ["--wake"], "--wake: got True"),
         (ON, ["--observe"], "--observe: got True"),
-        (ON, ["--nodes", "2"], "leave it out: a training job has all instances"),
+        (ON, ["--nodes", "2"], "remove it: a training job has all instances"),
         (GOOD, ["--warm-pool-minutes", "5"], "--warm-pool-minutes: got '5'"),
         (GOOD, ["--on", "sagemaker"], "add sagemaker to trn:stacks"),
     ],

@@ -98,7 +98,7 @@ FAULTS = {
     ),
     "zeros from a core": Fault(
         hardware={"zero_cores": (5,)},
-        reported=r"core 5 returns zeros where the CPU gives \d+",
+        reported=r"core 5 returns zeros where the CPU returns \d+",
     ),
     "wrong sums": Fault(
         hardware={"wrong_collectives": True},

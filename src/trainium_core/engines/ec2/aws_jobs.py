@@ -22,7 +22,7 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
-_OF_SLURM = "leave it out, or add --on slurm: a cluster without Slurm runs one job at a time"
+_SLURM_ONLY = "remove it, or add --on slurm: a cluster without Slurm runs one job at a time"
 
 
 class Ec2Jobs(BucketJobs):
@@ -31,10 +31,10 @@ class Ec2Jobs(BucketJobs):
     key = "cluster"
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
-        "warm_pool_minutes": "leave it out: the nodes stay until `trn sleep`",
-        "upload": "leave it out: a cluster's job is uploaded when it starts",
-        "queue": _OF_SLURM,
-        "priority": _OF_SLURM,
+        "warm_pool_minutes": "remove it: the nodes stay until `trn sleep`",
+        "upload": "remove it: a cluster's job is uploaded when it starts",
+        "queue": _SLURM_ONLY,
+        "priority": _SLURM_ONLY,
     }
 
     def _find_bucket(self) -> AwsJobs:

@@ -55,10 +55,10 @@ class SlurmJobs(BucketJobs):
     key = "pcs"
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
-        "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes sets how long idle nodes stay",
-        "upload": "leave it out: a Slurm job is uploaded when it is submitted",
-        "wake": "leave it out: Slurm starts nodes for a job",
-        "recovery": "leave it out: `trn bench` does not terminate Slurm nodes",
+        "warm_pool_minutes": "remove it: trn:pcs_idle_minutes sets how long idle nodes stay",
+        "upload": "remove it: a Slurm job is uploaded when it is submitted",
+        "wake": "remove it: Slurm starts nodes for a job",
+        "recovery": "remove it: `trn bench` does not terminate Slurm nodes",
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:

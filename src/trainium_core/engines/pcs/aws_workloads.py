@@ -19,7 +19,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING, _STARTING, _WAITING = "Slurm job", "starting Slurm job", "waiting Slurm job"
-_OVER = ("Invalid job id", "has already finished", "Job is not running")
+_ALREADY_ENDED = ("Invalid job id", "has already finished", "Job is not running")
 """Messages of Slurm 26.05.5 about a job that ended, or was requeued, before it was stopped."""
 
 
@@ -49,7 +49,7 @@ def _run(command_of: Callable[[str], str], account: AwsService, work_id: str) ->
     try:
         _login(account, cluster).run(command_of(job.partition(" ")[0]))
     except CommandFailedError as error:
-        if not any(text in str(error) for text in _OVER):
+        if not any(text in str(error) for text in _ALREADY_ENDED):
             raise
 
 

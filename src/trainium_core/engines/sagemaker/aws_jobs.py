@@ -48,7 +48,7 @@ _PAGES_AT_ONCE = 20  # Of one log stream, so that much output does not delay the
 _READERS = 8
 _NOT_AWS = "requests do not go to AWS, and an emulator only records training jobs"
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
-_NO_RESTART = "leave it out: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
+_NO_RESTART = "remove it: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
 
 
 class SageMakerJobs(AwsService):
@@ -59,26 +59,26 @@ class SageMakerJobs(AwsService):
     bills_jobs = True
     instead: Mapping[str, str] = {
         "command": "put the command into a script, and pass the script",
-        "nodes": "leave it out: a training job has all instances of the plan, trn:nodes",
-        "setup": "leave it out, and list packages in the source's requirements.txt, which the container installs",
-        "stack": "leave it out: the training image determines the software stack",
-        "secrets": "leave it out, and let the script read the secret as the job's role",
+        "nodes": "remove it: a training job has all instances of the plan, trn:nodes",
+        "setup": "remove it, and list packages in the source's requirements.txt, which the container installs",
+        "stack": "remove it: the training image determines the software stack",
+        "secrets": "remove it, and let the script read the secret as the job's role",
         "retries": _NO_RESTART,
         "retry_on_exit_codes": _NO_RESTART,
         "retry_on_hang": _NO_RESTART,
-        "hang_minutes": "leave it out, and give a time limit",
-        "checkpoint_seconds": "leave it out: SageMaker copies checkpoints when they change",
-        "resume_files": "leave it out: each instance gets all checkpoints",
-        "rank": "leave it out: the log does not show which process printed a line",
-        "node": "leave it out: each line has the name of its node",
-        "attempt": "leave it out: the log does not show which attempt printed a line",
-        "observe": "leave it out, or run the job on a cluster: its nodes read the counters of the frameworks",
-        "profile": "leave it out, and set NEURON_RT_INSPECT_ENABLE in the environment, which profiles every rank",
-        "profile_device": "leave it out, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
-        "queue": "leave it out: SageMaker starts each training job on separate instances",
-        "priority": "leave it out: SageMaker starts each training job on separate instances",
-        "recovery": "leave it out: SageMaker does not start a job again after the loss of an instance",
-        "wake": "leave it out: SageMaker has no nodes to wake",
+        "hang_minutes": "remove it, and set a time limit",
+        "checkpoint_seconds": "remove it: SageMaker copies checkpoints when they change",
+        "resume_files": "remove it: each instance gets all checkpoints",
+        "rank": "remove it: the log does not show which process printed a line",
+        "node": "remove it: each line has the name of its node",
+        "attempt": "remove it: the log does not show which attempt printed a line",
+        "observe": "remove it, or run the job on a cluster: its nodes read the counters of the frameworks",
+        "profile": "remove it, and set NEURON_RT_INSPECT_ENABLE in the environment, which profiles every rank",
+        "profile_device": "remove it, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
+        "queue": "remove it: SageMaker starts each training job on separate instances",
+        "priority": "remove it: SageMaker starts each training job on separate instances",
+        "recovery": "remove it: SageMaker does not start a job again after the loss of an instance",
+        "wake": "remove it: SageMaker has no nodes to wake",
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:

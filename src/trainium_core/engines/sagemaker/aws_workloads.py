@@ -16,7 +16,7 @@ _EXECUTION, _JOB, _WARM_POOL = "execution", "training job", "warm pool"
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"
-_OVER = ("is in status", "ExecutionDoesNotExist")
+_ALREADY_ENDED = ("is in status", "ExecutionDoesNotExist")
 """Parts of the services' errors about a workload that ended before it was stopped."""
 
 
@@ -61,17 +61,17 @@ def _job_cluster(account: AwsService, job_arn: str) -> str | None:
 
 
 def _stop_execution(account: AwsService, arn: str) -> None:
-    with write_errors("states:StopExecution", absent=_OVER):
+    with write_errors("states:StopExecution", absent=_ALREADY_ENDED):
         account.client("stepfunctions").stop_execution(executionArn=arn, cause="trn destroy")
 
 
 def _stop_job(account: AwsService, name: str) -> None:
-    with write_errors("sagemaker:StopTrainingJob", absent=_OVER):
+    with write_errors("sagemaker:StopTrainingJob", absent=_ALREADY_ENDED):
         account.client("sagemaker").stop_training_job(TrainingJobName=name)
 
 
 def _end_warm_pool(account: AwsService, name: str) -> None:
-    with write_errors("sagemaker:UpdateTrainingJob", absent=_OVER):
+    with write_errors("sagemaker:UpdateTrainingJob", absent=_ALREADY_ENDED):
         released = {"KeepAlivePeriodInSeconds": 0}
         account.client("sagemaker").update_training_job(TrainingJobName=name, ResourceConfig=released)
 

@@ -24,7 +24,7 @@ FAIL_ON_ERROR = "set -eo pipefail"
 LONGEST_LINE = 16384
 DOTS = re.compile(r"^(?:\[rank \d+\] ?[.\s]*)+(?=\[rank \d+\] )")
 WAITING = b"Another process must be compiling"
-KEPT = ("HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER")
+KEPT_VARIABLES = ("HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER")
 """The variables of this process to keep; the login shell sets the others."""
 CLOSE_SECONDS = 5
 """How long to wait for output after all processes have ended."""
@@ -166,7 +166,7 @@ def shows_life(block: bytes) -> bool:
 
 def login_shell() -> dict[str, str]:
     """The initial environment of a login shell; its profile sets the rest."""
-    return {"PATH": os.defpath, **{name: os.environ[name] for name in KEPT if name in os.environ}}
+    return {"PATH": os.defpath, **{name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}}
 
 
 def variables(

@@ -47,16 +47,16 @@ def verdict(platform: str, answer: Matrix, wanted: str = "neuron") -> str:
         return f"computes on {platform}, not on a {'GPU' if wanted == CUDA else 'NeuronCore'}"
     found = [number for row in answer for number in row]
     if len(found) != len(EXPECTED):
-        return f"returns {len(found)} numbers where the CPU gives {len(EXPECTED)}"
+        return f"returns {len(found)} numbers where the CPU returns {len(EXPECTED)}"
     wrong = [place for place, right in enumerate(EXPECTED) if found[place] != right]
     if not wrong:
         return ""
     right = EXPECTED[wrong[0]]
     if not any(found):
-        return f"returns zeros where the CPU gives {right}"
+        return f"returns zeros where the CPU returns {right}"
     if any(number != number for number in found):
-        return f"returns NaN where the CPU gives {right}"
-    return f"returns {found[wrong[0]]} where the CPU gives {right}; {len(wrong)} of {len(EXPECTED)} numbers are wrong"
+        return f"returns NaN where the CPU returns {right}"
+    return f"returns {found[wrong[0]]} where the CPU returns {right}; {len(wrong)} of {len(EXPECTED)} numbers are wrong"
 
 
 def xla(blocks: int) -> Iterator[Found | bool]:

@@ -156,7 +156,7 @@ def _doubts(plan: Plan, image: Image) -> Iterator[CheckResult]:
 def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Images) -> CheckResult:
     if current is None:
         found = f"{parameter}, the source of {pinned.image_id}, does not exist"
-        return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or leave it out")
+        return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
     newer = account.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
     return CheckResult(outcome="warn", found=found, fix="to use the newer image, run `trn image pin`")

@@ -18,7 +18,7 @@ def check_offering(plan: Plan, account: Network) -> CheckResult:
         if plan.availability_zone_id not in (None, zone_id):
             found = f"{plan.network.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
             return CheckResult(
-                outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or leave it out"
+                outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or remove it"
             )
     offering = account.zones_offering(plan.instance_type)
     if zone_id in offering:

@@ -5,7 +5,7 @@ from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
 _NEEDED = "a cluster placement group that is available"
-_ANOTHER = "set trn:placement_group to another, or leave it out"
+_ANOTHER = "set trn:placement_group to another, or remove it"
 
 
 def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:

@@ -48,7 +48,7 @@ def _training_plan_fits(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     form = f"arn:aws:sagemaker:{plan.region}:ACCOUNT:training-plan/NAME"
     if not re.fullmatch(rf"arn:aws[a-z-]*:sagemaker:{plan.region}:[0-9]{{12}}:training-plan/.+", arn):
         yield JobProblem(
-            key="--training-plan", got=arn, allowed=form, fix="give the ARN of a training plan in the job's region"
+            key="--training-plan", got=arn, allowed=form, fix="specify the ARN of a training plan in the job's region"
         )
     if plan.instance_type not in reserved:
         yield JobProblem(
@@ -120,7 +120,7 @@ def _inputs_are_few(_: Plan, job: TrainingJob) -> Iterator[Problem]:
 def _inputs_are_folders(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     for name, place in job.inputs.items():
         if not place.startswith("s3://") or not place.endswith("/"):
-            fix = "give the URL of a folder in S3 that the job's role can read, ending with /; copy local data there"
+            fix = "specify the URL of a folder in S3 that the job's role can read, ending with /; copy local data there"
             allowed = "folders in S3 on sagemaker, such as s3://my-data/tokens/"
             yield JobProblem(key="--input", got=f"{name} = {place}", allowed=allowed, fix=fix)
 
