@@ -215,7 +215,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "role of another account": (
         lambda: {"role": iam.Role.from_role_arn(place().stack, unique("Role"), "arn:aws:iam::444455556666:role/nodes")},
         "role",
-        "give a role of that account",
+        "pass a role of that account",
     ),
     "role of another stack": (
         lambda: {"scope": stack_in(REGION), "role": role_of("ec2.amazonaws.com")},
@@ -230,7 +230,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "second EFS": (
         lambda: {"file_systems": [in_vpc(ElasticFileSystem), in_vpc(ElasticFileSystem)]},
         "file_systems",
-        "leave out one of them",
+        "remove one of them",
     ),
     "file system of another VPC": (
         lambda: {"file_systems": [in_vpc(ElasticFileSystem, place().other_vpc)]},
@@ -279,17 +279,17 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "volume of too many iops": (
         lambda: volume(10, volume_type=GP3, iops=16000),
         "block_devices",
-        "give at least 32 GiB",
+        "set at least 32 GiB",
     ),
     "io2 volume of too many iops": (
         lambda: volume(4, volume_type=IO2, iops=5000),
         "block_devices",
-        "give at least 5 GiB",
+        "set at least 5 GiB",
     ),
     "throughput of a gp2 volume": (
         lambda: volume(10, volume_type=ec2.EbsDeviceVolumeType.GP2, throughput=250),
         "block_devices",
-        "leave out throughput, or choose another volume_type",
+        "remove throughput, or choose another volume_type",
     ),
     "key of another region": (lambda: {"volume_key": key_in("us-east-1")}, "volume_key", "a key of us-west-2"),
     "asymmetric key": (
@@ -306,7 +306,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "cache of another account": (
         lambda: {"cache": create(CompileCache, scope=stack_in(REGION, account="444455556666"))},
         "cache",
-        "give a cache of that account",
+        "pass a cache of that account",
     ),
     "variable that the node sets": (lambda: environment(PATH="/x"), "environment", "rename"),
     "variable too long": (lambda: environment(N="x" * 20_000), "environment", "into S3"),
@@ -341,11 +341,11 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "timeout of a day": (lambda: {"timeout": Duration.days(1)}, "timeout", "1 to 55 minutes"),
     "unknown check": (lambda: {"suppress_checks": ["efa-device"]}, "suppress_checks", "write efa-devices"),
-    "end without zone": (lambda: {"end_time": datetime(2030, 1, 1)}, "end_time", "give tzinfo"),
+    "end without zone": (lambda: {"end_time": datetime(2030, 1, 1)}, "end_time", "pass tzinfo"),
     "two ends": (
         lambda: {"end_time": datetime(2030, 1, 1, tzinfo=UTC), "max_lifetime": Duration.days(1)},
         "end_time",
-        "leave out end_time or max_lifetime",
+        "remove end_time or max_lifetime",
     ),
     "unknown action at the end": (
         lambda: {"max_lifetime": Duration.days(1), "ends_action": "stop"},

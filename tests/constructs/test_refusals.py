@@ -174,7 +174,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "two trainings of one name": (
         lambda: [create(SageMakerTraining, cluster_name="twice") for _ in range(2)],
         "cluster_name",
-        "give each SageMakerTraining a different cluster_name",
+        "set a different cluster_name for each SageMakerTraining",
     ),
     "training with a limit in minutes": (
         lambda: create(SageMakerTraining, cluster_name="minutes", max_runtime=Duration.minutes(90)),

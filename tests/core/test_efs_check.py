@@ -30,7 +30,7 @@ def with_targets(*targets: MountTarget) -> EfsFileSystem:
 
 def test_new_file_system_without_service_in_region_fails() -> None:
     finding = finding_of("efs", FakeAccount(services=()), efs="new")
-    assert (finding.outcome, finding.fix) == ("fail", "leave trn:efs out, or choose another region")
+    assert (finding.outcome, finding.fix) == ("fail", "remove trn:efs, or choose another region")
 
 
 def test_existing_mount_target_in_zone_of_nodes_passes() -> None:
@@ -45,8 +45,8 @@ def test_existing_mount_target_in_zone_of_nodes_passes() -> None:
     [
         (None, "no fs-0fedcba9876543210 in us-west-2", "set trn:efs to another, or to new"),
         (replace(EFS, state="deleting"), "is deleting", "wait"),
-        (with_targets(), "has no mount target in usw2-az4", "leave out trn:efs_security_group"),
-        (with_targets(replace(TARGET, zone_id="usw2-az1")), "has no mount target in usw2-az4", "leave out trn:efs_sec"),
+        (with_targets(), "has no mount target in usw2-az4", "remove trn:efs_security_group"),
+        (with_targets(replace(TARGET, zone_id="usw2-az1")), "has no mount target in usw2-az4", "remove trn:efs_sec"),
         (with_targets(replace(TARGET, state="creating")), "in usw2-az4 is creating", "wait until it is available"),
         (
             with_targets(replace(TARGET, security_group_ids=["sg-1"])),

@@ -55,19 +55,19 @@ def test_all_problems_are_reported_at_once() -> None:
     found = problems_of(wrong)
     assert len(found) == len(wrong)
     assert any("nodez: got 3" in problem and "nearest: nodes" in problem for problem in found)
-    assert any("leave TRN_X out" in problem for problem in found)
+    assert any("remove TRN_X" in problem for problem in found)
 
 
 @pytest.mark.parametrize(
     ("raw", "fix"),
     [
-        ({}, "give script"),
-        ({"command": "true"}, "give name"),
+        ({}, "specify script"),
+        ({"command": "true"}, "specify name"),
         ({"command": "true", "name": "x", "arguments": ["a"]}, "write them into the command"),
         ({"command": "true", "name": "x", "retry_on_exit_codes": [0]}, "1 to 255"),
         ({"profile": "0,x"}, "a list of ranks, such as [0, 32]"),
-        ({"script": __file__, "profile_device": True}, "give profile too"),
-        ({"secrets": {"T": "hunter2"}}, "give T the ARN of a secret or parameter, not the secret value"),
+        ({"script": __file__, "profile_device": True}, "specify profile too"),
+        ({"secrets": {"T": "hunter2"}}, "set T to the ARN of a secret or parameter, not the secret value"),
         ({"secrets": {"T": PARAMETER}, "environment": {"T": "1"}}, "remove it from environment"),
         ({"inputs": {"a": "no-such-file"}}, "there is no file or directory no-such-file"),
         ({"checkpoints": "/tmp"}, "a folder in S3"),
@@ -211,7 +211,7 @@ def test_job_with_a_field_of_wrong_type_is_refused(name: str, value: object) -> 
 
 def test_script_and_command_exclude_each_other(script: Path) -> None:
     (problem,) = problems_of({"script": str(script), "command": "true"})
-    assert "leave command out, or script" in problem
+    assert "remove command or script" in problem
 
 
 def test_script_may_be_named_by_its_path_in_the_source(script: Path) -> None:

@@ -29,16 +29,16 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         fix = f"pass an image of that region; the CDK reports: {first_line(error)}"
         raise refuse(construct, "machine_image", image, allowed=allowed, fix=fix) from None
     if config.os_type == ec2.OperatingSystemType.WINDOWS:
-        fix = "choose an image of Ubuntu or Amazon Linux, or leave out machine_image for the Neuron DLAMI"
+        fix = "choose an image of Ubuntu or Amazon Linux, or remove machine_image for the Neuron DLAMI"
         raise refuse(construct, "machine_image", "a Windows image", allowed="a Linux image", fix=fix)
     if config.user_data.render() != ec2.UserData.for_linux().render():
-        fix = "leave out its user_data: nodes run the script in `setup`"
+        fix = "remove its user_data: nodes run the script in `setup`"
         allowed = "an image without user_data"
         raise refuse(construct, "machine_image", "an image with user_data", allowed=allowed, fix=fix)
     name = image_name(construct, config.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the ID
         allowed = "an image for x86_64, the architecture of all instance types of the catalogue"
-        fix = "choose an image for x86_64, or leave out machine_image for the Neuron DLAMI"
+        fix = "choose an image for x86_64, or remove machine_image for the Neuron DLAMI"
         raise refuse(construct, "machine_image", "an image for arm64", allowed=allowed, fix=fix)
     return config.image_id
 
@@ -64,7 +64,7 @@ def known_placement_group_name(construct: Construct, group: ec2.IPlacementGroup 
     check_same_region(construct, "placement_group", group, what="a placement group")
     if group.strategy not in (None, ec2.PlacementGroupStrategy.CLUSTER):
         allowed = "a group of the strategy CLUSTER, which EFA needs for its full speed"
-        fix = "create it with strategy=ec2.PlacementGroupStrategy.CLUSTER, or leave out placement_group for a new one"
+        fix = "create it with strategy=ec2.PlacementGroupStrategy.CLUSTER, or remove placement_group for a new one"
         raise refuse(construct, "placement_group", f"{group.node.path}, {group.strategy}", allowed=allowed, fix=fix)
     return group.placement_group_name
 

@@ -162,7 +162,7 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
         if value is not None and (Token.is_unresolved(value) or least <= value <= most):
             continue
         allowed = f"{f'{least} to {most} {unit}' if most else f'no {what}'} on a volume of type {kind}"
-        fix = f"{'choose another value' if most else f'leave out {what}'}, or choose another volume_type"
+        fix = f"{'choose another value' if most else f'remove {what}'}, or choose another volume_type"
         fix = "set iops" if value is None else fix
         got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
         raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)
@@ -171,7 +171,7 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
         check_key(construct, "block_devices", ebs.kms_key)
         if ebs.encrypted is False:
             allowed = "a key only on an encrypted volume"
-            raise refuse(construct, "block_devices", name, allowed=allowed, fix="leave out encrypted, or the key")
+            raise refuse(construct, "block_devices", name, allowed=allowed, fix="remove encrypted, or the key")
 
 
 def _check_ratios(construct: Construct, name: str, kind: str, ebs: Any) -> None:

@@ -32,7 +32,7 @@ class QuotaCheck(Construct):
     """Checks the EC2 quota before its dependents are created, and fails the deployment if the quota is exceeded.
 
     The reason of the failure is the message of `trn preflight`. An update is checked only if it needs more than before.
-    An unknown quota fails the deployment too: leave out the check to deploy regardless. For capacity that does not
+    An unknown quota fails the deployment too: remove the check to deploy regardless. For capacity that does not
     count against a known quota, such as a Capacity Block or a reservation, the check creates no resources.
 
     Example:

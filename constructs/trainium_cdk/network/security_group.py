@@ -107,7 +107,7 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
     most = facts()["security_group"]["most_of_an_interface"] - (vpc is not None)
     if len(paths) > most or len(set(paths)) < len(paths):
         allowed = f"up to {most} groups, each once"
-        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="leave out some of them")
+        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="remove some of them")
     vpc_ids = map(group_vpc_id, groups)
     if vpc is None and len({known_vpc(Stack.of(construct), vpc_id) for vpc_id in vpc_ids if vpc_id} - {None}) > 1:
         allowed = "groups of one VPC"

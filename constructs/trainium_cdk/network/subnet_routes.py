@@ -57,7 +57,7 @@ class ReachesInternet:
         return [
             f"neuron_software: got install in {paths}, from which nodes do not reach the internet; allowed: install in "
             "a subnet with egress; fix: select private subnets with a NAT gateway, or pass an image with the software "
-            "and leave neuron_software out"
+            "and remove neuron_software"
         ]
 
 

@@ -83,7 +83,7 @@ def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
     check_same_region(construct, "vpc", vpc, what="a VPC")
     if isinstance(vpc, ec2.Vpc) and not vpc.dns_support_enabled:
         allowed = "a VPC with DNS support, which nodes need to resolve AWS endpoints and file systems"
-        raise refuse(construct, "vpc", vpc, allowed=allowed, fix="leave out its enable_dns_support=False")
+        raise refuse(construct, "vpc", vpc, allowed=allowed, fix="remove its enable_dns_support=False")
 
 
 def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:

@@ -121,7 +121,7 @@ def checked_pilot(
 
 def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime | None) -> PilotEnd | None:
     if max_lifetime is not None and end_time is not None:
-        fix = "leave out end_time or max_lifetime"
+        fix = "remove end_time or max_lifetime"
         raise refuse(construct, "end_time", end_time, allowed="nothing together with max_lifetime", fix=fix)
     if end_time is not None:
         if end_time.tzinfo is None:
@@ -155,5 +155,5 @@ class _CanBeDeleted:
             return []
         return [
             "ends_action: got destroy with termination_protection=True; allowed: destroy in a stack that can be "
-            "deleted; fix: leave out termination_protection, or choose sleep"
+            "deleted; fix: remove termination_protection, or choose sleep"
         ]

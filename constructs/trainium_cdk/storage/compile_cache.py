@@ -276,7 +276,7 @@ class CompileCache(Construct):
                     parameter,
                     value,
                     allowed="nothing together with an existing bucket",
-                    fix=f"leave out {parameter}, because an existing bucket is not changed; or bucket, for a new one"
+                    fix=f"remove {parameter}, because an existing bucket is not changed; or bucket, for a new one"
                     if parameter != "encryption_key"
                     else "import the bucket with its key: s3.Bucket.from_bucket_attributes(..., encryption_key=key)",
                 )

@@ -27,11 +27,11 @@ def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
     resource: Any = key.node.default_child
     if isinstance(resource, kms.CfnKey) and resource.enabled is False:
         allowed = "a key that is enabled"
-        raise refuse(construct, parameter, key.node.path, allowed=allowed, fix="leave out its enabled=False")
+        raise refuse(construct, parameter, key.node.path, allowed=allowed, fix="remove its enabled=False")
     spec = resource.key_spec if isinstance(resource, kms.CfnKey) else None
     if spec is not None and not Token.is_unresolved(spec) and spec != "SYMMETRIC_DEFAULT":
         allowed = "a key of the spec SYMMETRIC_DEFAULT, which EBS and S3 require"
-        raise refuse(construct, parameter, f"{key.node.path}, {spec}", allowed=allowed, fix="leave out its key_spec")
+        raise refuse(construct, parameter, f"{key.node.path}, {spec}", allowed=allowed, fix="remove its key_spec")
 
 
 def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -> None:

@@ -68,4 +68,4 @@ def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSyst
     if len(kinds) != len(set(kinds)):
         paths = ", ".join(file_system.node.path for file_system in file_systems)
         allowed = "one of each kind: nodes mount each kind at one path"
-        raise refuse(construct, "file_systems", paths, allowed=allowed, fix="leave out one of them")
+        raise refuse(construct, "file_systems", paths, allowed=allowed, fix="remove one of them")

@@ -173,7 +173,7 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
             key="--resume",
             got=earlier,
             allowed=", ".join(sorted({*known} - {earlier})) or "none: no job of the cluster can be resumed",
-            fix=f"{earlier} {problem}{where}: leave --resume out, or name another job",
+            fix=f"{earlier} {problem}{where}: remove --resume, or name another job",
         )
         raise JobError([no_checkpoint])
     difference = jobs.checkpoint_difference(owner, checkpoints[-1], job)

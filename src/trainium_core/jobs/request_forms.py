@@ -51,7 +51,7 @@ class Variables:
             if not isinstance(value, str) or "\0" in value:
                 raise UnreadableError(f"set {name} to a string, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
-                raise UnreadableError(f"leave {name} out: each node sets it")
+                raise UnreadableError(f"remove {name}: each node sets it")
         return dict(cast(Mapping[str, str], variables))
 
 

@@ -71,7 +71,7 @@ def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
     assert run("cp", *TWO, f"{JOB.id}:outputs/logs", ".").exit_code == ExitCode.OK
     refused = run("cp", *TWO, f"{JOB.id}:outputs/cdk.json", ".")
     assert refused.exit_code == ExitCode.NOT_READY
-    assert "cdk.json exists: remove it or give another path, or pass --overwrite" in refused.stderr
+    assert "cdk.json exists: remove it or specify another path, or pass --overwrite" in refused.stderr
     assert Path("cdk.json").read_text() == ours
     assert Path("syslog").read_text() == Path("logs/.git/hooks/post-checkout").read_text() == "theirs"
     assert not Path(".git").exists()

@@ -55,7 +55,7 @@ def _existing_mount_target(
         text = f"{file_system.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
         text += "does not resolve there"
         obstacles = [*_new_mount_target(plan, file_system, others, zone)]
-        fix = "" if obstacles else "leave out trn:efs_security_group: the stack then creates a mount target"
+        fix = "" if obstacles else "remove trn:efs_security_group: the stack then creates a mount target"
         yield CheckResult(outcome="fail", found=text, fix=fix)
         yield from obstacles
         return

@@ -79,7 +79,7 @@ def _framework_for_gpus(plan: Plan, image: Image) -> CheckResult:
     """Fails for an image for Neuron devices. Warns if the driver, PyTorch or support for the type may be missing."""
     known, types = image_facts(gpus=True), supported_types(image)
     if image.name.startswith(image_facts(gpus=False)["name_prefix"]):
-        fix = "leave trn:ami out, or set it to an image for GPUs"
+        fix = "remove trn:ami, or set it to an image for GPUs"
         return CheckResult(outcome="fail", found=f"{image.image_id} is an image for Neuron devices", fix=fix)
     if not (parameter_framework(plan.image_parameter) or image_name_framework(image.name)):
         found = f"unknown whether {image.image_id} includes the NVIDIA driver and PyTorch in /opt/pytorch"

@@ -40,7 +40,7 @@ def check_region_service(name: str, service: str, plan: Plan, account: Images, *
     parameter = facts()["services_of_a_region"]["parameter"].format(region=plan.region, service=service)
     if account.parameter(parameter) is None:
         found = f"AWS lists no {name} in {plan.region}"
-        return CheckResult(outcome="fail", found=found, fix=f"leave trn:{setting} out, or choose another region")
+        return CheckResult(outcome="fail", found=found, fix=f"remove trn:{setting}, or choose another region")
     found = f"{plan.region} has {name}; whether the nodes' zone has it is known only at deployment"
     return CheckResult(outcome="warn", found=found)
 
