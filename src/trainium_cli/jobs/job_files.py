@@ -31,7 +31,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
     """
     names = jobs.files(job_id, wanted)
     if names and os.path.lexists(target) and not overwrite:
-        raise FileExistsError(f"{target} exists: remove it or give another path")
+        raise FileExistsError(f"{target} exists: remove it or specify another path")
     root = target.resolve()
     if wanted in names:
         paths = {wanted: root}
