@@ -131,7 +131,7 @@ class Executor:
         name = self._pilot.stack_deletion
         answer: Any = self._client("lambda").invoke(FunctionName=name, Payload=b"{}")
         if answer.get("FunctionError"):
-            raise RuntimeError(json.loads(answer["Payload"].read()).get("errorMessage", "no reason given"))
+            raise RuntimeError(json.loads(answer["Payload"].read()).get("errorMessage", "no reason reported"))
         log(deleting=self._settings.stack_id)
 
 

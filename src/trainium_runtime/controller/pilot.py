@@ -154,7 +154,7 @@ class PilotLook:
             return
         # Notices before the deletion, which removes the subscriptions of the topic early.
         if self.stack.status == "DELETE_FAILED":
-            yield Step(self._deletion_failed(decision, self.stack.reason or "no reason given"))
+            yield Step(self._deletion_failed(decision, self.stack.reason or "no reason reported"))
         elif self.memory.notified != _not_deleted(decision):
             message = f"The stack is being deleted: {decision.why}."
             yield Step(self._notice_once(f"deleting: {decision.stopped}", "is being deleted", message))
