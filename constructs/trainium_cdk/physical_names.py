@@ -20,12 +20,12 @@ def physical_name(scope: Construct, purpose: str) -> str:
         scope: The construct of the resource.
         purpose: What the resource is for.
     """
-    return f"{_prefix(Stack.of(scope))}-{purpose}-{scope.node.addr[-8:]}-{_part_of_stack_id(scope)}"
+    return f"{_prefix(Stack.of(scope))}-{purpose}-{scope.node.addr[-8:]}-{_stack_id_suffix(scope)}"
 
 
 def physical_bucket_name(scope: Construct, purpose: str) -> str:
     """A name as physical_name(), for a bucket: at most 63 lower-case characters, if `purpose` has up to 20."""
-    return f"{_prefix(Stack.of(scope)).lower()}-{purpose}-{scope.node.addr[-8:]}-{_part_of_stack_id(scope)}"
+    return f"{_prefix(Stack.of(scope)).lower()}-{purpose}-{scope.node.addr[-8:]}-{_stack_id_suffix(scope)}"
 
 
 def recorded_bucket_name(scope: Construct, bucket: s3.IBucket) -> str:
@@ -44,7 +44,7 @@ def _prefix(stack: Stack) -> str:
     return stack.stack_name[: stack_name_characters()]
 
 
-def _part_of_stack_id(scope: Construct) -> str:
+def _stack_id_suffix(scope: Construct) -> str:
     """The first eight digits of the UUID in the stack's ID, arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID."""
     return Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", Stack.of(scope).stack_id))))
 

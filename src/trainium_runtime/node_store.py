@@ -116,7 +116,7 @@ class NodeStore:
         self._s3, self._bucket, self._prefix = s3, bucket, prefix
         self._known: dict[str, tuple[str, StoredRecord]] = {}
 
-    def instance_of(self, key: str) -> str | None:
+    def record_instance(self, key: str) -> str | None:
         """The instance ID in the key of a record; None for any other key."""
         return key_instance(key, self._prefix)
 
@@ -125,7 +125,7 @@ class NodeStore:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
         listed = (item for page in pages for item in page.get("Contents", []))
         newest = sorted(listed, key=lambda item: item["LastModified"])[-_MAX_RECORDS:]
-        items = [(self.instance_of(item["Key"]), item) for item in newest]
+        items = [(self.record_instance(item["Key"]), item) for item in newest]
         changed = [(i, item) for i, item in items if i and self._known.get(i, ("",))[0] != item["ETag"]]
         with ThreadPoolExecutor(_READERS) as readers:
             for (instance, item), stored in zip(changed, readers.map(self._read, changed), strict=True):

@@ -264,7 +264,7 @@ def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
     return ends - min(terms.warning, (ends - deployed) / 2)
 
 
-def minutes_of_termination(instance_type: str) -> int:
+def termination_minutes(instance_type: str) -> int:
     """The minutes before the end of a Capacity Block at which EC2 starts to terminate its instances."""
     limits = facts()["capacity_blocks"]
     is_ultraserver = instance_type in limits["ultraserver_types"]
@@ -274,7 +274,7 @@ def minutes_of_termination(instance_type: str) -> int:
 def stops_before_block_end(instance_type: str) -> timedelta:
     """The time before the end of a Capacity Block at which the clock stops its nodes, before EC2 terminates them."""
     ahead: int = facts()["pilot"]["minutes_before_termination_of_block"]
-    return timedelta(minutes=minutes_of_termination(instance_type) + ahead)
+    return timedelta(minutes=termination_minutes(instance_type) + ahead)
 
 
 def notice_period() -> timedelta:

@@ -26,7 +26,7 @@ LARGEST_RECORD = 4096
 """Bytes of the value of a standard SSM parameter."""
 
 
-class RecordError(ValueError):
+class StackRecordError(ValueError):
     """A parameter below RECORDS_PATH is not a record that this version can read."""
 
 
@@ -86,14 +86,14 @@ class StackRecord:
         """Parse a parameter.
 
         Raises:
-            RecordError: The name or the value is not that of a record, or the record has another schema.
+            StackRecordError: The name or the value is not that of a record, or the record has another schema.
         """
         try:
             _, _, cluster, stack, construct = name.split("/")
             raw: Any = json_value(text)
             schema = raw["schema"]
             if schema != SCHEMA:
-                raise RecordError(
+                raise StackRecordError(
                     f"the record {name} has the schema {schema!r}, and this version of trn reads the schema {SCHEMA}: "
                     "use the version that deployed the stack, or deploy the stack with this one"
                 )
@@ -110,10 +110,10 @@ class StackRecord:
                 security_group_ids=_texts(raw.get("security_group_ids", [])),
                 **{key: _text(raw[key]) for key in _OPTIONAL_TEXTS if key in raw},
             )
-        except RecordError:
+        except StackRecordError:
             raise
         except (KeyError, TypeError, ValueError) as error:
-            raise RecordError(f"the SSM parameter {name} is not a record of a stack: {error!r}") from error
+            raise StackRecordError(f"the SSM parameter {name} is not a record of a stack: {error!r}") from error
 
 
 _IN_THE_NAME = ("cluster", "stack", "construct")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from trainium_core.audit.resource import FREE, Charge, Resource
-from trainium_core.audit.stack_record import StackRecord
+from trainium_core.audit.stack_record import AuditedStack
 from trainium_core.identity.caller import Identity
 from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.errors import UnavailableError
@@ -40,8 +40,8 @@ def stack(
     cluster: str | None = CLUSTER,
     made: Mapping[tuple[str, str], str] | None = None,
     deleted: bool = True,
-) -> StackRecord:
-    return StackRecord(
+) -> AuditedStack:
+    return AuditedStack(
         name=name,
         stack_id=f"arn:aws:cloudformation:us-west-2:123456789012:stack/{name}/1",
         status="DELETE_COMPLETE" if deleted else "CREATE_COMPLETE",
@@ -91,7 +91,7 @@ class FakeAuditedAccount:
 
     lister: FakeLister = field(default_factory=FakeLister)
     tags: Mapping[str, str] | None = field(default_factory=dict[str, str])
-    stacks: Sequence[StackRecord] | None = ()
+    stacks: Sequence[AuditedStack] | None = ()
 
     def identity(self) -> Identity:
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/x")
@@ -108,7 +108,7 @@ class FakeAuditedAccount:
             raise UnavailableError("not allowed to read: the permission tag:GetResources is missing")
         return self.tags
 
-    def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
+    def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
         assert "CDKToolkit" in names
         if self.stacks is None:
             raise UnavailableError("not allowed to read: the permission cloudformation:DescribeStacks is missing")

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from tests.core.fake_audit import CLUSTER, NOW, FakeAuditedAccount
-from trainium_core.audit.stack_record import StackRecord
+from trainium_core.audit.stack_record import AuditedStack
 from trainium_core.spending.node_runs import ScalingActivity
 from trainium_runtime.errors import UnavailableError
 
@@ -26,8 +26,8 @@ def _activity(description: str, hours_ago: float, *, succeeded: bool) -> Scaling
     return ScalingActivity(description=description, began=NOW - timedelta(hours=hours_ago), succeeded=succeeded)
 
 
-def cluster_stack(*, hours_ago: float = 10, deleted: datetime | None = None) -> StackRecord:
-    return StackRecord(
+def cluster_stack(*, hours_ago: float = 10, deleted: datetime | None = None) -> AuditedStack:
+    return AuditedStack(
         name="TrnClusterStack",
         stack_id="arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/1",
         status="DELETE_COMPLETE" if deleted else "CREATE_COMPLETE",

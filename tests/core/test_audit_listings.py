@@ -17,7 +17,7 @@ from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location, gib
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import Resource, ResourceLister
-from trainium_core.audit.stack_record import StackRecord
+from trainium_core.audit.stack_record import AuditedStack
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
@@ -237,7 +237,7 @@ class StackResponses:
         self.stub.add_response("describe_stack_events", {"StackEvents": [whole | event for event in events or ()]})
 
     @property
-    def record(self) -> StackRecord:
+    def record(self) -> AuditedStack:
         (found,) = self.account.stack_records(["TrnClusterStack"])
         return found
 

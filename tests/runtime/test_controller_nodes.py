@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.runtime.snapshots import NOON, address, members, snapshot, stored
-from trainium_runtime.controller.actions import Action, LogLine, MarkUnhealthy, Step, TagInstances, WriteMembership
+from trainium_runtime.controller.actions import Action, MarkUnhealthy, PrintLine, Step, TagInstances, WriteMembership
 from trainium_runtime.controller.nodes import PILOT_STOP, node_steps
 from trainium_runtime.controller.snapshot import PilotSnapshot, Snapshot
 from trainium_runtime.pilot_clock import ClockDecision, StopNotice
@@ -36,7 +36,7 @@ def written(seen: Snapshot, clock: ClockDecision | None = None) -> Membership | 
 
 def logged(seen: Snapshot, event: str | None = None) -> list[str]:
     """The instances whose records are logged."""
-    found = [action.fields["record"] for action in decided(seen, event=event) if isinstance(action, LogLine)]
+    found = [action.fields["record"] for action in decided(seen, event=event) if isinstance(action, PrintLine)]
     return [record["instance_id"] for record in found]
 
 
@@ -100,7 +100,7 @@ def test_record_with_a_lost_event_is_logged_once() -> None:
 def test_record_of_the_event_is_logged_even_for_a_foreign_instance() -> None:
     seen = snapshot(("i-1", "i-2"), *VERIFIED, stored("i-9", "failed", "gone since"), tags=TAGGED)
     assert logged(seen, event="i-1") == ["i-1"]
-    (line,) = [action for action in decided(seen, event="i-9", limit=2) if isinstance(action, LogLine)]
+    (line,) = [action for action in decided(seen, event="i-9", limit=2) if isinstance(action, PrintLine)]
     assert line.fields["why"] == "the instance is not in the group"
 
 

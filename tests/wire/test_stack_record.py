@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_wire.stack_record import SCHEMA, RecordError, StackRecord
+from trainium_wire.stack_record import SCHEMA, StackRecord, StackRecordError
 
 NAME = "/trn/research/Stack/0a1b2c3d"
 VALUE = {"schema": SCHEMA, "engine": "cluster", "bucket": "a-bucket", "cache_url": "s3://a-cache/folder"}
@@ -38,7 +38,9 @@ def test_record_is_read_back_unchanged(record: StackRecord) -> None:
 
 
 def test_record_of_another_schema_is_refused_with_advice() -> None:
-    with pytest.raises(RecordError, match=r"has the schema 99, and this version of trn reads the schema 1: use the"):
+    with pytest.raises(
+        StackRecordError, match="has the schema 99, and this version of trn reads the schema 1: use the"
+    ):
         StackRecord.from_parameter(NAME, json.dumps({**VALUE, "schema": SCHEMA + 98}))
 
 
@@ -57,5 +59,5 @@ def test_record_of_another_schema_is_refused_with_advice() -> None:
     ],
 )
 def test_other_parameter_is_refused_with_its_name(name: str, text: str) -> None:
-    with pytest.raises(RecordError, match=f"{name} is not a record of a stack"):
+    with pytest.raises(StackRecordError, match=f"{name} is not a record of a stack"):
         StackRecord.from_parameter(name, text)

@@ -28,7 +28,7 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.physical_names import physical_name, recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
-from trainium_cdk.pilot.sleep_switch import function_of_only_sleeper, join_sleep
+from trainium_cdk.pilot.sleep_switch import join_sleep, only_sleep_function
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key, cache_url
@@ -114,7 +114,7 @@ class Fleet(CreatedFleet):
             settings=props.recorded_settings,
             instance_type=recorded_type(props.node.type, stack.region),
             group=self.group.auto_scaling_group_name,
-            sleep_function=function_of_only_sleeper(props.sleep),
+            sleep_function=only_sleep_function(props.sleep),
             topic_arn=self.pilot.recorded_topic_arn if self.pilot else None,
         )
 

@@ -144,7 +144,7 @@ def join_sleep(sleep: SleepSwitch, fleet: Construct) -> None:
     _sleepers.setdefault(sleep, []).append(fleet.node.path)
 
 
-def function_of_only_sleeper(sleep: SleepSwitch | None) -> str | None:
+def only_sleep_function(sleep: SleepSwitch | None) -> str | None:
     """The name of the function that sets the parameter of a fleet's stack; None if other fleets would sleep too."""
     return sleep.function_name if sleep is not None and len(_sleepers[sleep]) == 1 else None
 

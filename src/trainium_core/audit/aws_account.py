@@ -9,7 +9,7 @@ from typing import Any
 from trainium_core.audit.listings.listing import AwsResourceLister, Location, entry_tags
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
-from trainium_core.audit.stack_record import DELETE_SKIPPED, StackRecord
+from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStackReader, tagged_cluster
@@ -25,7 +25,7 @@ _DELETED_STACKS = 50
 class AwsStackHistory(AwsStackReader):
     """Reads existing and deleted stacks, with the resources that they created."""
 
-    def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
+    def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
         stacks = [*self.describe_stacks(), *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
             return list(threads.map(partial(self._record, names), stacks))
@@ -39,7 +39,7 @@ class AwsStackHistory(AwsStackReader):
             if stack := self.describe_stack(stack_id):
                 yield stack
 
-    def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
+    def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> AuditedStack:
         cluster, others = entry_tags(stack).get(CLUSTER_TAG), frozenset[str]()
         if cluster is None and (stack["StackName"] in names or stack["StackStatus"] == "DELETE_COMPLETE"):
             # If the template cannot be read, a stack with one of the names counts as the cluster's.
@@ -48,7 +48,7 @@ class AwsStackHistory(AwsStackReader):
                 cluster = tagged_cluster({}, template)
                 others = frozenset(template) - cluster_resources(template, cluster) if cluster else others
         concerned = cluster is not None or stack["StackName"] in names
-        return StackRecord(
+        return AuditedStack(
             name=stack["StackName"],
             stack_id=stack["StackId"],
             status=stack["StackStatus"],

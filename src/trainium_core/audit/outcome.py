@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from trainium_core.audit.resource import Found
-from trainium_core.audit.stack_record import StackRecord
+from trainium_core.audit.stack_record import AuditedStack
 from trainium_core.identity.caller import Identity
 
 Group = Literal["left", "kept", "shared"]
@@ -54,7 +54,7 @@ class Audit:
     region: str
     identity: Identity
     time: datetime
-    stacks: tuple[StackRecord, ...]
+    stacks: tuple[AuditedStack, ...]
     resources: tuple[Audited, ...]
     not_read: tuple[NotRead, ...]
     kinds: tuple[str, ...]

@@ -11,7 +11,7 @@ from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Ownership, Seen, belonging
 from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
-from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStacks, StackRecord, resource_status
+from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack, AuditedStacks, resource_status
 from trainium_core.identity.caller import Identities
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
@@ -26,7 +26,7 @@ _STACK = "AWS::CloudFormation::Stack"
 _NO_PRICE = Charge(unpriced="this kind of resource")
 
 
-def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
+def existing_stacks(stacks: Iterable[AuditedStack]) -> Iterator[Found]:
     for stack in stacks:
         if stack.exists:
             resource = Resource(
@@ -40,7 +40,7 @@ def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
 
 
 def only_in_tag_index(
-    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], covered: Iterable[ResourceLister]
+    tagged: Mapping[str, str], cluster: str, stacks: Iterable[AuditedStack], covered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
     """Tagged resources of kinds that have no listing, or whose listing failed.
 
@@ -58,7 +58,7 @@ def only_in_tag_index(
 
 
 def only_in_stack_records(
-    stacks: Iterable[StackRecord], wanted: str, covered: Iterable[ResourceLister]
+    stacks: Iterable[AuditedStack], wanted: str, covered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
     """Resources whose last status in a stack is `wanted`, of kinds that have no listing, or whose listing failed."""
     types = {lister.resource_type for lister in covered} | {_STACK}
@@ -80,7 +80,7 @@ class AuditedAccount(Identities, Prices, Protocol):
         """The tag index (Resource Groups Tagging API): the value of trn:cluster of every tagged resource, by ARN."""
         ...
 
-    def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
+    def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
         """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
 
         `made` is set for stacks with a cluster or with one of the names.
@@ -221,7 +221,7 @@ def _resources(lister: ResourceLister) -> list[Resource]:
     return list(lister.resources())
 
 
-def _cluster_stacks(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> AuditedStacks:
+def _cluster_stacks(records: Sequence[AuditedStack], cluster: str, names: Sequence[str]) -> AuditedStacks:
     own = tuple(each for each in records if each.cluster == cluster or (each.cluster is None and each.name in names))
     return AuditedStacks(
         own=own,

@@ -11,7 +11,7 @@ DELETE_SKIPPED = "DELETE_SKIPPED"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackRecord:
+class AuditedStack:
     """A stack's history.
 
     Attributes:
@@ -42,10 +42,10 @@ class StackRecord:
 class AuditedStacks:
     """The stacks of one cluster, and the names and IDs of the other stacks that were read."""
 
-    own: tuple[StackRecord, ...]
+    own: tuple[AuditedStack, ...]
     other_names: frozenset[str]
     other_ids: frozenset[str]
-    bootstrap: tuple[StackRecord, ...] = ()
+    bootstrap: tuple[AuditedStack, ...] = ()
 
     @property
     def made_names(self) -> frozenset[str]:
@@ -56,18 +56,18 @@ class AuditedStacks:
         made = [name for stack in self.own for _, name in stack.made]
         return frozenset([*made, *map(arn_name, made)])
 
-    def creating_stack(self, resource_type: str, ids: Iterable[str]) -> StackRecord | None:
+    def creating_stack(self, resource_type: str, ids: Iterable[str]) -> AuditedStack | None:
         return _maker(self.own, resource_type, ids)
 
     def bootstrap_made(self, resource_type: str, ids: Iterable[str]) -> bool:
         return _maker(self.bootstrap, resource_type, ids) is not None
 
 
-def resource_status(stack: StackRecord, resource_type: str, ids: Iterable[str]) -> str | None:
+def resource_status(stack: AuditedStack, resource_type: str, ids: Iterable[str]) -> str | None:
     """The last status of a resource in the stack; None if the stack did not create it."""
     return next((status for name in ids if (status := stack.made.get((resource_type, name))) is not None), None)
 
 
-def _maker(stacks: Iterable[StackRecord], resource_type: str, ids: Iterable[str]) -> StackRecord | None:
+def _maker(stacks: Iterable[AuditedStack], resource_type: str, ids: Iterable[str]) -> AuditedStack | None:
     wanted = tuple(ids)
     return next((stack for stack in stacks if resource_status(stack, resource_type, wanted) is not None), None)

@@ -25,7 +25,7 @@ class LocatedCluster:
     stacks: tuple[ClusterStack, ...]
 
     @property
-    def stack_of_nodes(self) -> ClusterStack | None:
+    def node_stack(self) -> ClusterStack | None:
         return next((stack for stack in self.stacks if stack.has_nodes), None)
 
 
@@ -53,7 +53,7 @@ def deployed_plan(account: LocatingAccount, cluster: LocatedCluster, region: str
         PlanError: The stacks have values that a plan cannot have.
         UnavailableError: A request failed or was denied.
     """
-    stack = cluster.stack_of_nodes
+    stack = cluster.node_stack
     fleet = account.fleet(stack) if stack else None
     if fleet is None or fleet.instance_type is None:
         # The type is not used without nodes: commands find everything by the cluster's name.

@@ -90,7 +90,7 @@ def take_down(
     # An unattached interface blocks the deletion of its subnet.
     clearing: list[TeardownStep] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
-    stack, groups = scope.stack_of_nodes, scope.groups
+    stack, groups = scope.node_stack, scope.groups
     notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
     preparations = [run(StopWorkloads(account, scope))]
     try:

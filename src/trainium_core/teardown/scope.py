@@ -115,7 +115,7 @@ class Scope:
         return any(workloads is not None and not workloads.end_with_stack for workloads in found)
 
     @property
-    def stack_of_nodes(self) -> str | None:
+    def node_stack(self) -> str | None:
         return next((stack.name for stack in self.existing if stack.ids(GROUP)), None)
 
     @property

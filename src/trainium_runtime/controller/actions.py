@@ -9,7 +9,7 @@ from trainium_wire.membership import Membership
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogLine:
+class PrintLine:
     """Write a line into the log of the function."""
 
     fields: Mapping[str, Any]
@@ -67,7 +67,7 @@ class DeleteStack:
     """Have the stack deleted."""
 
 
-Action = LogLine | Resize | MarkUnhealthy | TagInstances | WriteMembership | Publish | Remember | DeleteStack
+Action = PrintLine | Resize | MarkUnhealthy | TagInstances | WriteMembership | Publish | Remember | DeleteStack
 
 
 def _nothing(_reason: str) -> Sequence[Action]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from trainium_runtime.controller.actions import LogLine, Resize, Step
+from trainium_runtime.controller.actions import PrintLine, Resize, Step
 from trainium_runtime.controller.deployment import DeploymentDecision, FleetDeployment, Progress, decide
 from trainium_runtime.controller.execution import Executor, MembershipChangedError
 from trainium_runtime.controller.nodes import node_steps
@@ -58,7 +58,7 @@ class ClusterController:
         clock, steps, errors = self._pilot(snapshot, budget_reached=self._reports_spent_budget(event))
         instance = key_instance(key, RECORDS_PREFIX) if key else None
         if key and instance not in snapshot.records:
-            steps.append(Step([LogLine(fields={"ignored": key, "why": "not a record, or deleted since"})]))
+            steps.append(Step([PrintLine(fields={"ignored": key, "why": "not a record, or deleted since"})]))
         nodes = node_steps(snapshot, replacements=self._settings.replacements, clock=clock, event_instance=instance)
         return [*errors, *self._executor.execute([*steps, *nodes])]
 

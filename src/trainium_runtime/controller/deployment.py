@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from trainium_runtime.controller.nodes import recovery_of_group
+from trainium_runtime.controller.nodes import group_recovery
 from trainium_runtime.controller.snapshot import Snapshot
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, Replacement, fleet_verdict, group_size
 from trainium_runtime.node_store import Group
@@ -161,7 +161,7 @@ def _view(
         instances=group.instances,
         leaving=group.leaving,
         records={instance: stored.record for instance, stored in snapshot.records.items()},
-        recovery=recovery_of_group(snapshot, group, deployment.replacements),
+        recovery=group_recovery(snapshot, group, deployment.replacements),
         membership=snapshot.membership.membership,
         console=snapshot.consoles,
         failed_launches=failed_launches(snapshot.activities, deployment.since),

@@ -7,8 +7,8 @@ from typing import Any
 from trainium_runtime.controller.actions import (
     Action,
     DeleteStack,
-    LogLine,
     MarkUnhealthy,
+    PrintLine,
     Publish,
     Remember,
     Resize,
@@ -61,7 +61,7 @@ class Executor:
 
     def _act(self, action: Action) -> None:
         match action:
-            case LogLine():
+            case PrintLine():
                 log(**action.fields)
             case Resize():
                 self._client("autoscaling").set_desired_capacity(

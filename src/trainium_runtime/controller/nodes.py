@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from trainium_runtime.controller.actions import LogLine, MarkUnhealthy, Step, TagInstances, WriteMembership
+from trainium_runtime.controller.actions import MarkUnhealthy, PrintLine, Step, TagInstances, WriteMembership
 from trainium_runtime.controller.snapshot import Snapshot
 from trainium_runtime.naming import NODE_REASON_TAG, NODE_STATE_TAG
 from trainium_runtime.node_store import Group
@@ -22,7 +22,7 @@ _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restri
 _NOTICES_KEPT = timedelta(hours=1)  # after the time that they announce
 
 
-def recovery_of_group(snapshot: Snapshot, group: Group, limit: int) -> Recovery:
+def group_recovery(snapshot: Snapshot, group: Group, limit: int) -> Recovery:
     """The decision about the failed nodes of the group."""
     return plan_recovery(failures=snapshot.failures, instances=group.instances, leaving=group.leaving, limit=limit)
 
@@ -40,7 +40,7 @@ def node_steps(
     group = snapshot.group
     if group is None:
         return
-    recovery = recovery_of_group(snapshot, group, replacements)
+    recovery = group_recovery(snapshot, group, replacements)
     if logs := tuple(_logs(snapshot, group, event_instance)):
         yield Step(logs)
     for instance in group.instances:
@@ -58,14 +58,14 @@ def node_steps(
         yield Step([tags])
 
 
-def _logs(snapshot: Snapshot, group: Group, event_instance: str | None) -> Iterator[LogLine]:
+def _logs(snapshot: Snapshot, group: Group, event_instance: str | None) -> Iterator[PrintLine]:
     """The record of the event, and the records of instances whose tags show that their event was lost."""
     for instance, stored in snapshot.records.items():
         state = tag_values(snapshot.instances.get(instance, {}).get("Tags")).get(NODE_STATE_TAG)
         is_unlogged = instance in group.instances and instance in snapshot.instances and state != stored.record.state
         if instance == event_instance or is_unlogged:
             outside = {} if instance in group.instances else {"why": "the instance is not in the group"}
-            yield LogLine(fields={"record": json.loads(stored.record.to_json()), **outside})
+            yield PrintLine(fields={"record": json.loads(stored.record.to_json()), **outside})
 
 
 def _members(snapshot: Snapshot, group: Group) -> dict[str, str] | None:

@@ -103,7 +103,7 @@ class FailureLimit:
     def _failed_node(self, event: Mapping[str, Any]) -> str:
         detail = event.get("detail", {})
         if "object" in detail:
-            return self._store.instance_of(str(detail["object"].get("key"))) or ""
+            return self._store.record_instance(str(detail["object"].get("key"))) or ""
         return str(detail.get("instance-id", ""))
 
 

@@ -35,7 +35,7 @@ class Store:
     def records(self) -> Mapping[str, StoredRecord]:
         return self._records
 
-    def instance_of(self, key: str) -> str | None:
+    def record_instance(self, key: str) -> str | None:
         return key.removeprefix("nodes/").removesuffix(".json")
 
 

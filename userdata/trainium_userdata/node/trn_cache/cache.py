@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from trainium_wire.cache_place import SUFFIX, Place, is_name
-from trn_node.objects import sha256_of
+from trn_node.objects import file_digest
 
 from .entries import Entries, Stored, UnstorableError
 from .layouts import Entry, Layout, Unfinished
@@ -320,7 +320,7 @@ class Cache:
     def _store(self, entry: Entry, packed: Path, check: Callable[[], object]) -> None:
         replaced = self._broken.get(entry.name, "")
         url = f"{self.url}{entry.name}{SUFFIX}"
-        stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced, check=check)
+        stored = self._s3.add(url, packed, file_digest(packed), replaced=replaced, check=check)
         self.report.succeed(NOT_STORED)
         self._broken.pop(entry.name, None)
         if stored:

@@ -17,7 +17,7 @@ from typing import Any
 from trainium_wire.formats import now_text
 from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_rank, saved_otherwise
 from trainium_wire.job_keys import job_keys
-from trn_node.objects import sha256_of
+from trn_node.objects import file_digest
 
 from .checkpoint_files import Renames, content_at, left_out, pointed
 from .completeness import POINTER, Content, File, Node, Sighting, View, needed_marks, sighting, view, why_incomplete
@@ -233,7 +233,7 @@ class Checkpoints:
             if file.target:
                 uploaded[file] = ""
                 return
-            digest = sha256_of(self._folder / file.name)
+            digest = file_digest(self._folder / file.name)
             key = launch.job_keys.checkpoint_file(name, part, file.name)
             self._checkpoint_store.upload(key, self._folder / file.name, digest)
             uploaded[file] = digest
@@ -376,7 +376,7 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         is_inside = relative == POINTER or (path.parts[:1] == (name,) and ".." not in path.parts)
         if not is_inside or not store.download(keys.checkpoint_file(name, part, relative), file):
             raise CheckpointError(f"{what} lacks its file {relative}")
-        if file.stat().st_size != entry["size"] or sha256_of(file) != entry["sha256"]:
+        if file.stat().st_size != entry["size"] or file_digest(file) != entry["sha256"]:
             raise CheckpointError(f"the file {relative} of {what} is not the one that was saved")
 
     with ThreadPoolExecutor(CONNECTIONS) as readers:

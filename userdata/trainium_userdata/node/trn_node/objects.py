@@ -138,7 +138,7 @@ class FilePart:
         return _sha256(self)
 
 
-def sha256_of(file: Path) -> str:
+def file_digest(file: Path) -> str:
     """SHA-256 of a file in hexadecimal. Raises OSError."""
     with file.open("rb") as content:
         return _sha256(content)
