@@ -13,7 +13,7 @@ from tests.userdata.saving_nodes import SavingNodes, save
 from trn_job.completeness import (
     Content,
     File,
-    Node,
+    NodeReports,
     Sighting,
     problem,
     sighting,
@@ -51,7 +51,7 @@ class SavingJob(RuleBasedStateMachine):
         self.parts: dict[str, dict[str, Written]] = {}
         self.looked = [0.0] * NODES
         self.killed: set[int] = set()
-        self.reports: list[Node] = [Node() for _ in range(NODES)]
+        self.reports: list[NodeReports] = [NodeReports() for _ in range(NODES)]
         self.writing: set[int] = set()
         self.is_saving = False
 
@@ -131,7 +131,7 @@ class SavingJob(RuleBasedStateMachine):
             self.seen[rank][name] = seen
         if rank not in self.killed:
             self.looked[rank] = began
-        self.reports[rank] = Node(
+        self.reports[rank] = NodeReports(
             self.looked[rank],
             holds=bool(self.seen[rank]),
             is_over=rank in self.killed,

@@ -20,7 +20,18 @@ from trainium_wire.job_keys import job_keys
 from trn_node.objects import file_digest
 
 from .checkpoint_files import Renames, content_at, left_out, pointed
-from .completeness import POINTER, Content, File, Node, Sighting, View, needed_marks, sighting, view, why_incomplete
+from .completeness import (
+    POINTER,
+    Content,
+    File,
+    NodeReports,
+    Sighting,
+    View,
+    needed_marks,
+    sighting,
+    view,
+    why_incomplete,
+)
 from .file_tree import LinkError, make_links
 from .launch import Launch
 from .store import Store
@@ -259,7 +270,7 @@ class Checkpoints:
         names = {file.name for file in content.files}
         return all(mark in names for name in names for mark in needed_marks(name))
 
-    def _publish(self, nodes: Mapping[int, Node], names: Iterable[str], *, own_names: bool = False) -> None:
+    def _publish(self, nodes: Mapping[int, NodeReports], names: Iterable[str], *, own_names: bool = False) -> None:
         """Write the manifests of complete checkpoints.
 
         Args:
@@ -300,16 +311,16 @@ class Checkpoints:
     def _views(self) -> dict[str, View]:
         return {name: view(seen) for name, seen in list(self._seen.items())}
 
-    def _nodes(self) -> dict[int, Node]:
+    def _nodes(self) -> dict[int, NodeReports]:
         """What all nodes have reported, by rank. Raises OSError."""
         over, ranks = not self._is_running, range(1, len(self._launch.nodes))
-        nodes = {0: Node(self._looked, self._holds, over, self._ended_well, self._views())}
+        nodes = {0: NodeReports(self._looked, self._holds, over, self._ended_well, self._views())}
         keys = [self._launch.keys.node(rank) for rank in ranks]
         with ThreadPoolExecutor(CONNECTIONS) as connections:
             records = list(connections.map(self._store.read, keys))
         for rank, record in zip(ranks, records):
             found = record or {}
-            node = Node.from_record(found.get("checkpoints", {}), is_over=found.get("state") in OVER)
+            node = NodeReports.from_record(found.get("checkpoints", {}), is_over=found.get("state") in OVER)
             # A record contains only the last parts.
             self._reported[rank] = {**self._reported.get(rank, {}), **node.views}
             saves_nothing = any(rank not in map(part_rank, parts) for parts in self._published.values())

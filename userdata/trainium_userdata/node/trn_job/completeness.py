@@ -12,7 +12,7 @@ CLOCK_MARGIN_SECONDS = 2
 """The assumed maximum difference between the synchronised clocks of two nodes."""
 
 
-class Layout(NamedTuple):
+class CheckpointLayout(NamedTuple):
     """How a library marks the end of a save.
 
     Attributes:
@@ -29,23 +29,23 @@ class Layout(NamedTuple):
 LAYOUTS = (
     # torch.distributed.checkpoint and FSDP (torch 2.13.0, FileSystemWriter.finish, which the coordinator calls with the
     # results of all ranks).
-    Layout(re.compile(r"(?P<folder>.*/)[^/]+\.distcp"), ".metadata", ends_all=True),
+    CheckpointLayout(re.compile(r"(?P<folder>.*/)[^/]+\.distcp"), ".metadata", ends_all=True),
     # Lightning's FSDP and model-parallel strategies (lightning 2.6.6), after torch.distributed.checkpoint.
-    Layout(re.compile(r"(?P<folder>.*\.ckpt/)[^/]+\.distcp"), "meta.pt", ends_all=False),
+    CheckpointLayout(re.compile(r"(?P<folder>.*\.ckpt/)[^/]+\.distcp"), "meta.pt", ends_all=False),
     # neuronx_distributed.trainer.save_checkpoint (commit 4596e71b), after a rendezvous.
-    Layout(
+    CheckpointLayout(
         re.compile(r"(?P<folder>.*/)(checkpoint|(model|optim)/dp_rank_\d+_tp_rank_\d+_pp_rank_\d+\.pt.*)"),
         "done",
         ends_all=True,
     ),
     # transformers.Trainer (transformers 5.24.0, _save_checkpoint). Other processes may still write their rng_state.
-    Layout(
+    CheckpointLayout(
         re.compile(r"(?P<folder>(.*/)?checkpoint-\d+/)(training_args\.bin|rng_state(_\d+)?\.pth)"),
         "trainer_state.json",
         ends_all=False,
     ),
     # DeepSpeed (0.19.8, DeepSpeedEngine.save_checkpoint), beside the folder. The barrier follows it.
-    Layout(re.compile(r"(?P<folder>(.*/)?)[^/]+/[^/]*(model|optim)_states\.pt"), "latest", ends_all=False),
+    CheckpointLayout(re.compile(r"(?P<folder>(.*/)?)[^/]+/[^/]*(model|optim)_states\.pt"), "latest", ends_all=False),
 )
 POINTER = "latest"
 """DeepSpeed's file beside a checkpoint, with its name. It is stored with that checkpoint."""
@@ -210,7 +210,7 @@ def problem(files: tuple[File, ...]) -> str:
     return ""
 
 
-class Node(NamedTuple):
+class NodeReports(NamedTuple):
     """What a node has reported.
 
     Attributes:
@@ -230,7 +230,7 @@ class Node(NamedTuple):
     saves_nothing: bool = False
 
     @classmethod
-    def from_record(cls, raw: Mapping[str, Any], *, is_over: bool) -> Node:
+    def from_record(cls, raw: Mapping[str, Any], *, is_over: bool) -> NodeReports:
         """Parse the report of a node, which may be missing."""
         views = {name: View(**each) for name, each in raw.get("views", {}).items()}
         return cls(
@@ -242,7 +242,9 @@ class Node(NamedTuple):
         )
 
 
-def why_incomplete(name: str, nodes: Mapping[int, Node], *, settle_seconds: float, own_names: bool = False) -> str:
+def why_incomplete(
+    name: str, nodes: Mapping[int, NodeReports], *, settle_seconds: float, own_names: bool = False
+) -> str:
     """Why a checkpoint is not complete; empty if it was whole on all nodes at one moment.
 
     Args:
@@ -285,7 +287,7 @@ def _why_unmarked(mark: str, views: Mapping[int, View]) -> str:
 
 
 def _why_never_at_once(
-    name: str, nodes: Mapping[int, Node], views: Mapping[int, View], settle_seconds: float, *, own_names: bool
+    name: str, nodes: Mapping[int, NodeReports], views: Mapping[int, View], settle_seconds: float, *, own_names: bool
 ) -> str:
     """Why there was no moment at which all nodes had their parts."""
     if not views:
