@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .completeness import POINTER, Content, File, needed_marks, problem
-from .file_tree import FileTree, file_tree, version_of
+from .file_tree import FileTree, file_tree, file_version
 
 _ZIP_SUFFIXES = (".bin", ".ckpt", ".pt", ".pth")
 """Suffixes of files of torch.save, which are ZIP archives. The end record of an archive is written last."""
@@ -38,12 +38,12 @@ def content_at(path: Path) -> Content | None:
         tree = FileTree({}, {}, {}) if is_file else file_tree(path)
         versions = {f"{path.name}/{name}": version for name, version in tree.files.items()}
         if is_file:
-            versions[path.name] = version_of(path)
+            versions[path.name] = file_version(path)
         links = {**{f"{path.name}/{name}": target for name, target in tree.links.items()}, **_links_beside(path)}
         path.lstat()
         pointer = path.parent / POINTER
         if POINTER in {mark for name in versions for mark in needed_marks(name)} and pointed(pointer) == path.name:
-            versions[POINTER] = version_of(pointer)
+            versions[POINTER] = file_version(pointer)
         found = [File(name, *version) for name, version in versions.items()]
         ends = {file.name: has_end(path.parent / file.name, file.size, file.modified) for file in found}
         found += [File(name, 0, 0, target) for name, target in links.items()]

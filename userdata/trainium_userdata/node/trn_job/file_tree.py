@@ -88,7 +88,7 @@ def file_tree(
     return tree
 
 
-def version_of(file: Path) -> tuple[int, int]:
+def file_version(file: Path) -> tuple[int, int]:
     """The size in bytes and modification time in nanoseconds. Raises OSError."""
     found = file.stat()
     return found.st_size, found.st_mtime_ns

@@ -12,7 +12,7 @@ from trainium_wire.formats import now_text
 from trainium_wire.job_keys import output_path
 from trn_node.s3 import S3Error
 
-from .file_tree import FileTree, file_tree, listed, make_links, printable, version_of
+from .file_tree import FileTree, file_tree, listed, make_links, printable, file_version
 from .launch import Launch
 from .store import Store
 
@@ -70,7 +70,7 @@ class Outputs:
         def fetch(path: str) -> None:
             if not store.download(keys.output(rank, path), self._file(path)):
                 raise OSError(f"the output {printable(path)} of an earlier attempt was deleted")
-            self._stored[path] = version_of(self._file(path))
+            self._stored[path] = file_version(self._file(path))
 
         with ThreadPoolExecutor(CONNECTIONS) as readers:
             list(readers.map(fetch, known["files"]))
