@@ -12,7 +12,7 @@ from trainium_wire.formats import now_text
 from trainium_wire.job_keys import output_path
 from trn_node.s3 import S3Error
 
-from .file_tree import FileTree, file_tree, listed, make_links, printable, file_version
+from .file_tree import FileTree, file_tree, file_version, listed, make_links, printable
 from .launch import Launch
 from .store import Store
 
