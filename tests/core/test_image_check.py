@@ -100,6 +100,13 @@ def test_image_with_a_stack_without_support_says_so() -> None:
     assert "AWS does not support training with PyTorch/XLA" in finding_of("image", FakeAccount()).found
 
 
+@pytest.mark.parametrize(("release", "has_fault"), [("2.31.1", True), ("2.32.0", False)])
+def test_fault_of_the_runtime_is_told_of_older_images(release: str, has_fault: bool) -> None:
+    image = replace(IMAGE, name="Deep Learning AMI Neuron (Ubuntu 24.04)", description=f"Neuron SDK {release}")
+    found = finding_of("image", FakeAccount(found_image=image), ami=IMAGE.image_id).found
+    assert ("may corrupt results silently" in found) == has_fault
+
+
 def test_image_is_deprecated_from_its_date_on() -> None:
     past, future = datetime(2026, 1, 26, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
     finding = finding_of("image", FakeAccount(found_image=replace(IMAGE, deprecated=past)))

@@ -130,8 +130,13 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
     content = other_content(plan.image_parameter)
     if content is not None:
         return CheckResult(outcome="warn", found=f"images of {plan.image_parameter} contain {content}")
-    support = f"; {wanted.support}" if wanted and wanted.support else ""
-    return CheckResult(outcome="pass", found=f"{described(image)} is available{support}", needed=needed)
+    found = [f"{described(image)} is available"]
+    if wanted and wanted.support:
+        found.append(wanted.support)
+    fault = image_facts(gpus=False)["runtime_fault"]
+    if release < NeuronRelease.from_text(fault["fixed_in"]):
+        found.append(f"its runtime {fault['what']}")
+    return CheckResult(outcome="pass", found="; ".join(found), needed=needed)
 
 
 def _releases(framework: Framework) -> str:
