@@ -7,8 +7,7 @@ import click
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.plan.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json, shell_lines
-from trainium_core.engines.registry import plan_warnings
-from trainium_core.naming import CONSTRUCT_IDS, STACK_NAME
+from trainium_core.engines.registry import CLUSTER, plan_warnings
 from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan.pilot_end import passed_end
 from trainium_core.plurals import count
@@ -41,16 +40,10 @@ def plan(invocation: Invocation) -> None:
     for title, rows in plan_sections(checked).items():
         out.print(f"\n{title}", style="bold")
         out.print(pairs(rows, label_width=15))
-    out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
-    out.print(shell_lines(torchrun_command(checked)))
+    if CLUSTER.key in checked.stacks:
+        out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
+        out.print(shell_lines(torchrun_command(checked)))
     out.print()
-    others = [CONSTRUCT_IDS[stack] for stack in checked.stacks if CONSTRUCT_IDS[stack] != STACK_NAME]
-    if others:
-        out.print(
-            f"warning: trn:stacks: this is the plan of {STACK_NAME}; for {' and '.join(others)} see `trn estimate` and "
-            "`trn preflight`",
-            style="yellow",
-        )
     for setting, warning in plan_warnings(checked).items():
         out.print(f"warning: trn:{setting}: {warning}", style="yellow")
     out.print("The plan is valid. `trn preflight` checks it against your account.", style="green")

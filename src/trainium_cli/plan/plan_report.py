@@ -5,7 +5,11 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from trainium_core.engines.registry import CLUSTER, plan_warnings
+from trainium_core.engines.pcs.engine import PCS
+from trainium_core.engines.registry import CLUSTER, plan_engines, plan_warnings
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
+from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import (
@@ -44,32 +48,59 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "creates_placement_group": plan.creates_placement_group,
         "cache_outlives_cluster": plan.cache.outlives_cluster,
         "quota_need": {"code": need.code, "name": need.name, "vcpus": need.vcpus} if need else None,
-        "torchrun": torchrun_command(plan),
-        "end": None if ends is None else {"when": str(read_pilot_end(ends)), "action": _action_at_end(plan)},
+        "torchrun": torchrun_command(plan) if CLUSTER.key in plan.stacks else None,
+        "end": None if ends is None else {"when": str(read_pilot_end(ends)), "actions": _actions_at_end(plan)},
         "warnings": dict(plan_warnings(plan)),
     }
 
 
 def plan_sections(plan: Plan) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Titled rows of what the plan creates and needs."""
-    return {"Each node": _node(plan), "Around the nodes": _surroundings(plan), "Needs": _needs(plan)}
+    """Titled rows of what the stacks of the plan create and need."""
+    sections: dict[str, Sequence[tuple[str, str]]] = {}
+    if any(engine.has_nodes for engine in plan_engines(plan)):
+        sections |= {"Each node": _node(plan), "Around the nodes": _surroundings(plan), "Needs": _needs(plan)}
+    if PCS.key in plan.stacks:
+        sections[CONSTRUCT_IDS[PCS.key]] = _slurm(plan)
+    if SAGEMAKER.key in plan.stacks:
+        sections[CONSTRUCT_IDS[SAGEMAKER.key]] = _training(plan)
+    return sections
+
+
+def _slurm(plan: Plan) -> list[tuple[str, str]]:
+    return [
+        ("Nodes", f"{plan.pcs.min_nodes} to {plan.nodes}; jobs start them, and they stop when they are idle"),
+        ("Queues", ", ".join(queue.partition(":")[0] for queue in plan.pcs.queues)),
+        ("Login node", plan.pcs.login_instance_type if plan.pcs.login else "none"),
+    ]
+
+
+def _training(plan: Plan) -> list[tuple[str, str]]:
+    return [
+        ("Each job", f"{plan.nodes} x {sagemaker_type(plan.instance_type)}, which start and end with it"),
+        ("Devices", _devices(plan)),
+        ("Image", plan.sagemaker.image or f"AWS's training image of {plan.region}"),
+        ("Longest job", f"{plan.sagemaker.max_runtime_hours} h"),
+    ]
 
 
 def _node(plan: Plan) -> list[tuple[str, str]]:
     node = plan.type
-    devices = f"{node.devices} {node.accelerator} with {node.device_memory_gib} GiB each"
-    if not node.is_gpu:
-        devices += f"; {plan.neuron_cores_per_node} NeuronCores for training"
-    if plan.lnc > 1:
-        devices += f", each of {plan.lnc} physical ones"
     return [
-        ("Devices", devices),
+        ("Devices", _devices(plan)),
         ("Host", f"{node.vcpus} vCPUs, {node.memory_gib} GiB, {node.nvme_disks} x {node.nvme_disk_gb} GB local NVMe"),
         ("Network", f"{_cards(plan)}; {node.network_gbps:g} Gbps in total"),
         ("Root volume", f"{plan.root_volume_gib} GiB gp3, encrypted, on {plan.root_device_name}"),
         ("Image", plan.image),
         ("Setup script", "none" if plan.setup_script is None else f"{len(plan.setup_script.encode())} bytes"),
     ]
+
+
+def _devices(plan: Plan) -> str:
+    node = plan.type
+    devices = f"{node.devices} {node.accelerator} with {node.device_memory_gib} GiB each"
+    if not node.is_gpu:
+        devices += f"; {plan.neuron_cores_per_node} NeuronCores for training"
+    return f"{devices}, each of {plan.lnc} physical ones" if plan.lnc > 1 else devices
 
 
 def _cards(plan: Plan) -> str:
@@ -84,27 +115,34 @@ def _cards(plan: Plan) -> str:
 
 
 def _surroundings(plan: Plan) -> list[tuple[str, str]]:
-    own = plan.network.vpc_id is not None
+    own, has_cluster = plan.network.vpc_id is not None, CLUSTER.key in plan.stacks
     placement = plan.network.placement_group or (
         "a new group, strategy cluster" if plan.creates_placement_group else "no group"
     )
     lasts = "outlives the cluster" if plan.cache.outlives_cluster else "deleted with the cluster"
+    wait = plan.node.timeout_minutes
     expiry = "" if plan.cache.bucket else f", graphs expire after {plan.cache.expiration_days} days"
     return [
         ("VPC", f"{plan.network.vpc_id}, {plan.network.subnet_id} (yours)" if own else f"new, {plan.network.vpc_cidr}"),
         ("Egress", f"{plan.network.effective_egress}: {_EGRESS[plan.network.effective_egress]}"),
-        ("Placement", placement),
+        *([("Placement", placement)] if has_cluster else []),
         ("Compile cache", f"{plan.cache.bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
         *_file_systems(plan),
-        ("Readiness", f"the deployment waits up to {plan.node.timeout_minutes} min until every node is verified"),
+        *(
+            [("Readiness", f"the deployment waits up to {wait} min until every node is verified")]
+            if has_cluster
+            else []
+        ),
         ("Pilot's end", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
     ]
 
 
-def _action_at_end(plan: Plan) -> str:
-    return plan.pilot.action_at_end(can_sleep=CLUSTER.can_sleep)
+def _actions_at_end(plan: Plan) -> Mapping[str, str]:
+    """What happens at the end of the pilot, by the construct ID of each stack that ends."""
+    ending = [engine for engine in plan_engines(plan) if engine.ends_with_pilot]
+    return {CONSTRUCT_IDS[engine.key]: plan.pilot.action_at_end(can_sleep=engine.can_sleep) for engine in ending}
 
 
 def pilot_end_text(plan: Plan) -> str:
@@ -114,7 +152,12 @@ def pilot_end_text(plan: Plan) -> str:
     end = read_pilot_end(plan.pilot.ends)
     when = f"at {end}" if end.at else f"{plan.pilot.ends} after the first deployment"
     what = {"sleep": "the nodes are terminated; everything else stays", "destroy": "the stack is deleted"}
-    return f"{when}: {what[_action_at_end(plan)]}"
+    actions = _actions_at_end(plan)
+    if not actions:
+        return "none: every training job ends by itself"
+    if len({*actions.values()}) == 1:
+        return f"{when}: {what[next(iter(actions.values()))]}"
+    return "; ".join([f"{when}: {stack}: {what[action]}" for stack, action in actions.items()])
 
 
 def when_idle_text(plan: Plan) -> str:

@@ -27,7 +27,7 @@ class Engine(ABC):
     """One engine.
 
     Its methods get only plans whose trn:stacks includes the engine, with two exceptions: `warnings` of the cluster's
-    engine gets every plan, and a check also gets the plans of engines that list it in `shared_checks`.
+    engine gets every plan with nodes, and a check also gets the plans of engines that list it in `shared_checks`.
 
     Attributes:
         key: Its name in trn:stacks.

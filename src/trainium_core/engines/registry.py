@@ -66,6 +66,7 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings by setting: those of the cluster's engine, which every plan gets, and of the plan's other engines."""
-    engines = dict.fromkeys((CLUSTER.key, *plan.stacks))
+    """Warnings by setting: of the plan's engines, and those of the cluster's engine for every plan with nodes."""
+    has_nodes = any(engine.has_nodes for engine in plan_engines(plan))
+    engines = dict.fromkeys((*((CLUSTER.key,) if has_nodes else ()), *plan.stacks))
     return merged(warning for key in engines for warning in ENGINES[key].warnings(plan).items())

@@ -25,6 +25,25 @@ def test_plan_is_shown_with_its_consequences(says: str) -> None:
     assert says in shown.stdout
 
 
+@pytest.mark.parametrize(
+    ("stacks", "shown", "hidden"),
+    [
+        (
+            "sagemaker",
+            ["Each job 1 x ml.trn1.32xlarge", "trn:fsx_lustre: SageMakerTrainingStack"],
+            ["/fsx", "torchrun"],
+        ),
+        ("pcs", ["Pilot's end 8h after the first deployment: the stack is deleted", "/fsx"], ["Readiness", "torchrun"]),
+        ("cluster,sagemaker", ["Readiness", "torchrun", "Each job", "the nodes are terminated"], []),
+    ],
+)
+def test_plan_shows_only_what_its_stacks_create(stacks: str, shown: list[str], hidden: list[str]) -> None:
+    settings = ("-c", f"trn:stacks={stacks}", "-c", "trn:ends=8h", "-c", "trn:fsx_lustre=1200", "-c", "trn:nodes=1")
+    printed = " ".join(run("plan", *GOOD, *settings).stdout.split())
+    assert [text in printed for text in shown] == [True] * len(shown), printed
+    assert [text in printed for text in hidden] == [False] * len(hidden), printed
+
+
 def test_warnings_are_shown_and_do_not_block() -> None:
     ended = run("plan", *GOOD, "-c", "trn:root_volume_gib=100")
     assert ended.exit_code == ExitCode.OK
