@@ -36,7 +36,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id
     if not state.is_over:
-        if job is None and engine.key == ENGINES["pcs"].key:
+        if job is None and ENGINES[engine.key].has_queues:
             _confirm(job_id, engine.stack)
         try:
             engine.stop(job_id)

@@ -5,11 +5,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.registry import CLUSTER, plan_engines, plan_warnings
-from trainium_core.engines.sagemaker.engine import SAGEMAKER
-from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
-from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import (
@@ -59,28 +55,12 @@ def plan_sections(plan: Plan) -> Mapping[str, Sequence[tuple[str, str]]]:
     sections: dict[str, Sequence[tuple[str, str]]] = {}
     if any(engine.has_nodes for engine in plan_engines(plan)):
         sections |= {"Each node": _node(plan), "Around the nodes": _surroundings(plan), "Needs": _needs(plan)}
-    if PCS.key in plan.stacks:
-        sections[CONSTRUCT_IDS[PCS.key]] = _slurm(plan)
-    if SAGEMAKER.key in plan.stacks:
-        sections[CONSTRUCT_IDS[SAGEMAKER.key]] = _training(plan)
+    else:
+        sections["Each instance"] = [("Devices", _devices(plan))]
+    for engine in plan_engines(plan):
+        if rows := engine.plan_rows(plan):
+            sections[engine.construct_id] = rows
     return sections
-
-
-def _slurm(plan: Plan) -> list[tuple[str, str]]:
-    return [
-        ("Nodes", f"{plan.pcs.min_nodes} to {plan.nodes}; jobs start them, and they stop when they are idle"),
-        ("Queues", ", ".join(queue.partition(":")[0] for queue in plan.pcs.queues)),
-        ("Login node", plan.pcs.login_instance_type if plan.pcs.login else "none"),
-    ]
-
-
-def _training(plan: Plan) -> list[tuple[str, str]]:
-    return [
-        ("Each job", f"{plan.nodes} x {sagemaker_type(plan.instance_type)}, which start and end with it"),
-        ("Devices", _devices(plan)),
-        ("Image", plan.sagemaker.image or f"AWS's training image of {plan.region}"),
-        ("Longest job", f"{plan.sagemaker.max_runtime_hours} h"),
-    ]
 
 
 def _node(plan: Plan) -> list[tuple[str, str]]:
@@ -142,7 +122,7 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
 def _actions_at_end(plan: Plan) -> Mapping[str, str]:
     """What happens at the end of the pilot, by the construct ID of each stack that ends."""
     ending = [engine for engine in plan_engines(plan) if engine.ends_with_pilot]
-    return {CONSTRUCT_IDS[engine.key]: plan.pilot.action_at_end(can_sleep=engine.can_sleep) for engine in ending}
+    return {engine.construct_id: plan.pilot.action_at_end(can_sleep=engine.can_sleep) for engine in ending}
 
 
 def pilot_end_text(plan: Plan) -> str:

@@ -36,6 +36,7 @@ class Engine(ABC):
         ends_with_pilot: Whether trn:ends ends its stack.
         can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot, if
             trn:ends ends it.
+        has_queues: Whether the jobs of several people wait in queues.
     """
 
     key: ClassVar[str]
@@ -43,6 +44,7 @@ class Engine(ABC):
     has_nodes: ClassVar[bool] = True
     ends_with_pilot: ClassVar[bool] = True
     can_sleep: ClassVar[bool] = True
+    has_queues: ClassVar[bool] = False
 
     @property
     def construct_id(self) -> str:
@@ -59,6 +61,10 @@ class Engine(ABC):
 
     def cost_notes(self, plan: Plan) -> Iterable[str]:  # noqa: ARG002
         """Notes on the estimate of these items."""
+        return ()
+
+    def plan_rows(self, plan: Plan) -> Sequence[tuple[str, str]]:  # noqa: ARG002
+        """What `trn plan` shows of its stack besides the nodes, as labels and texts."""
         return ()
 
     @abstractmethod

@@ -22,6 +22,7 @@ class Pcs(Engine):
     key = "pcs"
     shared_checks = ("quota", "offering", "reservation", "placement", "lustre", "efs")
     can_sleep = False
+    has_queues = True
 
     def cost_items(self, plan: Plan) -> Iterable[CostItem]:
         from trainium_core.engines.pcs.costs import cost_items
@@ -32,6 +33,13 @@ class Pcs(Engine):
         from trainium_core.engines.pcs.costs import cost_notes
 
         return cost_notes(plan)
+
+    def plan_rows(self, plan: Plan) -> Sequence[tuple[str, str]]:
+        return [
+            ("Nodes", f"{plan.pcs.min_nodes} to {plan.nodes}; jobs start them, and they stop when they are idle"),
+            ("Queues", ", ".join(queue.partition(":")[0] for queue in plan.pcs.queues)),
+            ("Login node", plan.pcs.login_instance_type if plan.pcs.login else "none"),
+        ]
 
     def warnings(self, plan: Plan) -> Mapping[str, str]:
         from trainium_core.engines.pcs.warnings import pcs_warnings

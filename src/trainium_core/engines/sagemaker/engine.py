@@ -36,6 +36,15 @@ class SageMaker(Engine):
 
         return cost_notes(plan)
 
+    def plan_rows(self, plan: Plan) -> Sequence[tuple[str, str]]:
+        from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
+
+        return [
+            ("Each job", f"{plan.nodes} x {sagemaker_type(plan.instance_type)}, which start and end with it"),
+            ("Image", plan.sagemaker.image or f"AWS's training image of {plan.region}"),
+            ("Longest job", f"{plan.sagemaker.max_runtime_hours} h"),
+        ]
+
     def warnings(self, plan: Plan) -> Mapping[str, str]:
         from trainium_core.engines.sagemaker.warnings import training_warnings
 

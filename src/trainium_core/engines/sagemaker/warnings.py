@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 
 from trainium_core.plan import Plan
-from trainium_core.plan.settings_by_key import GROUP_OF, SETTINGS, setting_value
+from trainium_core.plan.settings_by_key import CLUSTER_GROUP, GROUP_OF, SETTINGS, setting_value
 from trainium_core.plan.warnings import merged
 
+_USED_GROUPS = (CLUSTER_GROUP, "cache", "jobs", "network", "sagemaker")
 _UNUSED = frozenset(
     {
-        *(key for key, group in GROUP_OF.items() if group in ("file-systems", "node", "pcs", "pilot")),
+        *(key for key, group in GROUP_OF.items() if group not in _USED_GROUPS),
         *("ami", "ami_parameter", "placement_group", "quota_check", "reservation_id", "root_device_name"),
         *("root_volume_initialization", "root_volume_throughput", "secondary_interface_type", "setup_script"),
     }
