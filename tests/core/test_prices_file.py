@@ -52,6 +52,20 @@ def test_snapshot_has_a_row_for_every_offered_trainium_type() -> None:
     assert on_demand <= snapshot_prices().keys()
 
 
+def test_nat_gateway_has_a_price_wherever_trainium_is_offered() -> None:
+    regions = {region for entry in builtin_catalog().values() if not entry.is_gpu for region in entry.zones}
+    for product in ("nat-gateway", "nat-gateway-data", "public-ipv4"):
+        assert regions <= {item.region for item in snapshot_prices() if item.product == product}
+
+
+def test_us_east_2_has_every_price_of_a_cluster_that_us_west_2_has() -> None:
+    there, here = (
+        {item.product for item in snapshot_prices() if item.region == region and not item.instance_type}
+        for region in ("us-west-2", "us-east-2")
+    )
+    assert there <= here
+
+
 def test_users_price_is_read_with_its_source(tmp_path: Path) -> None:
     price = own(tmp_path, HEADER + NEGOTIATED)[ITEM]
     assert (price.usd, price.source, price.date, price.origin) == (

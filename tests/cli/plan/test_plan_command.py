@@ -64,7 +64,7 @@ def test_json_has_effective_settings_and_derived_values() -> None:
     assert (shown["zone_id"], shown["addresses_needed"], shown["neuron_cores_per_node"]) == ("usw2-az1", 16, 32)
     assert shown["quota_need"] == {"code": "L-2C3B7624", "name": "Running On-Demand Trn instances", "vcpus": 256}
     assert [i["device"] for i in shown["network_interfaces"]] == [0, 1, 1, 1, 1, 1, 1, 1]
-    assert list(shown["warnings"]) == ["ends"]
+    assert list(shown["warnings"]) == ["ami", "ends"]
 
 
 def test_cdk_json_of_working_directory_is_read_and_overridden() -> None:
