@@ -186,7 +186,7 @@ def test_restarted_attempt_keeps_the_outputs_of_earlier_ones(nodes: JobNodes) ->
 
 
 def test_attempt_that_ends_before_it_has_the_earlier_outputs_does_not_forget_them(nodes: JobNodes) -> None:
-    known = {"files": ["log", "lost"], "links": {}}
+    known: dict[str, Any] = {"files": ["log", "lost"], "links": {}}
     nodes.put("attempts/outputs/0.json", known)
     nodes.aws.records[f"{BUCKET}/jobs/{JOB}/outputs/log"] = "of the first attempt"
     nodes.next_attempt()
