@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
-from tests.userdata.test_job_attempt import wheel
+from tests.userdata.test_job_preparation import wheel
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
