@@ -1,4 +1,4 @@
-"""make bench: measures template size, synthesis, deployment and `trn assess`, in one run on one machine."""
+"""make bench: measures templates, synthesis, deployment, `trn assess` and uploads, in one run on one machine."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from tools.bench.assess_speed import assess_speed
+from tools.bench.checkpoint_speed import checkpoint_speed
 from tools.demo.private_aws import PrivateAws, private_aws
 from trainium_cli.terminal import console, table
 from trainium_core import PlanError
@@ -66,7 +67,7 @@ def deployment(aws: PrivateAws) -> Iterator[Figure]:
     yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
 
 
-ALL = (template_size, synthesis, deployment, assess_speed)
+ALL = (template_size, synthesis, deployment, assess_speed, checkpoint_speed)
 
 
 def main() -> int:
