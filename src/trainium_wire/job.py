@@ -74,7 +74,7 @@ class Job:
         profile_device: Whether profiles include traces of the devices.
         resume_from: Earlier job whose last checkpoint the job continues from.
         resume_files: ALL_FILES or OWN_FILES.
-        retries: Maximum number of attempts after the first one.
+        retries: Maximum number of restarts without progress in between (`restarts.restart_pause`).
         retry_on_exit_codes: Exit codes of a failed command after which the job is retried, as in shells.
         retry_on_hang: Whether the job is retried after it hung.
         hang_seconds: How long node 0 may print nothing while no node compiles.
@@ -161,9 +161,9 @@ class Job:
         """S3 URL of the folder for the checkpoints of all jobs, which is by default the folder of all jobs."""
         return (self.checkpoints or jobs_url).rstrip("/")
 
-    def is_retried(self, outcome: Outcome, attempts: int) -> bool:
-        """Whether another attempt follows, given the number of attempts and the end of the last one."""
-        if attempts > self.retries:
+    def may_restart(self, outcome: Outcome) -> bool:
+        """Whether another attempt may follow an attempt with this end, if its number is within `retries`."""
+        if not self.retries:
             return False
         code = outcome.exit_code
         # After a signal, exit codes are negative in Python, and 128 plus the signal's number in shells.
@@ -256,6 +256,7 @@ def start_record(
     membership: str = "",
     checkpoint: str | None = None,
     checkpoint_job: str | None = None,
+    checkpoint_saved_at: str | None = None,
     seconds_left: float | None = None,
 ) -> dict[str, Any]:
     """The start of an attempt.
@@ -266,6 +267,7 @@ def start_record(
         membership: Version of the membership.
         checkpoint: Name of the checkpoint that the attempt continues from.
         checkpoint_job: Job that saved the checkpoint.
+        checkpoint_saved_at: When its manifest was written.
         seconds_left: Remaining seconds of the job's time limit; None without one.
     """
     return {
@@ -275,6 +277,7 @@ def start_record(
         "nodes": [{"instance_id": instance, "address": address} for instance, address in nodes.items()],
         "resume_from": checkpoint,
         "resume_job": checkpoint_job if checkpoint else None,
+        "resume_saved_at": checkpoint_saved_at if checkpoint else None,
         "seconds_left": seconds_left,
     }
 

@@ -39,6 +39,13 @@ class AttemptKeys(NamedTuple):
         """The notice that a node of the attempt will be interrupted soon."""
         return f"{self.folder}/notice.json"
 
+    def ready_nodes(self, membership: str) -> str:
+        """Prefix of the keys by which the nodes of a membership say that they are ready for the attempt."""
+        return f"{self.folder}/ready/{membership}/"
+
+    def ready(self, membership: str, instance_id: str) -> str:
+        return f"{self.ready_nodes(membership)}{instance_id}.json"
+
     @property
     def nodes(self) -> str:
         """Prefix of the keys of all nodes' progress."""

@@ -185,7 +185,7 @@ def test_attempts_and_nodes_that_a_job_adds_are_not_read(
     jobs: AwsJobs, nodes: NodesOfAJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise one job could keep `trn jobs` busy for all users."""
-    monkeypatch.setattr(aws_jobs, "_REQUEUES", 0)
+    monkeypatch.setattr(aws_jobs, "_MOST_ATTEMPTS", JOB.retries + 1)
     for number in range(1, JOB.retries + 9):
         nodes.put(f"attempts/{number}/start.json", {})
         nodes.put(f"attempts/{number}/end.json", {"result": "node-lost"})

@@ -22,6 +22,8 @@ from trn_job.peers import already_succeeded
 from trn_job.periodic_thread import PeriodicThread
 from trn_job.progress import MAX_KEYS, Compiling, RankProgress
 from trn_job.source import SourceError, unpack
+from trn_node.job_attempts import unready
+from trn_node.objects import Object
 
 # Launch.
 
@@ -341,3 +343,13 @@ def test_periodic_thread_is_stopped_once_its_current_call_has_ended() -> None:
     stopping.join(60)
     assert not stopping.is_alive()
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(("age", "missing"), [(15, []), (16, ["i-b"])])
+def test_statement_of_a_node_that_was_lost_since_is_not_valid(age: int, missing: list[str]) -> None:
+    times = {"i-a": 30, "i-b": 30 - age}
+    found = [
+        Object(f"ready/{name}.json", f"2026-11-28T12:00:{second:02}.500Z", 2, "") for name, second in times.items()
+    ]
+    assert unready(found, ["i-a", "i-b"]) == missing
+    assert unready(found, ["i-c"]) == ["i-c"]

@@ -169,13 +169,30 @@ def test_job_is_requeued_when_all_nodes_but_the_lost_one_are_done(slurm: SlurmNo
     assert (slurm.requeues, slurm.content("end.json")) == (1, {})
 
 
-@pytest.mark.parametrize(("attempts", "is_retried"), [(1, True), (2, False)])
+@pytest.mark.parametrize(
+    ("attempts", "joined", "checkpoint", "is_retried"),
+    [(1, (0, 1), "", True), (2, (0, 1), "", False), (2, (0,), "", True), (2, (0, 1), "step-1", True)],
+    ids=["first", "second", "lost before all joined", "progress"],
+)
 @pytest.mark.parametrize("result", ["node-lost", "interrupted"])
 def test_interruption_is_retried_like_the_loss_of_a_node(
-    slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch, result: str, attempts: int, is_retried: bool
+    slurm: SlurmNodes,
+    monkeypatch: pytest.MonkeyPatch,
+    result: str,
+    attempts: int,
+    joined: tuple[int, ...],
+    checkpoint: str,
+    is_retried: bool,
 ) -> None:
     slurm.submit("print('hello')", retries=1)
-    assert attempts_in_process(slurm, monkeypatch).is_retried(attempts, {"result": result}) == is_retried
+    for attempt in range(1, attempts + 1):
+        slurm.put(f"attempts/{attempt}/start.json", {"resume_from": None})
+        slurm.put(f"attempts/{attempt}/end.json", {"result": result})
+        for rank in joined:
+            slurm.put(f"attempts/{attempt}/nodes/{rank}.json", {})
+    if checkpoint:
+        slurm.put(f"checkpoints/{checkpoint}.json", {})
+    assert attempts_in_process(slurm, monkeypatch).is_retried() == is_retried
 
 
 @pytest.mark.parametrize(

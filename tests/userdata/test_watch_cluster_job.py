@@ -170,6 +170,7 @@ def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode)
     new = [FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")]
     node.end_attempt("node-lost")
     node.membership(new, version="v2")
+    node.others_are_ready(version="v2")
     node.pass_time(60)
     start = node.content("attempts/2/start.json")
     assert (start["attempt"], start["resume_from"], start["resume_job"]) == (2, "step-1000", JOB)
@@ -178,22 +179,54 @@ def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode)
     assert not node.content("end.json")
 
 
-def test_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
+def test_restart_waits_until_every_node_is_ready(node: JobNode, capsys: pytest.CaptureFixture[str]):
     node.submit()
     node.settle()
     node.end_attempt("node-lost")
-    unreachable.add("127.0.0.3")
+    node.others_are_ready(but=LATER)
+    node.others_are_ready(version="v0")
     node.settle()
     assert not node.content("attempts/2/start.json")
-    unreachable.clear()
+    assert capsys.readouterr().out.count(f"waits: not ready for attempt 2: {LATER}\n") == 1
+    node.others_are_ready()
     node.settle()
     assert node.content("attempts/2/start.json")
+
+
+def test_node_is_ready_once_it_reaches_its_neighbours(node: JobNode, unreachable: set[str]):
+    node.membership(SECOND)
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    node.end_attempt("node-lost")
+    unreachable.add(SECOND[0][1])
+    node.settle()
+    key = f"{BUCKET}/jobs/{JOB}/attempts/2/ready/v1/{INSTANCE_ID}.json"
+    assert key not in node.aws.records
+    unreachable.clear()
+    node.settle()
+    assert key in node.aws.records
+
+
+def test_node_that_is_not_proven_or_still_stores_results_is_not_ready(node: JobNode):
+    node.membership(SECOND)
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    node.end_attempt("node-lost")
+    node.unit("deactivating")
+    node.settle()
+    node.verify("failed", "15 of 16 Neuron devices")
+    node.unit("inactive")
+    node.settle()
+    assert not [key for key in node.aws.records if "/ready/" in key]
 
 
 def test_results_of_an_attempt_are_stored_before_the_next_begins(node: JobNode):
     node.submit()
     node.settle()
     node.end_attempt("node-lost")
+    node.others_are_ready()
     node.unit("deactivating")
     node.settle()
     assert not node.content("attempts/2/start.json")
@@ -209,20 +242,45 @@ def test_attempt_is_retried_as_the_job_specifies(
     node.submit(**changes)
     node.settle()
     node.end_attempt(result, exit_code=exit_code)
+    node.others_are_ready()
     node.settle()
     assert bool(node.content("attempts/2/start.json")) == retried
     end = node.content("end.json")
     assert (end.get("result"), end.get("attempts")) == ((None, None) if retried else (result, 1))
 
 
-def test_retries_are_limited(node: JobNode):
+@pytest.mark.parametrize(
+    ("joined", "checkpoints", "attempts"),
+    [((0, 1), {}, 2), ((0,), {}, 4), ((0, 1), {2: "step-2"}, 3), ((0, 1), {1: "step-1", 2: "step-2", 3: "step-3"}, 4)],
+    ids=["no progress", "lost before all joined", "late progress", "more progress"],
+)
+def test_retries_limit_the_restarts_without_progress(
+    node: JobNode, joined: tuple[int, ...], checkpoints: dict[int, str], attempts: int
+):
+    """`joined` is about all attempts but the last two, and `checkpoints` has those that an attempt completes."""
     node.submit()
+    node.settle()
+    for attempt in range(1, attempts + 1):
+        assert not node.content("end.json")
+        if attempt in checkpoints:
+            node.put(f"checkpoints/{checkpoints[attempt]}.json", {})
+        node.end_attempt("node-lost", attempt, joined=joined if attempt < attempts - 1 else (0, 1))
+        node.others_are_ready(attempt + 1)
+        node.pass_time(120)
+    assert (node.content("end.json")["result"], node.content("end.json")["attempts"]) == ("node-lost", attempts)
+    assert not node.content(f"attempts/{attempts + 1}/start.json")
+
+
+def test_second_restart_without_progress_waits(node: JobNode):
+    node.submit(retries=2)
     node.settle()
     for attempt in (1, 2):
         node.end_attempt("node-lost", attempt)
-        node.settle()
-    assert (node.content("end.json")["result"], node.content("end.json")["attempts"]) == ("node-lost", 2)
-    assert not node.content("attempts/3/start.json")
+        node.others_are_ready(attempt + 1)
+        node.pass_time(10)
+        assert bool(node.content(f"attempts/{attempt + 1}/start.json")) == (attempt == 1)
+    node.settle()
+    assert node.content("attempts/3/start.json")
 
 
 def test_job_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[str]):

@@ -155,11 +155,21 @@ class JobNode(WatchNode, StoredJob):
         last = {"resume_from": None, "resume_job": None, "seconds_left": None}
         self.put(f"attempts/{attempt}/start.json", {**start, **last})
 
-    def end_attempt(self, result: str, attempt: int = 1, exit_code: int | None = None) -> None:
-        """End the attempt and its processes on this node."""
+    def end_attempt(
+        self, result: str, attempt: int = 1, exit_code: int | None = None, joined: tuple[int, ...] = (0, 1)
+    ) -> None:
+        """End the attempt, in which these ranks have begun their part, and its processes on this node."""
+        for rank in joined:
+            self.put(f"attempts/{attempt}/nodes/{rank}.json", {})
         end = {"result": result, "reason": "so", "traceback": None, "node": 1, "rank": None, "exit_code": exit_code}
         self.put(f"attempts/{attempt}/end.json", end)
         self.unit("inactive")
+
+    def others_are_ready(self, attempt: int = 2, version: str = "v1", but: str = "") -> None:
+        """Let the other nodes of the membership say that they are ready for an attempt."""
+        for node in json.loads(self.aws.records[f"{BUCKET}/cluster.json"])["nodes"]:
+            if node["instance_id"] not in (INSTANCE_ID, but):
+                self.put(f"attempts/{attempt}/ready/{version}/{node['instance_id']}.json", {})
 
     def settle(self) -> None:
         """Let the watch read and test a membership, and find and begin a job."""

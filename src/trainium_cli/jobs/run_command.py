@@ -51,7 +51,7 @@ _SECTIONS = {
 @click.option(
     "--retries",
     metavar="NUMBER",
-    help="Maximum number of restarts after a lost node, a hang or certain exit codes. Default: 2.",
+    help="Maximum number of restarts without progress, after a lost node, a hang or certain exit codes. Default: 2.",
 )
 @click.option(
     "--retry-on-exit-code",

@@ -196,4 +196,4 @@ def _retries_text(job: Job) -> str:
         causes.append("a hang")
     if job.retry_on_exit_codes:
         causes.append(f"exit code {' or '.join(map(str, job.retry_on_exit_codes))}")
-    return f"up to {job.retries}, after {' or '.join(causes)}" if job.retries else "none"
+    return f"up to {job.retries} without progress, after {' or '.join(causes)}" if job.retries else "none"

@@ -38,7 +38,8 @@ from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, nod
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
 _READERS = 16
-_REQUEUES = 50
+_MOST_ATTEMPTS = 200
+"""The number is limited because the job itself can write attempts."""
 _LARGEST_LIST = 67_108_864
 _CHECKPOINTS = "checkpoints"
 _PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
@@ -332,9 +333,7 @@ class AwsJobs(JobBucket):
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
         job_id = job.id
-        # The number is limited because the job itself can write attempts. Slurm may requeue a job more often than its
-        # retries.
-        for number in range(1, job.retries + _REQUEUES + 2):
+        for number in range(1, _MOST_ATTEMPTS + 1):
             attempt = self._ended.get((job_id, number)) or self._attempt(job, number, every_node=every_node)
             if attempt is None:
                 return

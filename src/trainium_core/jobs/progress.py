@@ -65,6 +65,6 @@ class JobState:
 
     @property
     def is_retried(self) -> bool:
-        """Whether another attempt follows the last one, which has ended."""
+        """Whether another attempt may follow the last one, which has ended. Its nodes decide within seconds."""
         outcome = self.attempts[-1].outcome if self.attempts else None
-        return outcome is not None and not self.stopping and self.job.is_retried(outcome, len(self.attempts))
+        return outcome is not None and not self.stopping and self.job.may_restart(outcome)

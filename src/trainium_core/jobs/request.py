@@ -129,8 +129,8 @@ class JobRequest:
     retries: int = setting(
         "retries",
         WholeNumber(0, 100),
-        meaning="Maximum number of restarts from the last checkpoint, after the loss of a node, a hang or an exit code "
-        "of retry_on_exit_codes.",
+        meaning="Maximum number of restarts without a new complete checkpoint in between, after the loss of a node, a "
+        "hang or an exit code of retry_on_exit_codes.",
         default=2,
     )
     retry_on_exit_codes: tuple[int, ...] = setting(

@@ -41,6 +41,7 @@ from trainium_wire.job import (
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY
 from trainium_wire.membership import Membership, Notice
+from trainium_wire.restarts import EndedAttempt, has_progressed, restart_pause
 
 PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1, "results": 60, "refused": 5}
@@ -115,16 +116,24 @@ def _run_attempts(
         instance_ids: The instances of the first attempt.
         members: Returns the instances for a further attempt.
     """
-    job, number = Job.from_record(spec), 1
+    job, attempts = Job.from_record(spec), list[EndedAttempt]()
+    start = _start(bucket, spec, instance_ids, 1)
     while True:
-        end = _run_attempt(bucket, spec, instance_ids, number)
+        number = len(attempts) + 1
+        end = _run_attempt(bucket, spec, start)
+        outcome = Outcome.from_record(end)
+        joined = len(bucket.names(job_keys(job.id).attempt(number).nodes)) == job.nodes
+        following = _start(bucket, spec, (), number + 1)
+        attempts.append(EndedAttempt(outcome, joined, has_progressed(outcome.result, start, following)))
         is_stopped = "stop.json" in bucket.names(f"{job_keys(job.id).folder}/")
-        if is_stopped or not job.is_retried(Outcome.from_record(end), number):
+        pause = None if is_stopped else restart_pause(job, attempts)
+        if pause is None:
             return job_end_record(end, attempts=number)
+        time.sleep(pause)
         instance_ids = _running(bucket, members)
         if not instance_ids:
             return job_end_record(end, attempts=number)
-        number += 1
+        start = _start(bucket, spec, instance_ids, number + 1)
 
 
 def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[str]:
@@ -148,19 +157,24 @@ def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | 
     return next(reversed(checkpoint_names(_Bucket(place.netloc, bucket.region).names(prefix))), None)
 
 
-def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
-    """Run one attempt, and return the record of its end."""
-    keys = job_keys(spec["id"]).attempt(number)
+def _start(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
+    """Return the record of an attempt's start, from the checkpoints of now."""
     owners = [spec["id"] if number > 1 else "", spec.get("resume_from") or ""]
     checkpoints = [(job_id, name) for job_id in owners if job_id and (name := _checkpoint(bucket, spec, job_id))]
     owner, checkpoint = checkpoints[0] if checkpoints else (None, None)
-    start = start_record(
+    return start_record(
         number,
         dict.fromkeys(instance_ids, HOST),
         checkpoint=checkpoint,
         checkpoint_job=owner,
         seconds_left=spec.get("time_limit_seconds"),
     )
+
+
+def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one attempt, and return the record of its end."""
+    keys = job_keys(spec["id"]).attempt(start["attempt"])
+    instance_ids = [node["instance_id"] for node in start["nodes"]]
     bucket.write(keys.start, start)
     launch_content = {"url": jobs_url(bucket.name), "spec": spec, "venv": sys.prefix, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}

@@ -7,11 +7,11 @@ import threading
 from typing import Any
 
 from trn_node.cluster import SSH_PORT, answers
+from trn_node.job_attempts import neighbours
 
 from .launch import Launch
 from .store import Store
 
-NEIGHBOURS = 2
 _NAMED = 3
 """The maximum number of nodes in a clause."""
 
@@ -37,8 +37,7 @@ class Neighbours:
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
-        count = len(launch.nodes)
-        self._ranks = [(launch.rank + step) % count for step in range(1, min(NEIGHBOURS, count - 1) + 1)]
+        self._ranks = neighbours(launch.rank, len(launch.nodes))
         self._ports: dict[int, int] = {}
         self._misses: dict[int, int] = {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,16 +12,17 @@ from trainium_wire.job import (
     TIME_LIMIT,
     Job,
     Outcome,
-    checkpoint_names,
     end_record,
     job_end_record,
     start_record,
 )
 from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
+from trainium_wire.restarts import restart_pause
 
 from . import files, job_cache
 from .cluster import ClusterMembership, folder, unreachable
+from .job_attempts import READY_SECONDS, ended_attempts, neighbours, resumption, unready
 from .job_unit import JobUnit
 from .notices import timestamp
 from .objects import Objects
@@ -61,6 +61,10 @@ class ClusterJob:
         self._is_over = False
         self._attempt = 0
         self._start: dict[str, Any] = {}
+        self._earlier: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._pause: int | None = None
+        self._decided_attempt = 0
+        self._ready_at = 0.0
         self._first_at = 0.0
         self._end: dict[str, Any] | None = None
         self._end_seen = 0.0
@@ -110,9 +114,11 @@ class ClusterJob:
                 return
         # A lost node may be replaced by one that is only in a newer membership.
         cluster.expects_membership = bool(self._end) and not self._is_over
+        if self._may_restart and not self._active:
+            self._say_ready(record, cluster)
         if self._is_first:
             self._lead(record, cluster)
-        elif not self._active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
+        elif not self._active and self._end and not self._may_restart and self._now() - self._end_seen > CLOSE_SECONDS:
             self._close(self._end)
 
     @property
@@ -131,11 +137,19 @@ class ClusterJob:
 
     @property
     def _keys(self) -> JobKeys:
-        return job_keys(self._job, f"{folder()}/{JOBS_PREFIX}")
+        return job_keys(self._job, self._jobs_url)
 
     @property
     def _attempt_keys(self) -> AttemptKeys:
         return self._keys.attempt(self._attempt)
+
+    @property
+    def _next_keys(self) -> AttemptKeys:
+        return self._keys.attempt(self._attempt + 1)
+
+    @property
+    def _jobs_url(self) -> str:
+        return f"{folder()}/{JOBS_PREFIX}"
 
     def _read_spec(self) -> None:
         found = self._s3.get(f"{folder()}/{CURRENT_JOB_KEY}", self._etag)
@@ -157,12 +171,14 @@ class ClusterJob:
                 self._read_end()
                 if not self._end:
                     return
-            start = self._read(self._keys.attempt(self._attempt + 1).start)
+            start = self._read(self._next_keys.start)
             if not start:
                 return
             self._set_attempt(start)
 
     def _set_attempt(self, start: dict[str, Any]) -> None:
+        if self._end:
+            self._earlier.append((self._start, self._end))
         self._attempt, self._start, self._end = self._attempt + 1, start, None
         self._first_at = self._first_at or timestamp(start["at"])
 
@@ -195,7 +211,7 @@ class ClusterJob:
         stack = self._wanted.stack
         environment = job_cache.framework_environment(stack)
         return {
-            "url": f"{folder()}/{JOBS_PREFIX}",
+            "url": self._jobs_url,
             "spec": self._wanted.as_record(),
             "attempt": self._attempt,
             "rank": rank,
@@ -220,7 +236,7 @@ class ClusterJob:
             return
         if self._active:
             return
-        if self._end and not self._is_retried():
+        if self._end and self._restart_pause() is None:
             self._close(self._end)
             return
         stop = self._read(self._keys.stop)
@@ -234,7 +250,7 @@ class ClusterJob:
             self._begin(record, cluster)
 
     def _begin(self, record: dict[str, Any], cluster: ClusterMembership) -> None:
-        """Start the next attempt if there are enough nodes and, after an attempt, if they answer.
+        """Start the next attempt if there are enough nodes and, after an attempt, if they are all ready for it.
 
         If the job is to continue from another job without a complete checkpoint, end it.
         """
@@ -243,11 +259,16 @@ class ClusterJob:
         if len(nodes) < wanted:
             self._log_once(f"waits: {len(nodes)} of {wanted} nodes are in the membership")
             return
-        silent = unreachable(list(nodes.values())[1:]) if self._attempt else set[str]()
-        if silent:
-            self._log_once(f"waits: no answer from {', '.join(sorted(silent))}")
-            return
-        checkpoint, job = resumption(self._s3, self._wanted, self._attempt, f"{folder()}/{JOBS_PREFIX}")
+        if self._end:
+            pause = self._restart_pause() or 0
+            if self._now() < self._end_seen + pause:
+                self._log_once(f"waits {pause} seconds before attempt {self._attempt + 1}")
+                return
+            missing = unready(self._s3.list(self._next_keys.ready_nodes(cluster.version)), nodes)
+            if missing:
+                self._log_once(f"waits: not ready for attempt {self._attempt + 1}: {', '.join(missing)}")
+                return
+        checkpoint, job, saved_at = resumption(self._s3, self._wanted, self._attempt, self._jobs_url)
         if job != self._job and not checkpoint:
             why = f"job {job} has no complete checkpoint to continue from"
             self._close(end_record("failed", why, instance_id=record["instance_id"], node=0))
@@ -258,9 +279,10 @@ class ClusterJob:
             membership=cluster.version,
             checkpoint=checkpoint,
             checkpoint_job=job,
+            checkpoint_saved_at=saved_at,
             seconds_left=self._seconds_left(),
         )
-        if not self._s3.create(self._keys.attempt(self._attempt + 1).start, json.dumps(start).encode()):
+        if not self._s3.create(self._next_keys.start, json.dumps(start).encode()):
             # Written by an earlier request without a response, or by an earlier first node.
             self._follow()
             return
@@ -275,9 +297,35 @@ class ClusterJob:
             return limit
         return max(0, self._first_at + limit - self._now())
 
-    def _is_retried(self) -> bool:
-        """Whether another attempt follows the ended one."""
-        return self._wanted.is_retried(Outcome.from_record(self._end or {}), self._attempt)
+    @property
+    def _may_restart(self) -> bool:
+        """Whether the last attempt has ended such that another one may follow."""
+        return bool(self._end) and self._wanted.may_restart(Outcome.from_record(self._end or {}))
+
+    def _restart_pause(self) -> int | None:
+        """Seconds between the end of the last attempt and the next; None if no other attempt follows."""
+        if not self._may_restart:
+            return None
+        if self._decided_attempt != self._attempt:
+            checkpoint = resumption(self._s3, self._wanted, self._attempt, self._jobs_url)
+            history = [*self._earlier, (self._start, self._end or {})]
+            attempts = ended_attempts(self._s3, self._wanted, history, checkpoint, self._jobs_url)
+            self._pause, self._decided_attempt = restart_pause(self._wanted, attempts), self._attempt
+        return self._pause
+
+    def _say_ready(self, record: dict[str, Any], cluster: ClusterMembership) -> None:
+        """Say that this node is ready for the next attempt: it is proven, and reaches its neighbours."""
+        own, names = record["instance_id"], list(cluster.nodes)[: self._wanted.nodes]
+        is_due = not 0 <= self._now() - self._ready_at < READY_SECONDS
+        is_sound = record["state"] == "proven" and cluster.is_sound and cluster.read_at > self._end_seen
+        if own not in names or not is_due or not is_sound:
+            return
+        silent = unreachable(cluster.nodes[names[rank]] for rank in neighbours(names.index(own), len(names)))
+        if silent:
+            self._log_once(f"not ready for attempt {self._attempt + 1}: no answer from {', '.join(sorted(silent))}")
+            return
+        self._s3.put(self._next_keys.ready(cluster.version, own), b"{}")
+        self._ready_at = self._now()
 
     def _close(self, end: dict[str, Any]) -> None:
         self._s3.create(self._keys.end, json.dumps(job_end_record(end, self._attempt)).encode())
@@ -299,38 +347,3 @@ class ClusterJob:
         if text != self._last_message:
             self._log(f"job {self._job}: {text}")
         self._last_message = text
-
-
-def resumption(s3: Objects, spec: Job, attempts: int, jobs_url: str) -> tuple[str | None, str]:
-    """The checkpoint from which the next attempt continues, and the job that saved it.
-
-    Args:
-        s3: Requests to S3.
-        spec: The job.
-        attempts: Number of earlier attempts.
-        jobs_url: URL of the folder of all jobs.
-
-    Returns:
-        The name of the checkpoint and the ID of the job. Without a checkpoint, the name is None, and the ID is
-        `spec.resume_from`, or that of this job if `resume_from` is not set.
-
-    Raises:
-        OSError: S3 does not answer or refuses.
-    """
-    checkpoints_url = spec.checkpoints_folder(jobs_url)
-    checkpoint = _newest_checkpoint(s3, job_keys(spec.id, checkpoints_url)) if attempts else None
-    if checkpoint or not spec.resume_from:
-        return checkpoint, spec.id
-    return _newest_checkpoint(s3, job_keys(spec.resume_from, checkpoints_url)), spec.resume_from
-
-
-def _newest_checkpoint(s3: Objects, keys: JobKeys) -> str | None:
-    """The newest checkpoint with a manifest, which is written last; None if there is none."""
-    found = sorted(s3.list(keys.checkpoints), key=lambda each: (each.modified, _natural(each.key)))
-    manifests = checkpoint_names(each.key for each in found)
-    return manifests[-1] if manifests else None
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """A sort key that orders numbers by value: step-1000 comes after step-200."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]

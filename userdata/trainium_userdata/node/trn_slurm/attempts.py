@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from trainium_wire.job import (
@@ -22,9 +21,10 @@ from trainium_wire.job import (
 )
 from trainium_wire.job_keys import AttemptKeys, job_keys
 from trainium_wire.keys import JOBS_PREFIX
+from trainium_wire.restarts import restart_pause
 from trn_job.store import Store
 from trn_node.cluster import folder
-from trn_node.cluster_job import resumption
+from trn_node.job_attempts import Resumption, ended_attempts, resumption
 from trn_node.notices import timestamp
 from trn_node.objects import Objects
 
@@ -74,43 +74,48 @@ class Attempts:
         over = self.store.read(self.keys.end)
         if over is not None:
             raise OverError(str(over.get("result")), task_exit_code(over))
-        starts, end = self._earlier()
-        if starts and end is None:
+        starts = self._starts()
+        if starts and self.store.read(self.attempt(len(starts)).end) is None:
             reason = "Slurm started the job again: it lost a node, or gave its nodes to another job"
-            end = self.declare(len(starts), NODE_LOST, reason)
+            self.declare(len(starts), NODE_LOST, reason)
         left = self._seconds_left(starts)
-        checkpoint, owner = resumption(self._s3, self.spec, len(starts), self.url)
-        final = self._final_end(len(starts), end, left, missing=None if checkpoint or owner == self.spec.id else owner)
+        following = resumption(self._s3, self.spec, len(starts), self.url)
+        end, pause = self._last_end(starts, following)
+        final = end if end is not None and pause is None else self._final_end(left, following)
         if final is not None:
             self.close(len(starts), final)
             raise OverError(f"{final['result']} {final['reason']}".strip(), task_exit_code(final))
+        if end is not None and pause:
+            # The allocation is kept: another one may lose the nodes that have passed their tests.
+            time.sleep(max(0.0, timestamp(end["at"]) + pause - time.time()))
         number = len(starts) + 1
-        start = start_record(number, nodes, checkpoint=checkpoint, checkpoint_job=owner, seconds_left=left)
+        start = start_record(
+            number,
+            nodes,
+            checkpoint=following.checkpoint,
+            checkpoint_job=following.job,
+            checkpoint_saved_at=following.saved_at,
+            seconds_left=self._seconds_left(starts),
+        )
         if not self.store.create(self.attempt(number).start, start):
             raise OSError(f"attempt {number} of the job was begun by another allocation")
         return number
 
-    def _final_end(
-        self, attempts: int, end: dict[str, Any] | None, left: float | None, *, missing: str | None
-    ) -> dict[str, Any] | None:
-        """The end of the job if no attempt can follow, otherwise None.
+    def _final_end(self, left: float | None, following: Resumption) -> dict[str, Any] | None:
+        """The end of the job if no attempt can begin, otherwise None.
 
         Args:
-            attempts: Number of attempts so far.
-            end: The end of the last attempt, if any.
             left: Remaining seconds of the time limit, if any.
-            missing: The job to resume from, if it has no checkpoint.
+            following: What the next attempt would continue from.
         """
-        if end is not None and not self.is_retried(attempts, end):
-            return end
         stop = self.store.read(self.keys.stop)
         if stop is not None:
             return end_record(STOPPED, str(stop.get("reason") or ""), node=0)
         if left == 0:
             limit = self.spec.time_limit_seconds
             return end_record(TIME_LIMIT, f"the job reached its time limit of {limit} seconds", node=0)
-        if missing is not None:
-            return end_record(FAILED, f"job {missing} has no complete checkpoint to continue from", node=0)
+        if following.job != self.spec.id and not following.checkpoint:
+            return end_record(FAILED, f"job {following.job} has no complete checkpoint to continue from", node=0)
         return None
 
     def attempt(self, number: int) -> AttemptKeys:
@@ -128,26 +133,36 @@ class Attempts:
         found = (self.store.read(keys.node(rank)) or {} for rank in range(self.spec.nodes))
         return sum(each.get("state") in DONE and "results" in each.get("phases", {}) for each in found)
 
-    def is_retried(self, number: int, end: Mapping[str, Any]) -> bool:
-        """Whether another attempt follows this one.
-
-        An attempt that a notice interrupted is retried like one that lost a node: Slurm gives the job other nodes.
-        """
-        outcome = Outcome.from_record(end)
-        if outcome.result == INTERRUPTED:
-            outcome = replace(outcome, result=NODE_LOST)
-        return self.spec.is_retried(outcome, number)
+    def is_retried(self) -> bool:
+        """Whether another attempt follows the last one, which has ended."""
+        starts = self._starts()
+        following = resumption(self._s3, self.spec, len(starts), self.url)
+        return self._last_end(starts, following)[1] is not None
 
     def close(self, attempts: int, end: Mapping[str, Any]) -> None:
         """End the job, unless it has ended."""
         self.store.create(self.keys.end, job_end_record(end, attempts))
 
-    def _earlier(self) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-        """The starts of all attempts, and the end of the last one."""
+    def _starts(self) -> list[dict[str, Any]]:
+        """The starts of all attempts."""
         starts: list[dict[str, Any]] = []
         while (start := self.store.read(self.attempt(len(starts) + 1).start)) is not None:
             starts.append(start)
-        return starts, self.store.read(self.attempt(len(starts)).end) if starts else None
+        return starts
+
+    def _last_end(
+        self, starts: list[dict[str, Any]], following: Resumption
+    ) -> tuple[dict[str, Any] | None, int | None]:
+        """The end of the last attempt, and the seconds until the next one; None without such an attempt.
+
+        An attempt that a notice interrupted is retried like one that lost a node: Slurm gives the job other nodes.
+        """
+        if not starts:
+            return None, None
+        ends = [self.store.read(self.attempt(number).end) or {} for number in range(1, len(starts) + 1)]
+        lost = [{**end, "result": NODE_LOST} if end.get("result") == INTERRUPTED else end for end in ends]
+        attempts = ended_attempts(self._s3, self.spec, list(zip(starts, lost)), following, self.url)
+        return ends[-1], restart_pause(self.spec, attempts)
 
     def _seconds_left(self, starts: list[dict[str, Any]]) -> float | None:
         limit = self.spec.time_limit_seconds

@@ -52,7 +52,7 @@ class Follower:
         signal.signal(signal.SIGTERM, self._terminate)
         code = self._wait()
         end = self._end(code)
-        if not self._attempts.is_retried(self._number, end):
+        if not self._persistently(self._attempts.is_retried):
             return self._close(end)
         if self._is_terminated:
             # Slurm itself decides whether it starts the job again.
