@@ -196,12 +196,13 @@ def test_attempt_that_ends_before_it_has_the_earlier_outputs_does_not_forget_the
     assert nodes.content("attempts/outputs/0.json") == known
 
 
-def test_output_of_an_earlier_attempt_stays_in_its_folder(nodes: JobNodes) -> None:
-    nodes.put("attempts/outputs/0.json", {"files": ["../../evil"], "links": {}})
+@pytest.mark.parametrize("path", ["../../evil", "/evil", "working-directory//evil"])
+def test_output_of_an_earlier_attempt_stays_in_its_folder(nodes: JobNodes, path: str) -> None:
+    nodes.put("attempts/outputs/0.json", {"files": [path], "links": {}})
     nodes.next_attempt()
     nodes.start("print('computes')")
     nodes.wait()
-    assert "the output ../../evil of an earlier attempt would be outside its folder" in nodes.end["reason"]
+    assert f"the output {path} of an earlier attempt would be outside its folder" in nodes.end["reason"]
 
 
 def test_outputs_are_stored_while_the_command_runs_and_a_lost_node_names_the_others(nodes: JobNodes) -> None:

@@ -63,7 +63,8 @@ class Outputs:
         """
         rank, keys, prefix = self._launch.rank, self._launch.job_keys, f"{WORKING_DIRECTORY}/"
         known = store.read(keys.output_list(rank)) or {"files": [], "links": {}}
-        outside = [path for path in known["files"] if ".." in PurePosixPath(path).parts]
+        # Any node of the job can write the list.
+        outside = [path for path in known["files"] if ".." in path.split("/") or path.startswith("/") or "//" in path]
         if outside:
             raise OSError(f"the output {printable(outside[0])} of an earlier attempt would be outside its folder")
 
