@@ -4,13 +4,13 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.layout.repository import ROOT
 
-QUOTES = tomllib.loads(Path(__file__).with_name("release_quotes.toml").read_text())["quote"]
+QUOTES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("release_quotes.toml").read_text())["quote"]
 PAGES = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if "project" not in page.parts)]
 DATA_FILES = [*(ROOT / "src/trainium_core/data").rglob("*.toml")]
 RELEASE = re.compile(r"\b2\.[23][0-9]\b")
@@ -42,10 +42,10 @@ def claims(text: str) -> Iterator[str]:
 def values(document: Any, key: str = "") -> Iterator[str]:
     """The texts of a data file, without its citations."""
     if isinstance(document, dict):
-        for name, value in document.items():
+        for name, value in cast("dict[str, Any]", document).items():
             yield from values(value, name)
     elif isinstance(document, list):
-        for value in document:
+        for value in cast("list[Any]", document):
             yield from values(value, key)
     elif isinstance(document, str) and key not in ("source", "url"):
         yield document

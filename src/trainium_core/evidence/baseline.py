@@ -1,7 +1,7 @@
 """The GPU plan to compare a Trainium plan with: which type, why, and which settings differ."""
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,7 +69,8 @@ def pairs() -> Mapping[str, Mapping[str, Any]]:
 
 def candidates(plan: Plan) -> tuple[str, ...]:
     """The GPU types to compare with that the region of a plan offers, in order of preference."""
-    types = pairs().get(plan.instance_type, {}).get("types", ())
+    row = pairs().get(plan.instance_type)
+    types: Sequence[str] = row["types"] if row else ()
     return tuple(name for name in types if plan.region in plan.catalog[name].zones)
 
 
