@@ -40,7 +40,7 @@ security: setup checkov-env lowest-env ## checkov, the lowest allowed versions, 
 lab: setup torch-env ## Train with PyTorch, boot nodes and test what they report; needs root, on Debian or Ubuntu
 	@tools/lab.sh lab
 
-lab-bench: setup torch-env ## Measure how long a node takes to prove itself, and an empty job; needs root, on Debian or Ubuntu
+lab-bench: setup torch-env ## Measure how long a node takes to verify itself, and an empty job; needs root, on Debian or Ubuntu
 	@tools/lab.sh lab-bench
 
 mutants: setup mutants-env ## Change code, and list the changes with which all tests pass: CODE=FILE TESTS="FILE ..."; without them, templates of scripts

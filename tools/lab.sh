@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make lab: runs the tests with real PyTorch, then boots nodes and tests what they report. make lab-bench: measures how
-# long a node takes to prove itself, and empty jobs of `trn run`. make pilot: runs examples/pilot on booted nodes.
+# long a node takes to verify itself, and empty jobs of `trn run`. make pilot: runs examples/pilot on booted nodes.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh

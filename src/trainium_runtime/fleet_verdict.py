@@ -143,7 +143,7 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
     permanent = next((message for message in view.failed_launches if _is_permanent(message, view)), None)
     if permanent and launched < view.nodes:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {permanent}")
-    verified = [record for record in view.in_state("proven") if record.instance_id not in view.leaving]
+    verified = [record for record in view.in_state("verified") if record.instance_id not in view.leaving]
     if len(verified) == launched == view.nodes and not _unconnected(view):
         return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} nodes verified", nodes=view.nodes)
     progress = [f"{len(verified)} of {view.nodes} nodes verified, {launched} launched", *_pending(view)]
@@ -175,7 +175,7 @@ def _pending(view: FleetView) -> Iterator[str]:
     launched = len(set(view.instances))
     if launched > view.nodes:
         yield f"{launched - view.nodes} more than planned still exist"
-    if launched == view.nodes == len(view.in_state("proven")) and (unconnected := _unconnected(view)):
+    if launched == view.nodes == len(view.in_state("verified")) and (unconnected := _unconnected(view)):
         yield f"nodes that have not reached all others yet: {_listed(unconnected)}"
     if view.failed_launches and launched < view.nodes:
         yield f"last failed launch: {view.failed_launches[0]}"
@@ -186,7 +186,7 @@ def _unconnected(view: FleetView) -> list[str]:
     if view.nodes == 1:
         return []
     current = view.membership.version if view.membership.instance_ids == frozenset(view.instances) else None
-    return [r.instance_id for r in view.in_state("proven") if r.membership != current]
+    return [r.instance_id for r in view.in_state("verified") if r.membership != current]
 
 
 def _grouped(sentences: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ NODE_STATE_TAG = "trn:node"
 """Tag on an instance: the state of its last record."""
 
 NODE_REASON_TAG = "trn:reason"
-"""Tag on an instance: why it failed or drains; empty for a proven node."""
+"""Tag on an instance: why it failed or drains; empty for a verified node."""
 
 STOPPED_TAG = "trn:stopped"
 """Tag on the topic of a pilot: why its clock keeps the nodes stopped."""

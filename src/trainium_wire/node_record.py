@@ -17,8 +17,8 @@ from trainium_wire.formats import json_value, one_line, time_text
 REPORT_URL_VARIABLE = "TRN_REPORT_URL"
 """Name of the shell variable in the user data with the S3 URL of the records' folder."""
 
-State = Literal["proven", "failed", "draining"]
-"""`draining`: proven, but will be interrupted soon, needs a repair, or does not reach other nodes: see `reason`."""
+State = Literal["verified", "failed", "draining"]
+"""`draining`: verified, but will be interrupted soon, needs a repair, or does not reach other nodes: see `reason`."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class NodeRecord:
 
     Attributes:
         time: Time of this state, in ISO 8601 and UTC.
-        reason: Why the node is not proven; empty for a proven node.
+        reason: Why the node is not verified; empty for a verified node.
         checks: The checks of the verification, and those of the last membership.
         address: Private IPv4 address of the node's first interface; empty if unknown.
         membership: Version of the last membership whose nodes it has tested; empty before the first one.
@@ -100,8 +100,8 @@ class NodeRecord:
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a node record: {error!r}") from error
         failed = [check.name for check in record.checks if not check.ok]
-        if record.state == "proven" and failed:
-            raise ValueError(f"contradicts itself: proven, although {', '.join(failed)} failed")
+        if record.state == "verified" and failed:
+            raise ValueError(f"contradicts itself: verified, although {', '.join(failed)} failed")
         return record
 
 
@@ -143,6 +143,6 @@ def _read(instance_id: str, text: str | None, written: datetime) -> NodeRecord:
         reason = f"its record cannot be used: {error}"
         record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time=time_text(written))
     reason = one_line(record.reason, _LONGEST_REASON)
-    if record.state != "proven" and not reason:
+    if record.state != "verified" and not reason:
         reason = "no reason is reported"
     return replace(record, reason=reason)

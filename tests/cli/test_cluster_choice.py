@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cluster.test_nodes_command import PROVEN, FakeNodes
+from tests.cli.cluster.test_nodes_command import VERIFIED, FakeNodes
 from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
@@ -30,7 +30,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocatin
     """One cluster of another app, and a folder without a cdk.json."""
     clusters.stacks = [stack("web-train")]
     clusters.fleets = {"web-train": fleet("web-train"), "other": fleet("other")}
-    fake = FakeNodes([PROVEN])
+    fake = FakeNodes([VERIFIED])
 
     def fake_of(_region: str) -> FakeNodes:
         return fake

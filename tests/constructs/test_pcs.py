@@ -1,4 +1,4 @@
-"""PcsCluster: the Slurm settings that AWS PCS receives, the proof of nodes at boot, and their dependencies."""
+"""PcsCluster: the Slurm settings that AWS PCS receives, the verification of nodes at boot, and their dependencies."""
 
 import hashlib
 from typing import Any, cast

@@ -42,7 +42,7 @@ def nodes(account: AwsNodes) -> list[str]:  # noqa: ARG001
     (group,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
     ids = sorted(instance["InstanceId"] for instance in group["Instances"])
     create_bucket(BUCKET)
-    record = NodeRecord(instance_id=ids[0], state="proven", time="2026-11-21T12:00:00Z")
+    record = NodeRecord(instance_id=ids[0], state="verified", time="2026-11-21T12:00:00Z")
     client("s3").put_object(Bucket=BUCKET, Key=f"nodes/{ids[0]}.json", Body=record.to_json())
     create_stack(STACK, {GROUP_OUTPUT: GROUP, RECORDS_OUTPUT: BUCKET})
     return ids
@@ -54,7 +54,7 @@ def test_nodes_are_instances_of_the_group_with_their_records(account: AwsNodes, 
     assert found.wanted == 2
     assert [node.instance_id for node in found.instances] == nodes
     assert all(node.address and node.zone and node.launched and node.state == "running" for node in found.instances)
-    assert {instance: stored.record.state for instance, stored in found.records.items()} == {nodes[0]: "proven"}
+    assert {instance: stored.record.state for instance, stored in found.records.items()} == {nodes[0]: "verified"}
     assert found.membership == Membership()
 
 

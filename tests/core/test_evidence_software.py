@@ -20,7 +20,7 @@ def record(driver: str, framework: str) -> StoredRecord:
         CheckRecord(name="driver", expected="", found=driver, ok=True),
         CheckRecord(name="framework", expected="any", found=framework, ok=True),
     )
-    return StoredRecord(record=NodeRecord("i-0", "proven", "", checks=checks), written=NOW)
+    return StoredRecord(record=NodeRecord("i-0", "verified", "", checks=checks), written=NOW)
 
 
 def software(*records: StoredRecord, stack: str | None = None) -> Software:

@@ -87,7 +87,7 @@ def test_image_with_unknown_pytorch_support_is_a_warning(ami: str) -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("verification", ["enforce", "observe"])
-def test_unproven_image_and_type_suggest_observe_mode(
+def test_unverified_image_and_type_suggest_observe_mode(
     monkeypatch: pytest.MonkeyPatch, known: bool, verification: str
 ) -> None:
     monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])

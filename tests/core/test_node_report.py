@@ -19,7 +19,7 @@ def instance(instance_id: str, state: str = "running", *, leaving: bool = False)
 
 
 def stored(
-    instance_id: str, state: State = "proven", reason: str = "", membership: str = MEMBERSHIP.version
+    instance_id: str, state: State = "verified", reason: str = "", membership: str = MEMBERSHIP.version
 ) -> StoredRecord:
     record = NodeRecord(
         instance_id=instance_id, state=state, reason=reason, membership=membership, time="2026-11-21T12:00:00Z"
@@ -61,10 +61,10 @@ def test_node_failed_without_replacement_ends_the_watch() -> None:
     [
         (0, 4, [], ("ready", "no nodes, since no job needs any; jobs start up to 4")),
         (1, 4, [], ("waiting", "0 of 1 nodes verified; jobs start up to 4")),
-        (0, 4, ["proven", "proven"], ("ready", "2 of 2 nodes verified; jobs start up to 4")),
-        (0, 4, ["proven", None], ("waiting", "1 of 2 nodes verified; jobs start up to 4")),
-        (0, 4, ["proven", "failed"], ("failed", "failed: i-b")),
-        (0, 1, ["proven"], ("failed", "the maximum of the group is 1, not 4: jobs that need more nodes wait")),
+        (0, 4, ["verified", "verified"], ("ready", "2 of 2 nodes verified; jobs start up to 4")),
+        (0, 4, ["verified", None], ("waiting", "1 of 2 nodes verified; jobs start up to 4")),
+        (0, 4, ["verified", "failed"], ("failed", "failed: i-b")),
+        (0, 1, ["verified"], ("failed", "the maximum of the group is 1, not 4: jobs that need more nodes wait")),
     ],
 )
 def test_nodes_that_start_with_jobs_are_judged_one_by_one(
@@ -93,11 +93,11 @@ def test_group_with_no_desired_nodes_is_asleep_and_not_ready() -> None:
 
 def test_node_that_has_not_reached_its_peers_is_reported() -> None:
     assert message(report(stored("i-a"), stored("i-b", membership="")))[1] == (
-        "proven",
+        "verified",
         "has not yet reached all others",
     )
 
 
-def test_proven_node_being_replaced_is_leaving() -> None:
+def test_verified_node_being_replaced_is_leaving() -> None:
     shown = report(stored("i-a"), stored("i-b"), instances=(instance("i-a"), instance("i-b", leaving=True)))
     assert message(shown)[1] == ("leaving", "Auto Scaling replaces it")

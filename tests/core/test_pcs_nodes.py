@@ -102,7 +102,7 @@ def test_nodes_are_instances_with_the_tag_of_the_group(account: AwsNodes) -> Non
         made = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=tags)
         ids[group_id] = made["Instances"][0]["InstanceId"]
     create_bucket(BUCKET)
-    record = NodeRecord(instance_id=ids["pcs_nodes"], state="proven", time="2026-11-21T12:00:00Z")
+    record = NodeRecord(instance_id=ids["pcs_nodes"], state="verified", time="2026-11-21T12:00:00Z")
     client("s3").put_object(Bucket=BUCKET, Key=f"nodes/{ids['pcs_nodes']}.json", Body=record.to_json())
     bounds = {"minInstanceCount": 1, "maxInstanceCount": 2}
     described = {"name": "nodes", "id": "pcs_nodes", "arn": ARN, "clusterId": "pcs_cluster", "status": "ACTIVE"}

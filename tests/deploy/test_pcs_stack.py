@@ -102,7 +102,7 @@ def launch_node(account: Account, stack_outputs: dict[str, str]) -> str:
         TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
     )
     node = made["Instances"][0]["InstanceId"]
-    record = NodeRecord(instance_id=node, state="proven", time=time_text(datetime.now(UTC)))
+    record = NodeRecord(instance_id=node, state="verified", time=time_text(datetime.now(UTC)))
     key = instance_key(RECORDS_PREFIX, instance_name(node, None))
     s3.put_object(Bucket=stack_outputs[RECORDS_OUTPUT], Key=key, Body=record.to_json())
     return node

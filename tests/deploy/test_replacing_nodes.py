@@ -95,14 +95,14 @@ def rolled_back(account: Account, deployer: Account, tagged: Moment) -> Moment: 
     """After a deployment that replaced the nodes and then failed, once its rollback has restored nodes."""
     run = deployer.try_cdk_deploy(template_of(StackThatFails, STACK_NAME, LARGER))
     deadline = time.monotonic() + 90
-    while not proven(account) and time.monotonic() < deadline:
+    while not verified(account) and time.monotonic() < deadline:
         time.sleep(0.2)
     return a_moment(account, run)
 
 
-def proven(account: Account) -> bool:
+def verified(account: Account) -> bool:
     cluster = account.cluster()
-    records = {one.instance_id for one in cluster.records if one.state == "proven"}
+    records = {one.instance_id for one in cluster.records if one.state == "verified"}
     return len(nodes := instance_ids(cluster)) == 2 and nodes <= records
 
 

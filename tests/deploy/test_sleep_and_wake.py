@@ -124,10 +124,10 @@ def test_wake_restores_the_number_of_resources_of_each_kind(awake: Inventory, wo
     assert counts == {kind: len(ids) for kind, ids in awake.items() if kind != "S3 objects"}
 
 
-def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) -> None:
+def test_wake_ends_when_every_node_is_verified(account: Account, woken: Moment) -> None:
     assert "is awake: 2 of 2 nodes verified." in woken.run.printed
     instances = {instance["InstanceId"] for instance in account.cluster().instances}
-    assert instances <= {record.instance_id for record in account.cluster().records if record.state == "proven"}
+    assert instances <= {record.instance_id for record in account.cluster().records if record.state == "verified"}
 
 
 def test_wake_boots_the_previous_image_of_the_nodes(account: Account, image_before: set[str], woken: Moment) -> None:

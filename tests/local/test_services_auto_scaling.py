@@ -160,7 +160,7 @@ def wait_for_record(aws: EmbeddedAws, bucket: str, key: str) -> NodeRecord:
 @pytest.mark.parametrize("user_data", [plain, multipart])
 def test_stand_in_writes_record_of_launched_node(embedded_aws: EmbeddedAws, user_data: Callable[[str], str]) -> None:
     record = record_of_the_only_node(embedded_aws, user_data)
-    assert record.state == "proven"
+    assert record.state == "verified"
 
 
 def test_record_names_the_stand_in(embedded_aws: EmbeddedAws) -> None:
@@ -168,10 +168,10 @@ def test_record_names_the_stand_in(embedded_aws: EmbeddedAws) -> None:
     assert record.checks[0].found == "the embedded AWS: a stand-in, nothing ran on the instance"
 
 
-def test_node_set_to_fail_reports_reason_and_the_next_is_proven(chosen_aws: EmbeddedAws) -> None:
+def test_node_set_to_fail_reports_reason_and_the_next_is_verified(chosen_aws: EmbeddedAws) -> None:
     first = record_of_the_only_node(chosen_aws, plain)
     assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing: device 15)")
-    assert record_of_the_only_node(chosen_aws, plain).state == "proven"
+    assert record_of_the_only_node(chosen_aws, plain).state == "verified"
 
 
 def test_stand_ins_report_reached_peers_once_in_a_membership(

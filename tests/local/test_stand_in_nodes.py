@@ -52,11 +52,11 @@ def test_record_has_devices_of_catalogue_and_names_its_writer(name: str) -> None
     kind = builtin_catalog()[name]
     devices = kind.devices
     check, shown = GPUS if kind.is_gpu else NEURON_DEVICES
-    proven, failed = (node_record("i-1", name, failed=one) for one in (False, True))
-    assert (proven.state, proven.reason) == ("proven", "")
-    assert [one.found for one in proven.checks if one.name == check] == [str(devices)]
+    verified, failed = (node_record("i-1", name, failed=one) for one in (False, True))
+    assert (verified.state, verified.reason) == ("verified", "")
+    assert [one.found for one in verified.checks if one.name == check] == [str(devices)]
     assert failed.reason == shown.format(devices - 1, devices, devices - 1)
-    for record in (proven, failed):
+    for record in (verified, failed):
         assert NodeRecord.from_json(record.to_json()) == record
         assert WRITER in record.checks
 

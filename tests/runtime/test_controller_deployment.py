@@ -34,7 +34,7 @@ def seen(instances: tuple[str, ...] = ("i-1", "i-2"), /, *records: Any, **fields
 def verified(*instances: str, **fields: Any) -> Snapshot:
     """Verified nodes that have reached each other."""
     membership = members(*instances)
-    records = [stored(instance, "proven", membership=membership.version) for instance in instances]
+    records = [stored(instance, "verified", membership=membership.version) for instance in instances]
     return seen(instances, *records, **{"membership": membership, **fields})
 
 

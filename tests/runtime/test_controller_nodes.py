@@ -13,8 +13,8 @@ from trainium_runtime.controller.snapshot import PilotSnapshot, Snapshot
 from trainium_runtime.pilot_clock import ClockDecision, StopNotice
 from trainium_wire.membership import Membership, Notice
 
-VERIFIED = (stored("i-1", "proven"), stored("i-2", "proven"))
-TAGGED = {"i-1": {"trn:node": "proven", "trn:reason": ""}, "i-2": {"trn:node": "proven", "trn:reason": ""}}
+VERIFIED = (stored("i-1", "verified"), stored("i-2", "verified"))
+TAGGED = {"i-1": {"trn:node": "verified", "trn:reason": ""}, "i-2": {"trn:node": "verified", "trn:reason": ""}}
 SLEEP = Notice(kind="sleep", at="2026-11-21T13:00:00Z", reason="the cluster goes to sleep")
 
 
@@ -52,7 +52,7 @@ def test_membership_is_written_once_every_node_is_verified() -> None:
 
 def test_membership_has_the_addresses_of_ec2() -> None:
     """Otherwise a node could write a command as the address in its record, and every other node would run it."""
-    forged = stored("i-1", "proven", address="$(reboot)")
+    forged = stored("i-1", "verified", address="$(reboot)")
     made = written(snapshot(("i-1", "i-2"), forged, VERIFIED[1]))
     assert made is not None
     assert {member.address for member in made.members} == {address("i-1"), address("i-2")}
@@ -86,7 +86,7 @@ def test_leaving_node_is_not_marked_again() -> None:
 def test_instances_are_tagged_with_their_state_and_reason_last() -> None:
     seen = snapshot(("i-1", "i-2", "i-3"), *VERIFIED, stored("i-3", "failed", "no driver"))
     *_, verified, failed = decided(seen, limit=1)
-    assert verified == TagInstances(instances=["i-1", "i-2"], tags={"trn:node": "proven", "trn:reason": ""})
+    assert verified == TagInstances(instances=["i-1", "i-2"], tags={"trn:node": "verified", "trn:reason": ""})
     reason = "no driver; being replaced (1 of 1)"
     assert failed == TagInstances(instances=["i-3"], tags={"trn:node": "failed", "trn:reason": reason})
 

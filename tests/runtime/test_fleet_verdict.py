@@ -20,7 +20,7 @@ def membership(*instances: str) -> Membership:
     return Membership.of({instance: f"10.0.0.{ord(instance)}" for instance in instances})
 
 
-def record(instance_id: str, state: State = "proven", reason: str = "", version: str = "") -> NodeRecord:
+def record(instance_id: str, state: State = "verified", reason: str = "", version: str = "") -> NodeRecord:
     time = "2026-11-21T10:00:00Z"
     return NodeRecord(instance_id=instance_id, state=state, reason=reason, membership=version, time=time)
 
@@ -46,7 +46,7 @@ def judge(
     return fleet_verdict(FleetView(**{**view, **more}))
 
 
-def test_fleet_is_ready_with_every_node_proven() -> None:
+def test_fleet_is_ready_with_every_node_verified() -> None:
     assert judge(2, ["a", "b"], [record("a"), record("b")]) == FleetVerdict(
         state="ready", reason="2 of 2 nodes verified", nodes=2
     )
@@ -190,18 +190,23 @@ ids = st.sampled_from(list("abcdef"))
 @given(
     nodes=st.integers(1, 6),
     instances=st.lists(ids, max_size=8),
-    proven=st.sets(ids),
+    verified=st.sets(ids),
     failed=st.sets(ids),
     failed_launches=st.lists(st.text(), max_size=2),
     replaced=st.sets(ids),
 )
-def test_fleet_is_ready_only_with_exactly_the_wanted_nodes_proven(
-    nodes: int, instances: list[str], proven: set[str], failed: set[str], failed_launches: list[str], replaced: set[str]
+def test_fleet_is_ready_only_with_exactly_the_wanted_nodes_verified(
+    nodes: int,
+    instances: list[str],
+    verified: set[str],
+    failed: set[str],
+    failed_launches: list[str],
+    replaced: set[str],
 ) -> None:
-    records = [record(i) for i in proven] + [record(i, "failed", "broken") for i in failed]
+    records = [record(i) for i in verified] + [record(i, "failed", "broken") for i in failed]
     recovery = Recovery(limit=1, numbers=dict.fromkeys(replaced, 1))
     verdict = judge(nodes, instances, records, failed_launches, recovery=recovery)
-    complete = len(set(instances)) == nodes and set(instances) <= proven - failed
+    complete = len(set(instances)) == nodes and set(instances) <= verified - failed
     assert not (verdict.state == "ready" and not complete)
     assert verdict.reason
 

@@ -62,7 +62,7 @@ class SlurmNodes(StoredJob):
             _write(folder / f"{rank}/etc/trn/places.env", places)
             record: dict[str, Any] = {
                 "instance_id": f"i-{rank}",
-                "state": "proven",
+                "state": "verified",
                 "address": f"127.0.0.{rank + 2}",
                 "checks": [],
             }

@@ -34,7 +34,7 @@ def test_healthy_node_is_verified_once_and_then_watched(node_for: NodeMaker):
     assert [call for call in run.calls if call.startswith("trn-node") or call == WATCH] == ["trn-node verify", WATCH]
 
 
-def test_unproven_node_is_not_watched_and_reported_once(node_for: NodeMaker):
+def test_unverified_node_is_not_watched_and_reported_once(node_for: NodeMaker):
     run = node_for(PLAN).install_copy("exit 1").boot()
     assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (1, ["trn-node verify"], False)
 
@@ -59,7 +59,7 @@ def test_aborted_verification_is_reported_with_its_last_output(node_for: NodeMak
     )
 
 
-def test_service_restart_during_a_job_keeps_the_node_proven(node_for: NodeMaker):
+def test_service_restart_during_a_job_keeps_the_node_verified(node_for: NodeMaker):
     node = node_for(PLAN).install_copy('[[ ! -e "$ROOT/job" ]] || exit 2')
     assert node.boot().exit_code == 0
     node.write("job")
@@ -317,7 +317,7 @@ def test_file_system_that_does_not_mount_is_named_with_a_hint(mount: str, found:
     ]
 
 
-@pytest.mark.parametrize(("trn_node", "says"), [("true", "proven"), ("exit 1", "FAILED: see trn-node status")])
+@pytest.mark.parametrize(("trn_node", "says"), [("true", "verified"), ("exit 1", "FAILED: see trn-node status")])
 def test_login_message_describes_the_node(trn_node: str, says: str, node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", efs="new")).install_copy(trn_node)
     node.boot()

@@ -26,10 +26,10 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
     return VerifiedNode(tmp_path, PLAN, aws)
 
 
-def test_healthy_gpu_node_is_proven_by_every_check(node: VerifiedNode) -> None:
+def test_healthy_gpu_node_is_verified_by_every_check(node: VerifiedNode) -> None:
     outcome = node.run("verify")
     assert outcome.record, outcome.output
-    assert (outcome.exit_code, outcome.record.state, outcome.record.reason) == (0, "proven", "")
+    assert (outcome.exit_code, outcome.record.state, outcome.record.reason) == (0, "verified", "")
     assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(MEMBERSHIP_CHECKS) - set(OF_NEURON)
     assert [check.name for check in outcome.record.checks if check.warning] == []
     assert outcome.check("self-test").found == "8 of 8 GPUs, with pytorch"
@@ -126,7 +126,7 @@ def test_wrong_numbers_of_a_gpu_are_found(tmp_path: Path, aws: AwsStandIn, fault
     assert sentence in node.run("verify").check("self-test").found
 
 
-def test_computation_on_the_cpu_does_not_prove_a_gpu() -> None:
+def test_computation_on_the_cpu_does_not_verify_a_gpu() -> None:
     size = compute.SIZE
     answer = [compute.EXPECTED[row * size : (row + 1) * size] for row in range(size)]
     assert compute.verdict("cuda", answer, "cuda") == ""

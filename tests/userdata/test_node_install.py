@@ -54,7 +54,7 @@ def test_installed_files_have_their_modes(node_for: NodeMaker):
     assert {path: (node.root / path).stat().st_mode & 0o777 for path in expected} == expected
 
 
-def test_unproven_node_makes_cloud_init_fail(node_for: NodeMaker):
+def test_unverified_node_makes_cloud_init_fail(node_for: NodeMaker):
     node = node_for(PLAN)
     node.record_calls("systemctl", '[[ "$1" != restart ]]')
     assert node.install().exit_code != 0

@@ -116,13 +116,13 @@ def test_unexpected_neuron_ls_output_gives_a_reason(output: str):
 
 
 @given(st.lists(st.integers(0, 17), max_size=20).filter(lambda ids: sorted(ids) != list(range(16))))
-def test_no_other_set_of_devices_is_proven(ids: list[int]):
+def test_no_other_set_of_devices_is_verified(ids: list[int]):
     sample = devices_of(TRN1)[0]
     assert problems(TRN1, [sample | {"neuron_device": number} for number in ids])
 
 
 @given(st.lists(st.integers(-3, 9), min_size=16, max_size=16).filter(lambda n: sum(x for x in n if x > 0) != 32))
-def test_no_other_number_of_cores_is_proven(counts: list[int]):
+def test_no_other_number_of_cores_is_verified(counts: list[int]):
     devices = [device | {"nc_count": count} for device, count in zip(devices_of(TRN1), counts, strict=True)]
     assert problems(TRN1, devices)
 
@@ -134,7 +134,7 @@ def is_nearly(value: Any) -> bool:
 
 
 @given(st.integers(0, 15), anything.filter(lambda value: not is_nearly(value)))
-def test_no_other_device_memory_is_proven(number: int, size: Any):
+def test_no_other_device_memory_is_verified(number: int, size: Any):
     devices = devices_of(TRN1)
     devices[number] |= {"memory_size": size}
     assert problems(TRN1, devices)

@@ -24,7 +24,7 @@ def test_held_record_is_sent_by_report(node: VerifiedNode):
     node.run("verify", "--hold")
     outcome = node.run("report")
     assert outcome.record
-    assert (outcome.exit_code, outcome.record.state) == (0, "proven")
+    assert (outcome.exit_code, outcome.record.state) == (0, "verified")
 
 
 def test_record_and_log_are_named_as_iam_names_the_node(node: VerifiedNode):
@@ -51,14 +51,14 @@ def test_failure_before_any_verification_is_reported(node: VerifiedNode):
     assert (outcome.record.instance_id, outcome.record.reason) == (INSTANCE_ID, "the disk is full")
 
 
-def test_nothing_is_proven_without_a_verification(node: VerifiedNode):
+def test_nothing_is_verified_without_a_verification(node: VerifiedNode):
     outcome = node.run("report")
     assert outcome.record
     assert (outcome.exit_code, outcome.record.state) == (1, "failed")
     assert outcome.record.reason == "the node was not verified"
 
 
-def test_proven_node_without_a_stored_record_fails_on_the_console(node: VerifiedNode):
+def test_verified_node_without_a_stored_record_fails_on_the_console(node: VerifiedNode):
     node.aws.s3_refuses = True
     outcome = node.run("verify")
     assert outcome.exit_code == 1
@@ -78,7 +78,7 @@ def test_record_in_a_baked_image_is_not_used(node: VerifiedNode):
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     outcome = node.run("report", "failed", "the node script could not be fetched")
     assert outcome.record
-    assert outcome.record.state == "proven"
+    assert outcome.record.state == "verified"
     (rebooted,) = [text for key, text in node.aws.records.items() if key.endswith("/nodes/i-0fedcba9876543210.json")]
     assert json.loads(rebooted)["state"] == "failed"
 
@@ -87,7 +87,7 @@ def test_full_disk_does_not_stop_the_record(node: VerifiedNode):
     node.write("var/lib/trn", "in the way, as no folder can be made")
     outcome = node.run("verify")
     assert outcome.record
-    assert outcome.record.state == "proven"
+    assert outcome.record.state == "verified"
 
 
 def test_status_shows_identity_reason_and_checks(node: VerifiedNode):
@@ -118,7 +118,7 @@ def test_status_without_a_readable_plan_names_no_type(node: VerifiedNode):
 def test_status_is_available_as_json(node: VerifiedNode):
     node.run("verify")
     found = json.loads(node.run("status", "--json").output)
-    assert (found["record"]["state"], found["program_version"]) == ("proven", status.program_version())
+    assert (found["record"]["state"], found["program_version"]) == ("verified", status.program_version())
 
 
 def test_program_version_changes_with_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

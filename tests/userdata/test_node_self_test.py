@@ -49,11 +49,11 @@ def self_tested(node: VerifiedNode) -> str:
     return outcome.record.reason
 
 
-def test_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
+def test_native_pytorch_is_verified_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
     outcome = native_node.run("verify")
     assert outcome.record
-    assert outcome.record.state == "proven", outcome.record.reason
+    assert outcome.record.state == "verified", outcome.record.reason
     assert outcome.check("self-test").found == "4 of 4 cores, with aws_neuronx_venv_torch_neuronx_2_14_0"
     assert native_node.run("framework").output.endswith("/opt/aws_neuronx_venv_torch_neuronx_2_14_0\n")
 
@@ -96,7 +96,7 @@ def test_core_with_wrong_results_under_jax_is_named(jax_node: VerifiedNode):
 def test_core_at_which_jax_crashes_is_named(jax_node: VerifiedNode):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="crash", core=2))
     reason = self_tested(jax_node)
-    assert reason.startswith("core 2 is not proven: the computation fails with exit code 1: ")
+    assert reason.startswith("core 2 is not verified: the computation fails with exit code 1: ")
     assert reason.endswith("; core 3 was not reached")
 
 
@@ -109,7 +109,7 @@ def test_different_faults_of_all_cores_fit_into_the_record(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += "import os, sys\nsys.exit('NRT of ' + os.environ['NEURON_RT_VISIBLE_CORES'])\n"
     node.framework("pytorch", "2_9", modules=modules)
-    fails = "core {0} is not proven: the computation fails with exit code 1: NRT of {0}; "
+    fails = "core {0} is not verified: the computation fails with exit code 1: NRT of {0}; "
     assert self_tested(node) == "".join(map(fails.format, range(3))) + "core 3 is wrong in other ways"
 
 
@@ -137,7 +137,7 @@ attempt = [line.split()[0] for line in log.read_text().splitlines()].count(str(c
 
 
 def attempts(node: VerifiedNode, modules: dict[str, str]) -> tuple[str, str, list[list[str]]]:
-    """Why the node is not proven, what its self-test found, and the core and root of each process."""
+    """Why the node is not verified, what its self-test found, and the core and root of each process."""
     node.framework("pytorch", "2_9", modules=modules)
     seen = node.root / "seen"
     outcome = node.run("verify", SEEN=str(seen))
@@ -160,7 +160,7 @@ def test_fault_of_all_cores_is_not_retried_with_each(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += ATTEMPTS + "raise SystemExit('nrt_init failed')\n"
     reason, _, tried = attempts(node, modules)
-    assert reason == "each of cores 0-3 is not proven: the computation fails with exit code 1: nrt_init failed"
+    assert reason == "each of cores 0-3 is not verified: the computation fails with exit code 1: nrt_init failed"
     assert sorted(int(core) for core, _ in tried) == [0, 0, 1, 1, 2, 2, 3]
 
 
@@ -222,7 +222,7 @@ def test_unreadable_memory_under_jax_is_not_a_core_failure(jax_node: VerifiedNod
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="crash in memory", core=0))
     outcome = jax_node.run("verify")
     assert outcome.record
-    assert outcome.record.state == "proven"
+    assert outcome.record.state == "verified"
     assert outcome.check("self-test").found == f"{CORES} of {CORES} cores, with aws_neuronx_venv_jax_0_9"
     assert "each of cores 0-3 has not read its device memory: " in outcome.check("memory-test").warning
 

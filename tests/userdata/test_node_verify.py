@@ -100,12 +100,12 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
 ]
 
 
-def test_observed_node_with_a_fault_is_proven_with_a_warning(node: VerifiedNode):
+def test_observed_node_with_a_fault_is_verified_with_a_warning(node: VerifiedNode):
     node.expect(verification="observe")
     remove_efa(node)
     outcome = node.run("verify")
     assert outcome.record, outcome.output
-    assert (outcome.exit_code, outcome.record.state) == (0, "proven")
+    assert (outcome.exit_code, outcome.record.state) == (0, "verified")
     assert [check.name for check in outcome.record.checks if check.warning] == ["efa-devices"]
 
 
@@ -134,9 +134,9 @@ def test_missing_devices_and_wrong_numbers_fail_an_observed_node(node: VerifiedN
 
 
 @pytest.mark.parametrize("name", [name for name, kind in builtin_catalog().items() if not kind.is_gpu])
-def test_healthy_node_of_every_type_is_proven(tmp_path: Path, aws: AwsStandIn, name: str):
+def test_healthy_node_of_every_type_is_verified(tmp_path: Path, aws: AwsStandIn, name: str):
     outcome = VerifiedNode(tmp_path, plan_for(name), aws).run("verify")
-    assert (outcome.exit_code, outcome.record and outcome.record.state) == (0, "proven"), outcome.output
+    assert (outcome.exit_code, outcome.record and outcome.record.state) == (0, "verified"), outcome.output
     assert outcome.record
     assert (outcome.record.instance_id, outcome.record.address, outcome.record.reason) == (INSTANCE_ID, ADDRESS, "")
 
@@ -199,7 +199,7 @@ def test_suppressed_check_is_shown_and_does_not_count(node: VerifiedNode):
     node.expect(suppress_checks=["efa-devices"])
     outcome = node.run("verify")
     assert outcome.record
-    assert (outcome.record.state, outcome.check("efa-devices").found) == ("proven", "7 (suppressed)")
+    assert (outcome.record.state, outcome.check("efa-devices").found) == ("verified", "7 (suppressed)")
 
 
 def test_suppressed_check_does_not_reload_the_driver(node: VerifiedNode):
@@ -252,7 +252,7 @@ def test_collectives_are_the_numeric_test_without_a_framework(node: VerifiedNode
     node.expect(framework=None, frameworks={"jax": "jax"})
     outcome = node.run("verify")
     assert outcome.record
-    assert outcome.record.state == "proven"
+    assert outcome.record.state == "verified"
     assert outcome.check("self-test").found == "no framework here: nccom-test computes instead"
 
 

@@ -55,7 +55,7 @@ class PcsNode(BootingNode):
         self.write("action.sh", script)
         return self._run("action.sh")
 
-    def prove(self) -> Run:
+    def verify(self) -> Run:
         return self.run_action(slurm_script(node_settings(self.plan), "slurm"))
 
     @property
@@ -95,7 +95,7 @@ def test_node_finds_the_programs_of_its_version_of_slurm(node: PcsNode) -> None:
 
 
 def test_healthy_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
-    run = node.prove()
+    run = node.verify()
     assert run.exit_code == 0, run.output
     assert our_calls(run) == [
         "trn-node verify",
@@ -110,21 +110,21 @@ def test_healthy_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
 
 
 def test_second_boot_leaves_the_same_files(node: PcsNode) -> None:
-    assert node.prove().exit_code == 0
+    assert node.verify().exit_code == 0
     before = node.files
-    assert node.prove().exit_code == 0
+    assert node.verify().exit_code == 0
     assert node.files == before
 
 
-def test_unproven_node_fails_the_action_and_reports_once(node: PcsNode) -> None:
+def test_unverified_node_fails_the_action_and_reports_once(node: PcsNode) -> None:
     node.replace_programs("exit 1")
-    run = node.prove()
+    run = node.verify()
     assert (run.exit_code, our_calls(run)) == (1, ["trn-node verify"])
 
 
 def test_setup_script_that_fails_is_reported(tmp_path: Path, aws: AwsStandIn) -> None:
     node = PcsNode(tmp_path, plan_for("trn1.32xlarge", setup_script="echo no licence; exit 5"), aws)
-    run = node.prove()
+    run = node.verify()
     assert run.exit_code == 1
     assert our_calls(run)[-1] == "trn-node report failed the setup script failed with exit code 5: no licence"
 
@@ -141,14 +141,14 @@ def test_proof_that_does_not_end_is_ended_and_reported(node: PcsNode) -> None:
 
 
 def test_computations_on_all_cores_end_before_the_proof_does(node: PcsNode) -> None:
-    assert node.prove().exit_code == 0
+    assert node.verify().exit_code == 0
     plan = json.loads(node.read("etc/trn/plan.json"))
     assert plan["self_test"]["all_seconds"] < facts()["pcs"]["proof_seconds"]
 
 
 def test_incomplete_installation_is_reported(node: PcsNode) -> None:
     node.program("systemd-sysusers", "exit 1")
-    run = node.prove()
+    run = node.verify()
     assert run.exit_code == 1
     assert "systemd-sysusers trn-job.conf failed" in node.aws.records[RECORD_KEY]
 
@@ -157,7 +157,7 @@ def test_incomplete_installation_is_reported(node: PcsNode) -> None:
 def test_record_of_a_baked_image_is_removed(node: PcsNode, baked: str, is_kept: bool) -> None:
     node.write("var/lib/trn/instance-id", f"{baked}\n")
     node.write("var/lib/trn/record.json", "{}")
-    assert node.prove().exit_code == 0
+    assert node.verify().exit_code == 0
     assert (node.root / "var/lib/trn/record.json").exists() == is_kept
 
 
@@ -208,7 +208,7 @@ def test_profile_gives_a_task_rank_and_head_address(
 
 
 class NodeAfterJob(VerifiedNode):
-    """A proven node on which a job has ended."""
+    """A verified node on which a job has ended."""
 
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
         super().__init__(folder, PLAN, aws)

@@ -133,7 +133,7 @@ def test_suppressed_peer_test_is_shown_and_does_not_fail(node: WatchNode, unreac
     node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
-    assert node.sent.state == "proven"
+    assert node.sent.state == "verified"
     assert peers_check(node.sent) == ("2 of 2", f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer (suppressed)", True)
 
 
@@ -142,7 +142,7 @@ def test_peers_that_stop_answering_later_do_not_fail_the_node(node: WatchNode, u
     node.pass_time()
     unreachable.update({"127.0.0.2", "127.0.0.4"})
     node.pass_time(300)
-    assert node.record.state == "proven"
+    assert node.record.state == "verified"
 
 
 def test_new_membership_is_tested_again(node: WatchNode):

@@ -106,7 +106,7 @@ def test_node_without_a_part_in_the_job_starts_nothing(node: JobNode):
     assert node.starts == []
 
 
-def test_unproven_node_starts_nothing_and_reports_why(node: JobNode):
+def test_unverified_node_starts_nothing_and_reports_why(node: JobNode):
     node.membership(SECOND)
     node.verify("failed", "15 of 16 Neuron devices")
     node.submit()
@@ -115,7 +115,7 @@ def test_unproven_node_starts_nothing_and_reports_why(node: JobNode):
     end = node.content("attempts/1/end.json")
     assert node.starts == []
     assert (end["result"], end["node"]) == ("failed", 1)
-    assert end["reason"] == f"node 1 ({INSTANCE_ID}) is not proven: failed 15 of 16 Neuron devices"
+    assert end["reason"] == f"node 1 ({INSTANCE_ID}) is not verified: failed 15 of 16 Neuron devices"
 
 
 def test_jobs_do_not_run_as_root(node: JobNode):

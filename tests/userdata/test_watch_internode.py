@@ -69,7 +69,7 @@ def test_nodes_that_compute_together_are_in_the_membership(node: WatchNode, inte
     internode.outcome = InternodeResult(internode_check(ok=True), "")
     node.pass_time()
     assert node.sent
-    assert (node.sent.state, node.sent.membership) == ("proven", "v1")
+    assert (node.sent.state, node.sent.membership) == ("verified", "v1")
     assert [check.name for check in node.sent.checks] == ["neuron-devices", "peers", NAME]
     assert "TRN_NODE_RANK=1" in files.read("etc/trn/cluster")
 

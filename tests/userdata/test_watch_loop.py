@@ -47,9 +47,9 @@ def retirement(at: float) -> str:
     )
 
 
-def test_healthy_node_stays_proven_and_sends_nothing(node: WatchNode):
+def test_healthy_node_stays_verified_and_sends_nothing(node: WatchNode):
     node.pass_time(120)
-    assert (node.record.state, node.sent, node.notice) == ("proven", None, None)
+    assert (node.record.state, node.sent, node.notice) == ("verified", None, None)
 
 
 def test_spot_interruption_drains_the_node_within_seconds(node: WatchNode):
@@ -72,10 +72,10 @@ def test_restarted_watch_does_not_signal_again(node: WatchNode, signals: list[st
     assert signals == [SPOT_REASON]
 
 
-def test_node_that_ends_in_weeks_is_proven_with_a_local_notice(node: WatchNode):
+def test_node_that_ends_in_weeks_is_verified_with_a_local_notice(node: WatchNode):
     node.announce(notices.MAINTENANCE, retirement(NOON + 14 * 86400))
     node.pass_time()
-    assert node.record.state == "proven"
+    assert node.record.state == "verified"
     assert node.notice
     assert node.notice["at"] == "2026-12-05T12:00:00Z"
 
@@ -83,7 +83,7 @@ def test_node_that_ends_in_weeks_is_proven_with_a_local_notice(node: WatchNode):
 def test_node_that_ends_within_a_day_drains(node: WatchNode):
     node.announce(notices.MAINTENANCE, retirement(NOON + DRAIN_SECONDS + 60))
     node.pass_time()
-    assert node.record.state == "proven"
+    assert node.record.state == "verified"
     node.pass_time(120)
     assert node.record.state == "draining"
 
@@ -101,7 +101,7 @@ def test_cancelled_maintenance_is_withdrawn(node: WatchNode):
     node.pass_time(10)
     node.announce(notices.MAINTENANCE, "[]")
     node.pass_time(120)
-    assert (node.record.state, node.record.reason, node.notice) == ("proven", "", None)
+    assert (node.record.state, node.record.reason, node.notice) == ("verified", "", None)
     assert node.sent == node.record
 
 
@@ -157,7 +157,7 @@ def test_verification_after_a_reboot_replaces_earlier_findings(node: WatchNode):
     node.pass_time()
     node.reboot()
     node.pass_time(120)
-    assert (node.record.state, node.record.reason) == ("proven", "")
+    assert (node.record.state, node.record.reason) == ("verified", "")
 
 
 def test_failed_verification_is_never_overwritten(node: WatchNode):
@@ -171,7 +171,7 @@ def test_counter_that_starts_again_from_zero_is_compared_with_zero(node: WatchNo
     for count in (3, 0):
         node.counter(1, "mem_ecc_uncorrected", count)
         node.pass_time(120)
-        assert node.record.state == "proven"
+        assert node.record.state == "verified"
     node.counter(1, "mem_ecc_uncorrected", 1)
     node.pass_time(120)
     assert node.record.state == "failed"
@@ -193,7 +193,7 @@ def test_repairable_errors_drain_the_node_until_the_driver_is_reloaded(node: Wat
     assert "reload the driver or reboot" in node.record.reason
     node.counter(0, "mem_ecc_repairable_uncorrected", 0)
     node.pass_time(120)
-    assert node.record.state == "proven"
+    assert node.record.state == "verified"
 
 
 def test_flood_of_errors_keeps_other_kinds_and_a_small_state_file(node: WatchNode):
@@ -222,7 +222,7 @@ def test_record_that_does_not_fit_on_the_disk_is_sent_once(node: WatchNode, caps
     node.announce(notices.SPOT, SPOT)
     node.pass_time(60)
     assert node.sent
-    assert (node.record.state, node.sent.state) == ("proven", "draining")
+    assert (node.record.state, node.sent.state) == ("verified", "draining")
     assert capsys.readouterr().out.count("record: draining") == 1
 
 

@@ -10,9 +10,9 @@ from trainium_userdata.node.trn_node.cluster import Peers
 from trainium_userdata.node.trn_node.watch import updated_record
 from trainium_wire.node_record import NodeRecord
 
-PROVEN: dict[str, Any] = {
+VERIFIED: dict[str, Any] = {
     "instance_id": "i-1",
-    "state": "proven",
+    "state": "verified",
     "reason": "",
     "checks": [{"name": "nvme", "expected": "4", "found": "4", "ok": True}],
     "address": "10.42.0.11",
@@ -33,42 +33,42 @@ def after(record: dict[str, Any], *findings: Any) -> tuple[str, str]:
 
 
 def test_record_without_findings_is_not_changed():
-    assert updated_record(PROVEN, [], [], None, True) == PROVEN
+    assert updated_record(VERIFIED, [], [], None, True) == VERIFIED
 
 
 def test_failure_takes_precedence_over_a_notice():
-    assert after(PROVEN, ["device 3"], ["spot"], None, True) == ("failed", "device 3")
+    assert after(VERIFIED, ["device 3"], ["spot"], None, True) == ("failed", "device 3")
 
 
 def test_all_reasons_are_reported_together():
-    assert after(PROVEN, [], ["spot", "retirement"], None, True) == ("draining", "spot; retirement")
+    assert after(VERIFIED, [], ["spot", "retirement"], None, True) == ("draining", "spot; retirement")
 
 
 def test_withdrawn_finding_leaves_no_trace():
-    assert updated_record(updated_record(PROVEN, [], ["spot"], None, True), [], [], None, True) == PROVEN
+    assert updated_record(updated_record(VERIFIED, [], ["spot"], None, True), [], [], None, True) == VERIFIED
 
 
 def test_nothing_is_withdrawn_before_every_source_was_read():
-    draining = updated_record(PROVEN, [], ["spot"], None, True)
+    draining = updated_record(VERIFIED, [], ["spot"], None, True)
     assert after(draining, [], [], None, False) == ("draining", "spot")
 
 
 def test_failed_verification_is_final():
-    failed = {**PROVEN, "state": "failed", "reason": "15 of 16 Neuron devices"}
+    failed = {**VERIFIED, "state": "failed", "reason": "15 of 16 Neuron devices"}
     assert updated_record(failed, ["device 3"], ["spot"], GOOD, True) == failed
 
 
-def test_peers_that_answer_later_make_the_node_proven_again():
-    stood = updated_record(updated_record(PROVEN, [], [], BAD, True), [], [], GOOD, True)
-    assert (stood["state"], stood["checks"]) == ("proven", PROVEN["checks"] + GOOD.checks)
+def test_peers_that_answer_later_make_the_node_verified_again():
+    stood = updated_record(updated_record(VERIFIED, [], [], BAD, True), [], [], GOOD, True)
+    assert (stood["state"], stood["checks"]) == ("verified", VERIFIED["checks"] + GOOD.checks)
 
 
 @given(findings)
 def test_core_reads_every_resulting_record(found: tuple[Any, ...]):
-    assert NodeRecord.from_json(json.dumps(updated_record(PROVEN, *found)))
+    assert NodeRecord.from_json(json.dumps(updated_record(VERIFIED, *found)))
 
 
 @given(findings, reasons, reasons, st.sampled_from([GOOD, BAD, SOME_BAD]))
 def test_only_the_last_findings_count(first: Any, failures: list[str], drains: list[str], peers: Peers):
     last = (failures, drains, peers, True)
-    assert updated_record(updated_record(PROVEN, *first), *last) == updated_record(PROVEN, *last)
+    assert updated_record(updated_record(VERIFIED, *first), *last) == updated_record(VERIFIED, *last)

@@ -1,4 +1,4 @@
-"""A proven node in a folder for tests of its watch, with a separate clock and services on loopback; one with a job."""
+"""A verified node in a folder for tests of its watch, with its own clock and services on loopback; one with a job."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ SPEC = {
 
 
 class WatchNode(NodeFiles):
-    """A node that is proven in this boot, with two healthy devices and an empty kernel log; `pass_time` runs the
+    """A node that is verified in this boot, with two healthy devices and an empty kernel log; `pass_time` runs the
     watch.
     """
 
@@ -73,9 +73,9 @@ class WatchNode(NodeFiles):
     def plan(self, **values: Any) -> None:
         files.write(files.PLAN, json.dumps({**PLAN, **values}))
 
-    def verify(self, state: str = "proven", reason: str = "") -> None:
+    def verify(self, state: str = "verified", reason: str = "") -> None:
         """Write the results of a verification."""
-        checks = [{"name": "neuron-devices", "expected": "16", "found": "16", "ok": state == "proven"}]
+        checks = [{"name": "neuron-devices", "expected": "16", "found": "16", "ok": state == "verified"}]
         content = {"instance_id": INSTANCE_ID, "state": state, "reason": reason, "checks": checks}
         record.write({**content, "address": "10.42.0.11", "membership": "", "time": "2026-11-21T11:59:00Z"})
 

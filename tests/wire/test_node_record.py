@@ -13,13 +13,13 @@ checks = st.builds(CheckRecord, name=st.text(), expected=st.text(), found=st.tex
 records = st.builds(
     NodeRecord,
     instance_id=st.text(),
-    state=st.sampled_from(["proven", "failed"]),
+    state=st.sampled_from(["verified", "failed"]),
     reason=st.text(),
     checks=st.lists(checks, max_size=4).map(tuple),
     time=st.text(),
 ).filter(lambda record: record.state == "failed" or all(check.ok for check in record.checks))
 
-GOOD: dict[str, Any] = {"instance_id": "i-1", "state": "proven", "time": "2026-11-21T10:00:00Z"}
+GOOD: dict[str, Any] = {"instance_id": "i-1", "state": "verified", "time": "2026-11-21T10:00:00Z"}
 
 
 @given(record=records)
@@ -35,7 +35,7 @@ def test_reason_and_checks_are_optional() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "{", "[]", "3", "null", '"proven"', "{}"),
+        *("", "{", "[]", "3", "null", '"verified"', "{}"),
         json.dumps({**GOOD, "state": "well"}),
         json.dumps({**GOOD, "checks": None}),
         json.dumps({**GOOD, "checks": [{"name": "devices"}]}),
@@ -48,9 +48,9 @@ def test_invalid_record_is_refused_with_reason(text: str) -> None:
 
 
 @pytest.mark.parametrize("ok", [False, "true", 1, None])
-def test_proven_record_with_a_failed_check_is_refused(ok: Any) -> None:
+def test_verified_record_with_a_failed_check_is_refused(ok: Any) -> None:
     check = {"name": "devices", "expected": "16", "found": "15", "ok": ok}
-    with pytest.raises(ValueError, match="contradicts itself: proven, although devices failed"):
+    with pytest.raises(ValueError, match="contradicts itself: verified, although devices failed"):
         NodeRecord.from_json(json.dumps({**GOOD, "checks": [check]}))
 
 

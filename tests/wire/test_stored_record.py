@@ -13,8 +13,8 @@ from trainium_wire.node_record import NodeRecord, failures, stored_record
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def proven(**changes: object) -> str:
-    return json.dumps({"instance_id": "i-1", "state": "proven", "time": "2026-11-21T12:00:00Z", **changes})
+def verified(**changes: object) -> str:
+    return json.dumps({"instance_id": "i-1", "state": "verified", "time": "2026-11-21T12:00:00Z", **changes})
 
 
 def read(text: str | None) -> NodeRecord:
@@ -22,7 +22,7 @@ def read(text: str | None) -> NodeRecord:
 
 
 def test_record_is_read_back_unchanged() -> None:
-    assert read(proven()) == NodeRecord(instance_id="i-1", state="proven", time="2026-11-21T12:00:00Z")
+    assert read(verified()) == NodeRecord(instance_id="i-1", state="verified", time="2026-11-21T12:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_record_is_read_back_unchanged() -> None:
         ("<html>", "not a node record"),
         ("", "not a node record"),
         ("[" * 100_000, "nested too deeply"),
-        (proven(state="fine"), "state is 'fine'"),
-        (proven(instance_id="i-2"), "it is about i-2"),
-        (proven(checks=[{"name": "efa", "expected": "8", "found": "7", "ok": False}]), "contradicts itself"),
+        (verified(state="fine"), "state is 'fine'"),
+        (verified(instance_id="i-2"), "it is about i-2"),
+        (verified(checks=[{"name": "efa", "expected": "8", "found": "7", "ok": False}]), "contradicts itself"),
         (None, "larger than 65536 bytes"),
     ],
 )
@@ -54,7 +54,7 @@ def test_any_stored_text_is_a_record_of_the_instance(text: str | None) -> None:
 
 @pytest.mark.parametrize("state", ["failed", "draining"])
 def test_record_without_a_reason_gets_a_default_reason(state: str) -> None:
-    assert read(proven(state=state)).reason == "no reason is reported"
+    assert read(verified(state=state)).reason == "no reason is reported"
 
 
 @given(st.text(), st.integers(1, 50))
@@ -65,9 +65,9 @@ def test_line_from_a_node_is_printable_and_short(text: str, limit: int) -> None:
 
 
 def test_reason_is_one_line() -> None:
-    assert read(proven(state="failed", reason="a\n\x1b[31mb\tc")).reason == "a [31mb c"
+    assert read(verified(state="failed", reason="a\n\x1b[31mb\tc")).reason == "a [31mb c"
 
 
 def test_failure_time_is_the_storage_time_of_s3() -> None:
-    stored = {"i-1": stored_record("i-1", proven(state="failed", time="1970-01-01T00:00:00Z"), NOON)}
+    stored = {"i-1": stored_record("i-1", verified(state="failed", time="1970-01-01T00:00:00Z"), NOON)}
     assert failures(stored) == {"i-1": NOON}

@@ -1,4 +1,4 @@
-"""python -m tools.lab tools.lab.bench: time from power-on to proven, compared with nodes that have empty user data."""
+"""python -m tools.lab tools.lab.bench: time from power-on to verified, compared with empty user data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TYPES = ("trn1.2xlarge", "trn1.32xlarge")
 
 NODES_AT_ONCE = (1, 2, 4, 8)
 POLLED = (MEMBERSHIP_KEY, CURRENT_JOB_KEY)
-"""Requests that a proven node repeats."""
+"""Requests that a verified node repeats."""
 
 EMPTY = b"#!/bin/sh\n"
 AIM = 1.5
@@ -29,7 +29,7 @@ AIM = 1.5
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Seconds from the first node's power-on until all nodes were proven, or with empty user data booted.
+    """Seconds from the first node's power-on until all nodes were verified, or with empty user data booted.
 
     Attributes:
         downloads: The largest number of GET requests of one node over the network, without those of POLLED.
@@ -38,12 +38,12 @@ class Measured:
     plan: Plan
     nodes: int
     empty: float
-    proven: float
+    verified: float
     downloads: int
 
     @property
     def ratio(self) -> float:
-        return self.proven / self.empty
+        return self.verified / self.empty
 
 
 def measure(site: Site, count: int) -> Measured:
@@ -55,12 +55,12 @@ def measure(site: Site, count: int) -> Measured:
     nodes = [site.node() for _ in range(count)]
     started = power_on(nodes)
     wait_for("every record", lambda: all(record_time(site.lab, node) for node in nodes), seconds=300)
-    proven_seconds = max(record_time(site.lab, node) for node in nodes) - started
+    verified_seconds = max(record_time(site.lab, node) for node in nodes) - started
     outcomes = [site.outcome(node) for node in nodes]
     assert all(outcome.verdict.state == "ready" for outcome in outcomes), outcomes
     downloads = max(downloads_of(site.lab, node) for node in nodes)
     remove(site.lab, nodes)
-    return Measured(plan=site.plan, nodes=count, empty=empty_seconds, proven=proven_seconds, downloads=downloads)
+    return Measured(plan=site.plan, nodes=count, empty=empty_seconds, verified=verified_seconds, downloads=downloads)
 
 
 def power_on(nodes: Sequence[Node]) -> float:
@@ -100,14 +100,14 @@ def remove(lab: Laboratory, nodes: Sequence[Node]) -> None:
 
 
 def show(measurements: Sequence[Measured]) -> None:
-    table = Table("type", "cores", "nodes", "empty", "proven", "ratio", "downloads", box=None)
+    table = Table("type", "cores", "nodes", "empty", "verified", "ratio", "downloads", box=None)
     for measured in measurements:
         table.add_row(
             measured.plan.instance_type,
             str(measured.plan.processes_per_node),
             str(measured.nodes),
             f"{measured.empty:.1f} s",
-            f"{measured.proven:.1f} s",
+            f"{measured.verified:.1f} s",
             f"{measured.ratio:.2f}",
             str(measured.downloads),
         )
@@ -123,7 +123,7 @@ def main() -> None:
         show(measurements)
         worst = max(measured.ratio for measured in measurements)
         downloads = max(measured.downloads for measured in measurements)
-        SHOWN.write_text(f"proven after {worst:.2f} times an empty boot at most (aim {AIM}), downloads: {downloads}")
+        SHOWN.write_text(f"verified after {worst:.2f} times an empty boot at most (aim {AIM}), downloads: {downloads}")
 
 
 if __name__ == "__main__":

@@ -83,8 +83,8 @@ class ClusterJobs(StoredJobs):
         assert run.returncode == 0, run.stdout + run.stderr
         return run.stdout
 
-    def is_proven(self) -> bool:
-        """Whether all nodes are proven and have reached each other, as a job requires."""
+    def is_verified(self) -> bool:
+        """Whether all nodes are verified and have reached each other, as a job requires."""
         return subprocess.run(self.command("nodes"), cwd=REPOSITORY, capture_output=True, check=False).returncode == 0
 
     def command(self, *words: str) -> list[str]:
@@ -152,11 +152,12 @@ class ClusterJobs(StoredJobs):
         """
         return [line for line in self.processes(began_before=began_before) if PROCESSES in line]
 
-    def await_proven(self) -> None:
-        """Wait until all nodes are in the membership, and proven."""
+    def await_verified(self) -> None:
+        """Wait until all nodes are in the membership, and verified."""
         self.wait_for("all nodes", lambda: len(members(self.lab)) == self.count == len(self.nodes))
         self.wait_for(
-            "their proof", lambda: {tag_value(self.lab, name, "trn:node") for name in members(self.lab)} == {"proven"}
+            "their verification",
+            lambda: {tag_value(self.lab, name, "trn:node") for name in members(self.lab)} == {"verified"},
         )
 
 

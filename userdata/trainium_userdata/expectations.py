@@ -18,7 +18,7 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
     They do not depend on the number of nodes, so that existing nodes are kept when nodes are added. Numbers of devices
     and cores are per node, memory is in GiB per device, and disk sizes are in GB per disk. `framework` is None if any
     framework is accepted. `logical_neuroncore_config` is None if the instance type has none, `scratch` without local
-    disks, `gpu_proof` without GPUs, and `internode` without EFA. `frameworks` has the stacks of the possible
+    disks, `gpu_verification` without GPUs, and `internode` without EFA. `frameworks` has the stacks of the possible
     environments by name, the preferred ones first.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
@@ -43,7 +43,7 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
         "framework": node.framework.environment if node.framework else None,
         "frameworks": {framework.environment: framework.stack for framework in possible},
         "neuron_software": node.neuron_software,
-        "gpu_proof": _gpu_proof(kind),
+        "gpu_verification": _gpu_proof(kind),
         "self_test": _self_test(node.processes),
         "internode": _internode(node),
         "driver_rules": [] if kind.is_gpu else neuron_packages()["compatibility"]["rules"],
@@ -69,7 +69,7 @@ def _self_test(cores: int) -> dict[str, int]:
 
 def _gpu_proof(kind: InstanceType) -> dict[str, int] | None:
     """Level of dcgmi, bytes of the all-reduce, and time limits in seconds; None without GPUs."""
-    known = facts()["gpu_proof"]
+    known = facts()["gpu_verification"]
     names = ("dcgm_level", "dcgm_seconds", "nccl_bytes", "nccl_seconds")
     return {name: known[name] for name in names} if kind.is_gpu else None
 

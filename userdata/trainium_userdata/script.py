@@ -140,7 +140,7 @@ def boot_script(node: NodeSettings, role: Role = "node") -> str:
         role="node" if role == "slurm" else role,
         expected=node_expectations(node),
         packages=neuron_packages(),
-        # A proven node reports only after its setup script has run.
+        # A verified node reports only after its setup script has run.
         hold=" --hold" if node.setup_script else "",
     )
 

@@ -32,7 +32,7 @@ class LifecycleScripts(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, scripts: Mapping[str, str]) -> None:
         """
         Args:
-            scripts: Texts of the scripts by name, such as `proof`. They must not contain CDK tokens.
+            scripts: Texts of the scripts by name, such as `verification`. They must not contain CDK tokens.
         """
         super().__init__(scope, construct_id)
         self.bucket = DisposableBucket(self, "Store", versioned=True).bucket

@@ -60,7 +60,7 @@ _PURCHASE_OPTIONS = {
     "reservation": "ONDEMAND",
 }
 _INTERRUPTIBLE = "interruptible-capacity-reservation"
-_PROOF, _LOGIN = "proof", "login"
+_VERIFICATION, _LOGIN = "verification", "login"
 
 Group = pcs.CfnComputeNodeGroup
 
@@ -68,8 +68,8 @@ Group = pcs.CfnComputeNodeGroup
 class PcsCluster(Construct):
     """The Slurm cluster of a plan on AWS PCS: nodes that start with jobs, its queues, and a login node.
 
-    No unproven node runs a job: nodes verify themselves before Slurm starts, at every boot, and are terminated if they
-    fail. Beyond a limit of failures, a guard stops further launches.
+    No unverified node runs a job: nodes verify themselves before Slurm starts, at every boot, and are terminated if
+    they fail. Beyond a limit of failures, a guard stops further launches.
 
     `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
     `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
@@ -113,7 +113,7 @@ class PcsCluster(Construct):
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         self.records = NodeRecords(self, "Records")
-        scripts = {_PROOF: slurm_script(self._node, "slurm", slurm_version=plan.pcs.slurm_version)}
+        scripts = {_VERIFICATION: slurm_script(self._node, "slurm", slurm_version=plan.pcs.slurm_version)}
         if plan.pcs.login:
             scripts[_LOGIN] = slurm_script(self._node, "login", slurm_version=plan.pcs.slurm_version)
         self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
@@ -211,7 +211,7 @@ class PcsCluster(Construct):
             report_url=self.records.url,
             cache_access="read" if self.cache.read_only else None,
             role_id=role_unique_id(self.role),
-            node_script_url=self._scripts.url(_PROOF),
+            node_script_url=self._scripts.url(_VERIFICATION),
         )
         for file_system in self.file_systems:
             file_system.allow(self.security_group)
@@ -284,7 +284,7 @@ class PcsCluster(Construct):
             instance_type=plan.instance_type,
             template=template.template,
             scaling=(plan.pcs.min_nodes, plan.nodes),
-            script=_PROOF,
+            script=_VERIFICATION,
             purchase_option=_PURCHASE_OPTIONS[plan.capacity]
             if not plan.pcs.interruptible
             else "INTERRUPTIBLE_CAPACITY_RESERVATION",

@@ -46,8 +46,8 @@ _PAUSE_S = 5
 @click.option(
     "--watch",
     is_flag=True,
-    help="Wait until all nodes are proven or cannot be proven any more, or the cluster is asleep. With --json, print "
-    "only the final state.",
+    help="Wait until all nodes are verified or cannot be verified any more, or the cluster is asleep. With --json, "
+    "print only the final state.",
 )
 @pass_invocation
 def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:
@@ -56,7 +56,8 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
     Judges the nodes by their records, with the same rules as a deployment. The plan determines the region and the
     number of replacements.
 
-    Exit code 0: every node is proven and reaches the others. 1: otherwise, also if asleep or not deployed. 3: unknown.
+    Exit code 0: every node is verified and reaches the others. 1: otherwise, also if asleep or not deployed. 3:
+    unknown.
     """
     if watch and instance_id:
         raise click.UsageError("pass --watch or --node, not both")
@@ -150,7 +151,7 @@ def _explain(shown: Sequence[NodeStatus]) -> None:
         console().print(f"\nCause: {error.cause} ({', '.join(nodes)}).\nFix:   {error.fix}.")
 
 
-_STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
+_STYLE = {"verified": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
 _SHOWN_GONE = 10
 
 

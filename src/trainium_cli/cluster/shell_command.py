@@ -70,7 +70,7 @@ def _instance(deployed: DeployedNodes, node: str | None) -> str:
             remedy = "a job starts them. The output Session of its stack is a command for a shell on the login node"
         message = f"The cluster has no nodes: {remedy}."
         raise CliError(message, ExitCode.NOT_READY)
-    # Ranks exist only once all nodes are proven. Until then, any node may be useful to find the reason.
+    # Ranks exist only once all nodes are verified. Until then, any node may be useful to find the reason.
     members = [member.instance_id for member in deployed.membership.members]
     by_rank = {str(rank): member for rank, member in enumerate(members) if member in ids}
     by_rank = by_rank or {str(number): instance_id for number, instance_id in enumerate(ids)}

@@ -202,7 +202,7 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
 
 
 def _launch(target: _Target) -> str:
-    """Launch the nodes with Auto Scaling only, and wait until all are proven."""
+    """Launch the nodes with Auto Scaling only, and wait until all are verified."""
     _forget_notice(target)
     with interrupt_message(_LAUNCHED):
         for group in target.state.groups:
@@ -215,7 +215,7 @@ def _launch(target: _Target) -> str:
 
 
 def _await_nodes(target: _Target) -> str:
-    """Wait until all nodes are proven. Raises CliError if they are not proven within trn:node_timeout_minutes."""
+    """Wait until all nodes are verified. Raises CliError if they are not verified within trn:node_timeout_minutes."""
     plan = target.plan
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     replacements = plan.node.replacements if plan.node.recovery else 0
@@ -235,7 +235,7 @@ def _await_nodes(target: _Target) -> str:
     late = (
         "" if report and report.is_final else f" after {plan.node.timeout_minutes} minutes (trn:node_timeout_minutes)"
     )
-    raise CliError(f"The nodes of {plan.cluster_name} are not all proven{late}: {reason}.", ExitCode.NOT_READY)
+    raise CliError(f"The nodes of {plan.cluster_name} are not all verified{late}: {reason}.", ExitCode.NOT_READY)
 
 
 def _put_to_sleep(target: _Target) -> str:

@@ -39,8 +39,8 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     Shows its state, stacks, nodes, replacements, login node, current cost per hour, end, use, job, and the last stack
     events. Names everything that could not be read.
 
-    Exit code 0: every node is proven, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0, but
-    something could not be read.
+    Exit code 0: every node is verified, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0,
+    but something could not be read.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     stack = cluster_stack_name(invocation, plan, stack)

@@ -15,9 +15,9 @@ from trainium_cli.terminal import say
 def wake(invocation: Invocation, stack: str | None, yes: bool) -> None:
     """Wake a sleeping cluster.
 
-    Restores the network and then the nodes, and waits until every node is proven; before a Capacity Block starts, it
+    Restores the network and then the nodes, and waits until every node is verified; before a Capacity Block starts, it
     does not wait for nodes. After the end of the pilot, run `trn extend` first.
 
-    Exit code 0: awake. 1: not awake, not all nodes are proven, or not confirmed. 3: unknown.
+    Exit code 0: awake. 1: not awake, not all nodes are verified, or not confirmed. 3: unknown.
     """
     say(switch(invocation, stack, "awake", yes=yes))

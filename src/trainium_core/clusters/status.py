@@ -54,7 +54,7 @@ class ClusterStatus:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the cluster is asleep, needs no nodes now, or has proven all nodes that it needs."""
+        """Whether the cluster is asleep, needs no nodes now, or has verified all nodes that it needs."""
         if self.cluster.state == "asleep":
             return True
         return self.nodes is not None and (self.nodes.asleep or self.nodes.verdict.state == "ready")

@@ -122,7 +122,7 @@ def next_steps(
     option = _cluster_option(cluster_name)
     yield NextStep(
         name="Nodes",
-        meaning="Shows whether each node is proven, and if not, why",
+        meaning="Shows whether each node is verified, and if not, why",
         value=f"trn nodes{option}",
     )
     train = _torchrun_line(nodes, processes)

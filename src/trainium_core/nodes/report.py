@@ -123,7 +123,7 @@ class NodeStatus:
     """One node.
 
     Attributes:
-        state: proven, failed, draining, booting (no record yet), leaving (being replaced), or EC2's state.
+        state: verified, failed, draining, booting (no record yet), leaving (being replaced), or EC2's state.
         since: Time of the node's record; None without a record.
         launched: Launch time, if EC2 returns it.
         problem: What is wrong, or what the node waits for; empty otherwise.
@@ -231,7 +231,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
 
 
 def _verdict_with_jobs(nodes: Sequence[NodeStatus], least: int, bounds: JobBounds) -> FleetVerdict:
-    """The verdict on nodes that start with jobs, where each node is proven by itself."""
+    """The verdict on nodes that start with jobs, where each node is verified by itself."""
     if bounds.most < bounds.planned:
         lowered = f"the maximum of the group is {bounds.most}, not {bounds.planned}: jobs that need more nodes wait"
         why = "the warning on the cluster's SNS topic has the last failure and the command that raises the maximum"
@@ -239,19 +239,24 @@ def _verdict_with_jobs(nodes: Sequence[NodeStatus], least: int, bounds: JobBound
     failed = [node.instance_id for node in nodes if node.state == "failed"]
     if failed:
         return FleetVerdict(state="failed", reason=f"failed: {', '.join(failed)}")
-    proven = sum(node.state == "proven" for node in nodes)
+    verified = sum(node.state == "verified" for node in nodes)
     wanted = max(least, len(nodes))
-    state = "ready" if proven == wanted else "waiting"
-    found = f"{proven} of {wanted} nodes verified" if wanted else "no nodes, since no job needs any"
+    state = "ready" if verified == wanted else "waiting"
+    found = f"{verified} of {wanted} nodes verified" if wanted else "no nodes, since no job needs any"
     return FleetVerdict(state=state, reason=f"{found}; jobs start up to {bounds.most}")
 
 
 def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> NodeStatus:
     stored = deployed.records.get(node.instance_id)
     state, problem = _state(node, stored, recovery)
-    if state == "proven" and stored and deployed.wanted > 1 and stored.record.membership != deployed.membership.version:
+    if (
+        state == "verified"
+        and stored
+        and deployed.wanted > 1
+        and stored.record.membership != deployed.membership.version
+    ):
         problem = "has not yet reached all others"
-    if state == "proven" and stored and stored.record.warnings:
+    if state == "verified" and stored and stored.record.warnings:
         problem = "; ".join(part for part in (problem, f"warning: {stored.record.warnings}") if part)
     return NodeStatus(
         instance_id=node.instance_id,

@@ -102,11 +102,11 @@ def account_parts(
 def log_parts(
     plan: Plan, stacks: Sequence[str], *, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
-    """Raw logs of functions and nodes, and consoles of nodes that are not proven. These may contain secrets."""
+    """Raw logs of functions and nodes, and consoles of nodes that are not verified. These may contain secrets."""
 
     def consoles() -> Mapping[str, str]:
         found = _report(plan, nodes, node_stack)
-        return history.consoles([node.instance_id for node in found.nodes if node.state != "proven"])
+        return history.consoles([node.instance_id for node in found.nodes if node.state != "verified"])
 
     return [
         *(Part(name=f"function-logs/{stack}", gather=partial(history.function_logs, stack)) for stack in stacks),

@@ -16,4 +16,4 @@ def install(*, fail_nodes: int) -> None:
     clock_control.when_put_forward(nodes.write_usage)
     nodes.keep_writing_usage()
     event_bridge.when_emitted(nodes.handle_event)
-    event_bridge.when_emitted(StandInJobs(nodes.is_proven).handle_event)
+    event_bridge.when_emitted(StandInJobs(nodes.is_verified).handle_event)

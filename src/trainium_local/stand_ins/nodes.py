@@ -50,7 +50,7 @@ class StandInNodes:
     def __init__(self, *, failing: int) -> None:
         self._failing = failing
         self._launched: list[str] = []
-        self._proven: dict[str, tuple[str, str, NodeRecord]] = {}
+        self._verified: dict[str, tuple[str, str, NodeRecord]] = {}
         self._idle_since: dict[str, datetime] = {}
         self._writing_usage = threading.Lock()
 
@@ -64,8 +64,8 @@ class StandInNodes:
             return
         record = node_record(instance.id, instance.instance_type, failed=len(self._launched) < self._failing)
         self._launched.append(instance.id)
-        if record.state == "proven":
-            self._proven[instance.id] = (instance.region_name, url, record)
+        if record.state == "verified":
+            self._verified[instance.id] = (instance.region_name, url, record)
         timer = threading.Timer(BOOT_SECONDS, self._write, args=(instance.region_name, url, record))
         timer.daemon = True
         timer.start()
@@ -82,20 +82,20 @@ class StandInNodes:
         except (BotoCoreError, ClientError, ValueError) as error:
             print(f"stand-in nodes: no membership in {bucket}: {error}", flush=True)
             return
-        for instance_id in membership.instance_ids & self._proven.keys():
-            region, url, record = self._proven[instance_id]
+        for instance_id in membership.instance_ids & self._verified.keys():
+            region, url, record = self._verified[instance_id]
             if urlsplit(url).netloc == bucket and record.membership != membership.version:
                 record = with_peers(record, membership)
-                self._proven[instance_id] = (region, url, record)
+                self._verified[instance_id] = (region, url, record)
                 self._write(region, url, record)
 
     def write_usage(self) -> None:
-        """Record for every running proven node that no process uses a device."""
+        """Record for every running verified node that no process uses a device."""
         with self._writing_usage:  # otherwise a record timed before the clock was set forward could be written last
             self._write_all_usage()
 
     def _write_all_usage(self) -> None:
-        for instance_id, (region, url, _) in list(self._proven.items()):
+        for instance_id, (region, url, _) in list(self._verified.items()):
             self._idle_since.setdefault(instance_id, clock.now())
             if is_running(instance_id, region):  # the bucket of other instances may be about to be emptied
                 place = urlsplit(url)
@@ -118,9 +118,9 @@ class StandInNodes:
             time.sleep(_USAGE_SECONDS)
             self.write_usage()
 
-    def is_proven(self, instance_id: str) -> bool:
-        """Return whether this module wrote the record of a proven node."""
-        return instance_id in self._proven
+    def is_verified(self, instance_id: str) -> bool:
+        """Return whether this module wrote the record of a verified node."""
+        return instance_id in self._verified
 
     def _write(self, region: str, url: str, record: NodeRecord) -> None:
         place = urlsplit(url)
@@ -155,14 +155,14 @@ def report_url(user_data: bytes) -> str | None:
 
 
 def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:
-    """Return the record of a node of this type, proven or with its last device missing."""
+    """Return the record of a node of this type, verified or with its last device missing."""
     spec = builtin_catalog().get(instance_type)
     checks, reason = _device_checks(spec, failed=failed) if spec else ((), "")
     if failed and not reason:
         reason = f"the stand-in was set to fail; {instance_type} is not in the catalogue"
     return NodeRecord(
         instance_id=instance_id,
-        state="failed" if failed else "proven",
+        state="failed" if failed else "verified",
         reason=reason,
         checks=(WRITER, *checks),
         time=_now(),

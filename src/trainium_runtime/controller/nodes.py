@@ -78,7 +78,7 @@ def _members(snapshot: Snapshot, group: Group) -> dict[str, str] | None:
         instance: snapshot.instances.get(instance, {}).get("PrivateIpAddress")
         for instance in group.instances
         if instance in snapshot.records
-        and snapshot.records[instance].record.state in ("proven", "draining")
+        and snapshot.records[instance].record.state in ("verified", "draining")
         and instance not in group.leaving
     }
     complete = bool(addresses) and all(addresses.values()) and len(addresses) == len(group.instances) == group.desired

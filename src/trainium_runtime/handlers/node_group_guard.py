@@ -47,14 +47,14 @@ class FailureLimit:
         self._ec2, self._pcs, self._sns = ec2, pcs, sns
 
     def check(self, event: Mapping[str, Any], *, now: datetime) -> None:
-        """Lower the group's maximum to the number of its proven nodes if too many nodes failed within 24 hours.
+        """Lower the group's maximum to the number of its verified nodes if too many nodes failed within 24 hours.
 
-        Does nothing if the node of the event has not failed. Draining nodes count as proven.
+        Does nothing if the node of the event has not failed. Draining nodes count as verified.
         """
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
         node = self._failed_node(event)
-        if node not in failed:  # a proven node may be terminated at any time
+        if node not in failed:  # a verified node may be terminated at any time
             return
         recent = [name for name, at in failed.items() if at > now - WINDOW]
         limit = int(self._settings["FAILURES"])
@@ -62,20 +62,20 @@ class FailureLimit:
         log(failed=node, reason=reason, failures=len(recent), limit=limit)
         if len(recent) <= limit:
             return
-        proven = sum(_is_proven(name, instances, records) for name in instances)
+        verified = sum(_is_verified(name, instances, records) for name in instances)
         group = {
             "clusterIdentifier": self._settings["CLUSTER_ID"],
             "computeNodeGroupIdentifier": self._settings["GROUP_ID"],
         }
         bounds = self._pcs.get_compute_node_group(**group)["computeNodeGroup"]["scalingConfiguration"]
-        if bounds["maxInstanceCount"] <= proven:
+        if bounds["maxInstanceCount"] <= verified:
             return
-        lower = {"minInstanceCount": min(bounds["minInstanceCount"], proven), "maxInstanceCount": proven}
+        lower = {"minInstanceCount": min(bounds["minInstanceCount"], verified), "maxInstanceCount": verified}
         self._pcs.update_compute_node_group(**group, scalingConfiguration=lower)
-        log(lowered_to=proven, before=bounds["maxInstanceCount"])
-        self._notify(node, reason, len(recent), proven)
+        log(lowered_to=verified, before=bounds["maxInstanceCount"])
+        self._notify(node, reason, len(recent), verified)
 
-    def _notify(self, node: str, reason: str, recent: int, proven: int) -> None:
+    def _notify(self, node: str, reason: str, recent: int, verified: int) -> None:
         settings = self._settings
         again = (
             f"aws pcs update-compute-node-group --cluster-identifier {settings['CLUSTER_ID']} "
@@ -87,7 +87,7 @@ class FailureLimit:
             Subject=f"{settings['CLUSTER']} launches no more nodes"[:_LONGEST_SUBJECT],
             Message=(
                 f"{recent} nodes failed within 24 hours, one of them, {node}, because: {reason}.\n"
-                f"The maximum of the compute node group is now {proven}, the number of its proven nodes. "
+                f"The maximum of the compute node group is now {verified}, the number of its verified nodes. "
                 f"Jobs that need more nodes wait in the queue.\nOnce the cause is fixed, run: {again}\n"
                 "These failures count for 24 hours: until then, one more failure lowers the maximum again.\n\n"
                 f"Cluster {settings['CLUSTER']}"
@@ -124,6 +124,6 @@ def failed_nodes(
     return {**silent, **failures(records)}
 
 
-def _is_proven(name: str, instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]) -> bool:
+def _is_verified(name: str, instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]) -> bool:
     there = instances[name]["State"]["Name"] not in _GONE
     return there and name in records and records[name].record.state != "failed"

@@ -1,4 +1,4 @@
-"""Nodes of a deployed cluster, as AwsNodes reads them: proven, booting, and one failed."""
+"""Nodes of a deployed cluster, as AwsNodes reads them: verified, booting, and one failed."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ def instance(instance_id: str) -> NodeInstance:
     )
 
 
-def stored(instance_id: str, state: State = "proven", reason: str = "", *checks: CheckRecord) -> StoredRecord:
+def stored(instance_id: str, state: State = "verified", reason: str = "", *checks: CheckRecord) -> StoredRecord:
     record = NodeRecord(
         instance_id=instance_id, state=state, reason=reason, checks=checks, membership=MEMBERSHIP.version, time="now"
     )
@@ -35,7 +35,7 @@ def deployed(*records: StoredRecord) -> DeployedNodes:
     )
 
 
-PROVEN = deployed(stored(A), stored(B))
+VERIFIED = deployed(stored(A), stored(B))
 BOOTING = deployed(stored(A))
 LOST = deployed(stored(A), stored(B, "failed", "15 of 16 Neuron devices (missing: device 7)", DEVICES))
 

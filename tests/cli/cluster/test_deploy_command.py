@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import Result
 
-from tests.cli.cluster.deployed_nodes import PROVEN
+from tests.cli.cluster.deployed_nodes import VERIFIED
 from tests.cli.running import run
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import SCHEDULED_BLOCK, FakeCapacity
@@ -153,7 +153,7 @@ def test_deployment_before_its_capacity_block_says_when_nodes_launch(
     assert cdk.parent.is_dir()
     begins = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(days=10)
     capacity = FakeCapacity(account_reservations=[replace(SCHEDULED_BLOCK, start=begins)])
-    nodes = replace(PROVEN, wanted=0, instances=(), records={}, membership=None)
+    nodes = replace(VERIFIED, wanted=0, instances=(), records={}, membership=None)
     monkeypatch.setattr(deployment, "AwsNodes", lambda _: SimpleNamespace(nodes=lambda _stack: nodes))
     monkeypatch.setattr(deployment, "AwsCapacity", lambda _: capacity)
     block = ("-c", "trn:capacity=capacity-block", "-c", f"trn:reservation_id={RESERVATION}")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.cluster.deployed_nodes import BOOTING, LOST, MEMBERSHIP, PROVEN, A, B, FakeNodes, deployed, stored
+from tests.cli.cluster.deployed_nodes import BOOTING, LOST, MEMBERSHIP, VERIFIED, A, B, FakeNodes, deployed, stored
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
@@ -13,16 +13,16 @@ from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> FakeNodes:
-    fake = FakeNodes([PROVEN])
+    fake = FakeNodes([VERIFIED])
     monkeypatch.setattr(nodes_command, "AwsNodes", lambda region: fake if region == "us-west-2" else None)
     monkeypatch.setattr(nodes_command.time, "sleep", lambda _seconds: None)
     return fake
 
 
-def test_proven_nodes_are_shown_with_exit_code_0(account: FakeNodes) -> None:
+def test_verified_nodes_are_shown_with_exit_code_0(account: FakeNodes) -> None:
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.OK
-    assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "proven", "11-21 12:00:00Z"))
+    assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "verified", "11-21 12:00:00Z"))
     assert "ready: 2 of 2 nodes verified" in ended.stdout
     assert account.requests == ["TrnClusterStack"]
 
@@ -35,7 +35,7 @@ def test_json_has_state_and_checks_of_each_node(account: FakeNodes) -> None:
         "waiting",
         MEMBERSHIP.version,
     )
-    assert [node["state"] for node in printed["nodes"]] == ["proven", "failed"]
+    assert [node["state"] for node in printed["nodes"]] == ["verified", "failed"]
     assert printed["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
     assert printed["nodes"][1]["checks"] == [
         {"name": "neuron-devices", "expected": "16", "found": "15 (missing: device 7)", "ok": False, "warning": ""}
@@ -57,9 +57,9 @@ def test_unknown_node_is_refused_with_the_nearest(account: FakeNodes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "code"), [([BOOTING, BOOTING, PROVEN], ExitCode.OK), ([BOOTING, LOST], ExitCode.NOT_READY)]
+    ("answers", "code"), [([BOOTING, BOOTING, VERIFIED], ExitCode.OK), ([BOOTING, LOST], ExitCode.NOT_READY)]
 )
-def test_watch_ends_when_all_are_proven_or_one_is_lost(
+def test_watch_ends_when_all_are_verified_or_one_is_lost(
     account: FakeNodes, answers: list[DeployedNodes | Exception | None], code: ExitCode
 ) -> None:
     account.answers = answers
@@ -90,7 +90,7 @@ def test_watch_of_one_node_is_refused(account: FakeNodes) -> None:
 
 
 def test_watch_starts_before_the_group_exists(account: FakeNodes) -> None:
-    account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
+    account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, VERIFIED]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK
     assert ended.stderr.startswith("waiting: TrnClusterStack is being created, its nodes last\n")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from click.testing import Result
 
-from tests.cli.cluster.deployed_nodes import BOOTING, PROVEN, FakeNodes
+from tests.cli.cluster.deployed_nodes import BOOTING, VERIFIED, FakeNodes
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import sleep_switching
 from trainium_cli.exit_codes import ExitCode
@@ -190,7 +190,7 @@ def test_wake_without_image_parameter_suggests_a_deployment(monkeypatch: pytest.
     assert "trn deploy -c trn:ami=AMI" in ended.stderr
 
 
-EMPTY = DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.membership)
+EMPTY = DeployedNodes(wanted=0, instances=(), records={}, membership=VERIFIED.membership)
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
 
 
@@ -263,7 +263,7 @@ def test_nodes_end_when_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("nodes", "code", "message"),
     [
-        ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes verified"),
+        ([BOOTING, UnavailableError("gone"), VERIFIED], ExitCode.OK, "awake: 2 of 2 nodes verified"),
         ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.UNKNOWN, "Unknown: gone"),
     ],
     ids=["one poll without an answer", "no more answers"],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.cluster.test_nodes_command import BOOTING, PROVEN, FakeNodes
+from tests.cli.cluster.test_nodes_command import BOOTING, VERIFIED, FakeNodes
 from tests.cli.running import GOOD, run
 from tests.core.test_clusters import FakeClusters, node, stack
 from trainium_cli.cluster import status_command
@@ -59,7 +59,7 @@ def shown(
 
 
 def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = shown(monkeypatch, PROVEN)
+    ended = shown(monkeypatch, VERIFIED)
     assert ended.exit_code == ExitCode.OK, ended.output
     for text in (
         "running",
@@ -74,13 +74,13 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
 
 def test_nodes_in_a_capacity_block_are_shown_as_prepaid(monkeypatch: pytest.MonkeyPatch) -> None:
     block = replace(node(1, "trn-pilot"), product="capacity-block")
-    ended = shown(monkeypatch, PROVEN, account=FakeAccount(stacks=[stack("trn-pilot")], nodes=[block]))
+    ended = shown(monkeypatch, VERIFIED, account=FakeAccount(stacks=[stack("trn-pilot")], nodes=[block]))
     assert "$0.00 per hour, for the nodes only; the Capacity Block is prepaid" in ended.stdout
 
 
 def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
-    none = replace(PROVEN, wanted=0, instances=())
+    none = replace(VERIFIED, wanted=0, instances=())
     ended = shown(monkeypatch, none, account=asleep)
     assert "it was put to sleep; `trn wake` restores them" in ended.stdout
     assert ended.exit_code == ExitCode.OK
@@ -89,12 +89,12 @@ def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest
 
 
 def test_json_has_state_price_end_and_replacements(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = json.loads(shown(monkeypatch, PROVEN, "--json").stdout)
+    printed = json.loads(shown(monkeypatch, VERIFIED, "--json").stdout)
     assert (printed["state"], printed["usd_per_hour"], printed["ends"]) == ("running", "43.0", "2026-12-01T00:00Z")
     assert printed["replacements"] == {"used": 0, "allowed": 2}
 
 
-def test_unproven_nodes_exit_with_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unverified_nodes_exit_with_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, BOOTING).exit_code == ExitCode.NOT_READY
 
 

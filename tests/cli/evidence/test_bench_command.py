@@ -87,7 +87,7 @@ def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[Job]) -> None:
     driver = CheckRecord(name="driver", expected="", found="driver 2.24.7, runtime 2.28.19", ok=True)
-    node = NodeRecord(NODES[0], "proven", "2026-11-24T12:00:00Z", checks=(driver,))
+    node = NodeRecord(NODES[0], "verified", "2026-11-24T12:00:00Z", checks=(driver,))
     cluster.job_nodes.s3.put_object(Bucket=BUCKET, Key=f"nodes/{NODES[0]}.json", Body=node.to_json())
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.OK, ended.output

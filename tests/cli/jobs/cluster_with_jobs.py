@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cluster.test_nodes_command import PROVEN
+from tests.cli.cluster.test_nodes_command import VERIFIED
 from tests.cli.running import GOOD
 from tests.core.job_bucket import REGION, NodesOfAJob, job_bucket
 from trainium_core.engines.ec2 import aws_jobs
@@ -32,7 +32,7 @@ class Cluster:
 
     jobs: AwsJobs
     job_nodes: NodesOfAJob
-    nodes: DeployedNodes | None = PROVEN
+    nodes: DeployedNodes | None = VERIFIED
     while_paused: Callable[[], None] = lambda: None
 
 

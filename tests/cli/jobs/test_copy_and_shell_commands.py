@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cluster.test_nodes_command import PROVEN, A, B
+from tests.cli.cluster.test_nodes_command import VERIFIED, A, B
 from tests.cli.conftest import FakeLocating
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
@@ -147,7 +147,7 @@ def test_shell_opens_session_and_returns_its_exit_code(
 
 @pytest.mark.usefixtures("aws_cli")
 def test_rank_without_a_running_node_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    cluster.nodes = replace(PROVEN, instances=PROVEN.instances[1:])
+    cluster.nodes = replace(VERIFIED, instances=VERIFIED.instances[1:])
     refused = run("shell", *TWO, "0")
     assert refused.exit_code == ExitCode.BAD_INPUT
     assert f"allowed: 1, {B}" in refused.stderr

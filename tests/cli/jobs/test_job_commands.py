@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.cluster.test_nodes_command import BOOTING, PROVEN
+from tests.cli.cluster.test_nodes_command import BOOTING, VERIFIED
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
@@ -153,12 +153,15 @@ def test_dry_run_names_stack_and_every_variable() -> None:
     ("nodes", "message"),
     [
         (None, "Stack TrnClusterStack does not exist in us-west-2: `trn deploy` creates it."),
-        (BOOTING, "not all nodes are proven"),
-        (DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.membership), "`trn run --wake` wakes it"),
+        (BOOTING, "not all nodes are verified"),
+        (
+            DeployedNodes(wanted=0, instances=(), records={}, membership=VERIFIED.membership),
+            "`trn run --wake` wakes it",
+        ),
     ],
     ids=["no cluster", "booting", "asleep"],
 )
-def test_job_without_proven_nodes_is_not_started(cluster: Cluster, nodes: DeployedNodes | None, message: str) -> None:
+def test_job_without_verified_nodes_is_not_started(cluster: Cluster, nodes: DeployedNodes | None, message: str) -> None:
     cluster.nodes = nodes
     ended = run("run", *TWO, "train.py")
     assert ended.exit_code == ExitCode.NOT_READY

@@ -102,7 +102,7 @@ class Fleet:
         for instance_id in instance_ids:
             record = NodeRecord(
                 instance_id=instance_id,
-                state="proven",
+                state="verified",
                 checks=(CheckRecord(name="devices", expected="16", found="16", ok=True),),
                 membership=membership.version if connected else "",
                 time="2026-11-21T12:00:00Z",

@@ -51,7 +51,7 @@ def test_verified_nodes_become_members_and_a_failed_one_is_replaced(look: Look, 
     fleet.verify(first, second, connected=False)
     look()
     assert membership() == Membership.of({instance: fleet.address(instance) for instance in (first, second)})
-    assert tags(first) == {"trn:node": "proven", "trn:reason": ""}
+    assert tags(first) == {"trn:node": "verified", "trn:reason": ""}
     fleet.fail(second, "no driver")
     look(REPLACEMENTS="1")
     assert fleet.unhealthy == {second}
@@ -139,7 +139,7 @@ def test_failed_step_is_reported_and_does_not_stop_others(look: Look, fleet: Fle
     clients["autoscaling"] = PartialClient(clients["autoscaling"], set_instance_health=refused)
     with pytest.RaisesGroup(ClientError):
         look(REPLACEMENTS="1")
-    assert tags(first)["trn:node"] == "proven"
+    assert tags(first)["trn:node"] == "verified"
 
 
 @pytest.mark.parametrize("key", ["nodes/../cluster.json", "nodes/i-1.json", "other/i-1.json"])
@@ -164,7 +164,7 @@ def test_event_about_a_node_does_not_read_the_pilot(look: Look, fleet: Fleet, cl
     assert membership() is not None
 
 
-@pytest.mark.parametrize("garbage", ["", "[" * 50_000, '{"state": "proven"}'])
+@pytest.mark.parametrize("garbage", ["", "[" * 50_000, '{"state": "verified"}'])
 def test_malformed_record_is_a_failed_node(look: Look, fleet: Fleet, garbage: str) -> None:
     first, second = fleet.instances
     fleet.verify(first, connected=False)
@@ -172,7 +172,7 @@ def test_malformed_record_is_a_failed_node(look: Look, fleet: Fleet, garbage: st
     look(event=object_event(f"{PREFIX}/{second}.json"), REPLACEMENTS="1")
     assert fleet.unhealthy == {second}
     assert tags(second)["trn:reason"].startswith("its record cannot be used: ")
-    assert tags(first)["trn:node"] == "proven"
+    assert tags(first)["trn:node"] == "verified"
 
 
 def test_error_on_the_console_of_a_silent_node_is_read_at_most_once_a_minute(

@@ -108,10 +108,10 @@ def test_failures_within_the_limit_change_nothing() -> None:
     assert (aws.updates, aws.notices) == ([], [])
 
 
-def test_failures_beyond_the_limit_lower_the_maximum_to_proven_nodes() -> None:
+def test_failures_beyond_the_limit_lower_the_maximum_to_verified_nodes() -> None:
     aws = Aws([instance("i-good"), instance("i-booting"), instance("i-gone", "terminated")])
-    proven = {node: record(node, "proven") for node in ("i-good", "i-gone")}
-    check(aws, {**failures(3), **proven}, record_event("i-2"))
+    verified = {node: record(node, "verified") for node in ("i-good", "i-gone")}
+    check(aws, {**failures(3), **verified}, record_event("i-2"))
     assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 1}]
     (notice,) = aws.notices
     assert "i-2, because: no device." in notice
@@ -119,7 +119,7 @@ def test_failures_beyond_the_limit_lower_the_maximum_to_proven_nodes() -> None:
     assert "minInstanceCount=1,maxInstanceCount=4" in notice
 
 
-def test_group_without_proven_nodes_launches_none() -> None:
+def test_group_without_verified_nodes_launches_none() -> None:
     aws = Aws([])
     check(aws, failures(3), record_event("i-0"))
     assert aws.updates == [{"minInstanceCount": 0, "maxInstanceCount": 0}]
@@ -138,9 +138,9 @@ def test_lowered_maximum_is_lowered_once() -> None:
     assert len(aws.updates) == len(aws.notices) == 1
 
 
-def test_termination_of_a_proven_node_changes_nothing() -> None:
+def test_termination_of_a_verified_node_changes_nothing() -> None:
     aws = Aws([instance("i-good", "terminated")])
-    check(aws, {**failures(3), "i-good": record("i-good", "proven")}, termination_event("i-good"))
+    check(aws, {**failures(3), "i-good": record("i-good", "verified")}, termination_event("i-good"))
     assert aws.updates == []
 
 
@@ -163,11 +163,11 @@ def test_reclaimed_node_has_not_failed() -> None:
 
 
 @given(
-    states=st.lists(st.sampled_from(["proven", "failed", "draining", None]), max_size=8),
+    states=st.lists(st.sampled_from(["verified", "failed", "draining", None]), max_size=8),
     ends=st.lists(st.booleans(), min_size=8, max_size=8),
     maximum=st.integers(0, 8),
 )
-def test_maximum_is_only_lowered_to_the_proven_nodes(
+def test_maximum_is_only_lowered_to_the_verified_nodes(
     states: list[State | None], ends: list[bool], maximum: int
 ) -> None:
     names = [f"i-{number}" for number in range(len(states))]
@@ -176,6 +176,6 @@ def test_maximum_is_only_lowered_to_the_proven_nodes(
     aws = Aws(instances, maximum=maximum)
     for name in names:
         check(aws, records, record_event(name))
-    proven = sum(not end and state in ("proven", "draining") for state, end in zip(states, ends, strict=False))
-    assert aws.updates in ([], [{"minInstanceCount": min(1, proven), "maxInstanceCount": proven}])
-    assert not aws.updates or proven < maximum
+    verified = sum(not end and state in ("verified", "draining") for state, end in zip(states, ends, strict=False))
+    assert aws.updates in ([], [{"minInstanceCount": min(1, verified), "maxInstanceCount": verified}])
+    assert not aws.updates or verified < maximum

@@ -9,7 +9,7 @@ from tests.runtime.handlers.conftest import REGION
 from tests.runtime.handlers.fleet import client
 from trainium_runtime.handlers import script_copy
 
-ASSETS, BUCKET, KEY = "assets", "scripts", "scripts/proof.sh"
+ASSETS, BUCKET, KEY = "assets", "scripts", "scripts/verification.sh"
 
 
 @pytest.fixture(autouse=True)

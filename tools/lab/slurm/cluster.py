@@ -166,10 +166,10 @@ class SlurmCluster:
         location: Any = {"LocationConstraint": REGION}
         s3.create_bucket(Bucket=SCRIPTS_BUCKET, CreateBucketConfiguration=location)
         s3.put_bucket_versioning(Bucket=SCRIPTS_BUCKET, VersioningConfiguration={"Status": "Enabled"})
-        version = s3.put_object(Bucket=SCRIPTS_BUCKET, Key="proof.sh", Body=script.encode())["VersionId"]
+        version = s3.put_object(Bucket=SCRIPTS_BUCKET, Key="verification.sh", Body=script.encode())["VersionId"]
         return {
-            "name": "proof.sh",
-            "url": f"https://{SCRIPTS_BUCKET}.s3.{REGION}.amazonaws.com/proof.sh?versionId={version}",
+            "name": "verification.sh",
+            "url": f"https://{SCRIPTS_BUCKET}.s3.{REGION}.amazonaws.com/verification.sh?versionId={version}",
             "sha256": hashlib.sha256(script.encode()).hexdigest(),
             "arguments": [],
         }

@@ -30,7 +30,7 @@ def node(site: Site) -> Iterator[Node]:
 
 
 @pytest.fixture(scope="module")
-def proven(site: Site) -> Iterator[Node]:
+def verified(site: Site) -> Iterator[Node]:
     """A running node that passed its verification."""
     node = site.node()
     node.power_on()
@@ -43,24 +43,24 @@ def log_contains(node: Node, command: str) -> Callable[[], bool]:
     return lambda: (node.root / LOG).exists() and command in node.read(LOG)
 
 
-def assert_proven(outcome: Outcome) -> None:
+def assert_verified(outcome: Outcome) -> None:
     assert outcome.verdict.reason == "1 of 1 nodes verified", outcome
 
 
-def test_record_of_single_node_contains_every_applicable_check(site: Site, proven: Node) -> None:
-    record = site.record(proven)
+def test_record_of_single_node_contains_every_applicable_check(site: Site, verified: Node) -> None:
+    record = site.record(verified)
     assert record
     without = {"lnc", "ultraserver", "peers", "internode-collectives"}  # For a trn1 without peers.
     without |= {"gpus", "gpu-settings", "dcgm"}
     assert {check.name for check in record.checks} == NODE_CHECKS.keys() - without
 
 
-def test_node_with_a_gpu_is_proven_by_the_checks_of_gpus(lab: Laboratory) -> None:
+def test_node_with_a_gpu_is_verified_by_the_checks_of_gpus(lab: Laboratory) -> None:
     site = Site(lab, lab_plan(instance_type="g6e.xlarge"))
     node = site.node()
     node.power_on()
     outcome = site.outcome(node)
-    assert_proven(outcome)
+    assert_verified(outcome)
     assert outcome.record
     names = {check.name for check in outcome.record.checks}
     assert names >= {"gpus", "gpu-settings", "device-memory", "dcgm", "self-test"}
@@ -68,46 +68,46 @@ def test_node_with_a_gpu_is_proven_by_the_checks_of_gpus(lab: Laboratory) -> Non
     lab.remove(node)
 
 
-def test_cloud_init_reports_no_error(proven: Node) -> None:
-    wait_for("cloud-init", lambda: proven.succeeds("test", "-e", "/run/cloud-init/result.json"))
-    assert '"errors": []' in proven.execute("cat", "/run/cloud-init/result.json")
+def test_cloud_init_reports_no_error(verified: Node) -> None:
+    wait_for("cloud-init", lambda: verified.succeeds("test", "-e", "/run/cloud-init/result.json"))
+    assert '"errors": []' in verified.execute("cat", "/run/cloud-init/result.json")
 
 
-def test_cloud_init_schema_accepts_cloud_config(proven: Node) -> None:
-    proven.execute("cloud-init", "schema", "--system")
+def test_cloud_init_schema_accepts_cloud_config(verified: Node) -> None:
+    verified.execute("cloud-init", "schema", "--system")
 
 
-def test_proven_node_has_no_failed_unit(proven: Node) -> None:
-    wait_for("the boot's end", lambda: proven.succeeds("systemctl", "is-active", "trn-node-watch.service"))
-    assert proven.execute("systemctl", "--failed", "--plain", "--no-legend") == ""
+def test_verified_node_has_no_failed_unit(verified: Node) -> None:
+    wait_for("the boot's end", lambda: verified.succeeds("systemctl", "is-active", "trn-node-watch.service"))
+    assert verified.execute("systemctl", "--failed", "--plain", "--no-legend") == ""
 
 
-@pytest.mark.usefixtures("proven")
+@pytest.mark.usefixtures("verified")
 def test_metadata_service_is_queried_with_token_only(lab: Laboratory) -> None:
     assert lab.metadata.tokens
     assert lab.metadata.refused == 0
 
 
-def test_node_from_image_downloads_only_its_node_script(lab: Laboratory, proven: Node) -> None:
-    requests = lab.proxy.of(proven.instance.address)
+def test_node_from_image_downloads_only_its_node_script(lab: Laboratory, verified: Node) -> None:
+    requests = lab.proxy.of(verified.instance.address)
     polled = ("cluster.json", "job.json")
     downloads = [request for request in requests if request.method == "GET" and not request.path.endswith(polled)]
     assert [request.path.split("/")[1] for request in downloads] == ["scripts"]
 
 
-def test_bare_node_installs_its_software_and_is_proven(lab: Laboratory) -> None:
+def test_bare_node_installs_its_software_and_is_verified(lab: Laboratory) -> None:
     site = Site(lab, lab_plan(**BARE))
     node = site.node(layers=lab.bare)
     node.power_on()
-    assert_proven(site.outcome(node))
+    assert_verified(site.outcome(node))
     lab.remove(node)
 
 
 @pytest.mark.parametrize("release", ["2.27.1", "2.28.0"])
-def test_node_with_programs_of_older_releases_is_proven(site: Site, release: str) -> None:
+def test_node_with_programs_of_older_releases_is_verified(site: Site, release: str) -> None:
     node = site.node(replace(site.hardware, neuron_release=release))
     node.power_on()
-    assert_proven(site.outcome(node))
+    assert_verified(site.outcome(node))
     site.lab.remove(node)
 
 
@@ -116,7 +116,7 @@ def test_checks_that_do_not_affect_jobs_only_warn(site: Site) -> None:
     node.write("usr/share/trnlab/neuron_driver", "2.26.5.0\n")
     node.power_on()
     outcome = site.outcome(node)
-    assert_proven(outcome)
+    assert_verified(outcome)
     assert outcome.record
     assert [check.name for check in outcome.record.checks if check.warning] == ["driver", "time-sync"]
     site.lab.remove(node)
@@ -125,31 +125,31 @@ def test_checks_that_do_not_affect_jobs_only_warn(site: Site) -> None:
 def test_slow_metadata_service_does_not_fail_the_node(lab: Laboratory, site: Site, node: Node) -> None:
     lab.metadata.subjects[node.instance.address].delay_seconds = 0.3
     node.power_on()
-    assert_proven(site.outcome(node))
+    assert_verified(site.outcome(node))
 
 
-def test_reboot_during_verification_leaves_node_proven(site: Site, node: Node) -> None:
+def test_reboot_during_verification_leaves_node_verified(site: Site, node: Node) -> None:
     node.power_on()
     wait_for("the verification", log_contains(node, "verify the node"))
     node.execute("systemctl", "reboot", "--no-block")
-    assert_proven(site.outcome(node))
+    assert_verified(site.outcome(node))
 
 
-def test_power_loss_during_verification_leaves_node_proven(site: Site, node: Node) -> None:
+def test_power_loss_during_verification_leaves_node_verified(site: Site, node: Node) -> None:
     node.power_on()
     wait_for("the verification", log_contains(node, "verify the node"))
     node.cut_power()
     node.power_on()
-    assert_proven(site.outcome(node))
+    assert_verified(site.outcome(node))
 
 
-def test_power_loss_during_installation_leaves_node_proven(site: Site, node: Node) -> None:
+def test_power_loss_during_installation_leaves_node_verified(site: Site, node: Node) -> None:
     node.power_on()
     wait_for("the installation", (node.root / "opt/trn").exists)
     node.cut_power()
     assert not (node.root / INSTALLED_LAST).exists()
     node.power_on()
-    assert_proven(site.outcome(node))
+    assert_verified(site.outcome(node))
 
 
 def test_node_is_verified_at_every_boot(site: Site, node: Node) -> None:
@@ -168,17 +168,17 @@ def newer(site: Site, node: Node, than: str) -> NodeRecord | None:
     return record if record and record.time > than else None
 
 
-def test_nodes_from_image_of_proven_node_are_verified_again(lab: Laboratory, site: Site) -> None:
+def test_nodes_from_image_of_verified_node_are_verified_again(lab: Laboratory, site: Site) -> None:
     original = site.node()
     original.power_on()
-    assert_proven(site.outcome(original))
+    assert_verified(site.outcome(original))
     before = site.record(original)
     original.power_off()
     copies = [site.node(layers=[original.written, *lab.image]) for _ in range(2)]
     for copy in copies:
         copy.power_on()
     for copy in copies:
-        assert_proven(site.outcome(copy))
+        assert_verified(site.outcome(copy))
     assert site.record(original) == before
     for copy in (*copies, original):
         lab.remove(copy)

@@ -43,7 +43,7 @@ def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], s
 
     Returns the node's record of its cache, the modules compiled according to its log, and the output of `trn jobs`.
     """
-    wait_for("all nodes to reach each other", cluster.is_proven, pause=1)
+    wait_for("all nodes to reach each other", cluster.is_verified, pause=1)
     source = RUN / "compiles"
     source.mkdir(exist_ok=True)
     shutil.copy(FAKE_COMPILER, source)

@@ -159,13 +159,13 @@ def disturbed_training(cluster: ClusterJobs) -> DisturbedTraining:
     disturb("power cut", lambda: cut_power(nodes[0]), before=lambda: await_half_a_checkpoint(cluster, nodes[0]))
     del cluster.lab.proxy.s3_faults[nodes[0].instance.address]
     replace_instance(cluster.lab, nodes[0].instance.instance_id)
-    cluster.await_proven()
+    cluster.await_verified()
     last = cluster.nodes[-1]
     disturb("spot notice", lambda: give_spot_notice(cluster, last))
     instance = last.instance.instance_id
     cluster.wait_for("the controller's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
     cluster.lab.metadata.subjects[last.instance.address].notices.clear()
-    cluster.await_proven()
+    cluster.await_verified()
     job = cluster.start("resumed", paced=True, resume=job)
     disturb("stopped", lambda: cluster.trn("stop", job))
     job = cluster.start("again", paced=True, resume=job)

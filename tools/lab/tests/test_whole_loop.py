@@ -1,4 +1,4 @@
-"""From `cdk deploy` to proven nodes, and to the replacement of a node that later fails."""
+"""From `cdk deploy` to verified nodes, and to the replacement of a node that later fails."""
 
 import json
 from collections.abc import Mapping
@@ -37,11 +37,11 @@ def checks_of(node: Node) -> list[dict[str, Any]]:
 @pytest.fixture
 def nodes(cluster: ClusterJobs) -> Mapping[str, Node]:
     """The nodes of the deployed cluster, by instance ID; the first is the head node."""
-    cluster.await_proven()
+    cluster.await_verified()
     return {node.instance.instance_id: node for node in cluster.nodes}
 
 
-def test_deployment_ends_with_all_nodes_proven(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_deployment_ends_with_all_nodes_verified(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes verified"
     assert len(nodes) == NODES
 
@@ -87,12 +87,12 @@ def test_printed_command_runs_in_a_service_with_rank_0_on_head(lab: Laboratory, 
 
 
 def test_controller_tags_instances_of_verified_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
-    assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
+    assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"verified"}
 
 
-def test_node_with_a_hardware_error_is_replaced_by_a_proven_one(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_node_with_a_hardware_error_is_replaced_by_a_verified_one(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     instance_id, node = next(iter(nodes.items()))
     node.execute("sh", "-c", f"echo '{HARDWARE_ERROR}' >/dev/kmsg")
     wait_for("the replacement", lambda: instance_id not in members(lab), seconds=90)
     (new,) = wait_for("its instance", lambda: members(lab) - nodes.keys())
-    wait_for("its proof", lambda: tag_value(lab, new, "trn:node") == "proven")
+    wait_for("its verification", lambda: tag_value(lab, new, "trn:node") == "verified")

@@ -53,10 +53,10 @@ class Ec2Jobs(BucketJobs):
         return estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients)).running_hour
 
     def ready(self) -> "ReadyCluster":
-        """The cluster, if all its nodes are proven and no job is running.
+        """The cluster, if all its nodes are verified and no job is running.
 
         Raises:
-            NotStartedError: A node is not proven, the cluster is asleep, or a job is running.
+            NotStartedError: A node is not verified, the cluster is asleep, or a job is running.
             UnavailableError: A request failed or was denied.
             NoStackError: The stack is not deployed.
         """
@@ -72,7 +72,7 @@ class Ec2Jobs(BucketJobs):
                 f"{name} is asleep: `trn run --wake` wakes it for the job and puts it to sleep afterwards."
             )
         if report.verdict.state != "ready":
-            raise NotStartedError(f"not all nodes are proven: {report.verdict.reason}. See `trn nodes`.")
+            raise NotStartedError(f"not all nodes are verified: {report.verdict.reason}. See `trn nodes`.")
         current = jobs.current()
         state = None if current is None or jobs.has_ended(current.job.id) else jobs.state(current.job.id)
         if state is not None and not state.is_over:

@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true")
     verify = commands.add_parser("verify", help="check the node against its plan, and report the outcome")
     verify.add_argument("--last", action="store_true", help="the driver was already reloaded")
-    verify.add_argument("--hold", action="store_true", help="do not send the record of a proven node yet")
+    verify.add_argument("--hold", action="store_true", help="do not send the record of a verified node yet")
     report = commands.add_parser("report", help="send the record, as it is or as failed")
     report.add_argument("state", nargs="?", choices=["failed"])
     report.add_argument("reason", nargs="?", default="")

@@ -45,7 +45,7 @@ class Peers(NamedTuple):
 
     If nodes do not reach each other, either may be at fault. The larger part of the nodes stays, or of two equal parts
     the one with rank 0. A node in the other part is cut off, and fails. A node in the part that stays must not be
-    replaced, but is not proven either: it is draining until the others answer.
+    replaced, but is not verified either: it is draining until the others answer.
 
     Attributes:
         membership: Version of the membership.

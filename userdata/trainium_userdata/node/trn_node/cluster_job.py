@@ -197,8 +197,10 @@ class ClusterJob:
         if (job, attempt) == (self._job, self._attempt):
             why = "the job's processes were ended" if this_boot else "it was restarted"
             self._declare("node-lost", f"{name} has left the job: {why}", record, rank)
-        elif record["state"] != "proven":
-            self._declare("failed", f"{name} is not proven: {record['state']} {record['reason']}".strip(), record, rank)
+        elif record["state"] != "verified":
+            self._declare(
+                "failed", f"{name} is not verified: {record['state']} {record['reason']}".strip(), record, rank
+            )
         else:
             self._log(f"job {self._job}: starts attempt {self._attempt} as node {rank}")
             try:
@@ -246,7 +248,9 @@ class ClusterJob:
             limit = self._wanted.time_limit_seconds
             why = f"the job reached its time limit of {limit} seconds"
             self._close(end_record(TIME_LIMIT, why, instance_id=record["instance_id"], node=0))
-        elif record["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
+        elif (
+            record["state"] == "verified" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen)
+        ):
             self._begin(record, cluster)
 
     def _begin(self, record: dict[str, Any], cluster: ClusterMembership) -> None:

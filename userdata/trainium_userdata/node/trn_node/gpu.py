@@ -123,7 +123,7 @@ def increases(before: dict[str, int], now: dict[str, int]) -> list[str]:
 
 def check_dcgm(plan: dict[str, Any]) -> Check:
     """A failed test fails the node. No result is a warning, because DCGM may be missing or not support the GPU."""
-    level, seconds = plan["gpu_proof"]["dcgm_level"], plan["gpu_proof"]["dcgm_seconds"]
+    level, seconds = plan["gpu_verification"]["dcgm_level"], plan["gpu_verification"]["dcgm_seconds"]
     expected = f"level {level} passes"
     ran = run("dcgmi", "diag", "-r", str(level), "-j", seconds=seconds)
     results = dict(_diagnosed(ran.out))
@@ -183,7 +183,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 def check_collectives(plan: dict[str, Any]) -> Check:
     """An all-reduce over all GPUs with nccl-tests, which checks the result."""
-    gpus, proof = plan["gpus"], plan["gpu_proof"]
+    gpus, limits = plan["gpus"], plan["gpu_verification"]
     expected = f"a correct all-reduce over {gpus} GPUs"
     if gpus < 2:
         return Check("collectives", expected, "one GPU has no other GPU to reduce with", True)
@@ -191,10 +191,10 @@ def check_collectives(plan: dict[str, Any]) -> Check:
     if not programs:
         found = "not tested: nccl-tests is not installed"
         return Check("collectives", expected, found, True, warning=f"all-reduce over {gpus} GPUs: {found}")
-    size = str(proof["nccl_bytes"])
+    size = str(limits["nccl_bytes"])
     command = (str(programs[-1]), "-b", size, "-e", size, "-g", str(gpus), "-n", "5", "-w", "1", "-c", "1")
     ran = run(
-        *command, seconds=proof["nccl_seconds"], user=JOB_USER, folder="/tmp" if not os.environ.get("ROOT") else "/"
+        *command, seconds=limits["nccl_seconds"], user=JOB_USER, folder="/tmp" if not os.environ.get("ROOT") else "/"
     )
     wrong = re.search(r"Out of bounds values\s*:\s*([0-9]+)", ran.out)
     speed = re.search(r"Avg bus bandwidth\s*:\s*([0-9.]+)", ran.out)
@@ -205,5 +205,5 @@ def check_collectives(plan: dict[str, Any]) -> Check:
         problem = f"all-reduce over {gpus} GPUs: {ran.error or 'nccl-tests reports no result'}"
         return Check("collectives", expected, problem, False, problem)
     bandwidth = float(speed[1])
-    found = f"correct, {bandwidth:.1f} GB/s at {proof['nccl_bytes'] // 2**20} MiB"
+    found = f"correct, {bandwidth:.1f} GB/s at {limits['nccl_bytes'] // 2**20} MiB"
     return Check("collectives", expected, found, True, bandwidth=bandwidth)

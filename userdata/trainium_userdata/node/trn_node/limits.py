@@ -14,7 +14,7 @@ from .programs import ProgramRun, run
 SECONDS = 60
 LOGIN_UID = "1000"
 JOB_USER, JOB_UID = "trn-job", 60800
-"""The user of jobs, and of the computations that prove a node. The number is the same on all nodes, because of shared
+"""The user of jobs, and of the computations that verify a node. The number is the same on all nodes, because of shared
 file systems. It is in no range for other users (systemd, UIDs and GIDs)."""
 UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
 """Each limit: the flag of ulimit, the property of systemd, and the factor between their units."""

@@ -153,7 +153,7 @@ class _Computation(NamedTuple):
         found = [_CoreResult(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]
         if error:
             late = f"does not end within {seconds:g} seconds"
-            found.append(_CoreResult(error=late if error.endswith(late) else f"is not proven: {error}"))
+            found.append(_CoreResult(error=late if error.endswith(late) else f"is not verified: {error}"))
         return found
 
     def _run(self, seconds: float, core: int | None) -> ProgramRun:

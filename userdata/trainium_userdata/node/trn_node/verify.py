@@ -32,7 +32,7 @@ _LOGGER = file_logger("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
 """How often the quick checks run at most while one of RETRIED has a problem or a warning, and the pause in seconds."""
-PROVEN, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
+VERIFIED, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
 """Exit codes. After BUSY, RELOAD and ABORTED there was no report."""
 RETRIED = {
     "driver",
@@ -58,7 +58,7 @@ def verify(*, last: bool, hold: bool) -> int:
 
     Args:
         last: Whether the driver has already been reloaded.
-        hold: Whether to keep the record of a proven node without sending it.
+        hold: Whether to keep the record of a verified node without sending it.
 
     Raises:
         BusyError: Other processes use the devices.
@@ -73,12 +73,12 @@ def verify(*, last: bool, hold: bool) -> int:
         if not last and any(check.may_heal and not check.settled for check in checks):
             _LOGGER.info("reloading the driver may solve this: rmmod neuron; modprobe neuron; trn-node verify --last")
             return RELOAD
-    proven = all(check.ok for check in checks)
-    made = record.make("proven" if proven else "failed", checks, imds)
-    if proven and hold:
+    verified = all(check.ok for check in checks)
+    made = record.make("verified" if verified else "failed", checks, imds)
+    if verified and hold:
         record.write(made)
-        return PROVEN
-    return PROVEN if record.report(made, imds) == "s3" and proven else FAILED
+        return VERIFIED
+    return VERIFIED if record.report(made, imds) == "s3" and verified else FAILED
 
 
 def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:

@@ -1,4 +1,4 @@
-"""Monitors a proven node: `trn-node watch`.
+"""Monitors a verified node: `trn-node watch`.
 
 The watch reads the kernel log, the devices' error counters and AWS's notices; it updates the record and `notice.json`,
 and notifies running jobs. On a plain cluster, it also reads the membership, exchanges SSH keys, starts this node's part
@@ -53,7 +53,7 @@ SIGNAL_SECONDS = 900
 MAX_ERRORS = 16
 """Maximum number of stored errors for each resulting state; more are not useful."""
 
-SEVERITY = ("proven", DRAINING, FAILED)
+SEVERITY = ("verified", DRAINING, FAILED)
 MEMBERSHIP_CHECKS = ("peers", NAME)
 """The checks that are repeated with each membership."""
 MAX_REASONS = 5

@@ -17,7 +17,7 @@ from .follower import Follower
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="trn-slurm", description="Run and check jobs on this Slurm node.")
     commands = top.add_subparsers(dest="command", required=True)
-    commands.add_parser("remember", help="store the error counters of a proven node, for the epilog")
+    commands.add_parser("remember", help="store the error counters of a verified node, for the epilog")
     commands.add_parser("epilog", help="check the node after a job, and drain it if it is unhealthy")
     commands.add_parser(
         "address", help="in a task: print the rank of this node in the allocation, its instance ID and address"

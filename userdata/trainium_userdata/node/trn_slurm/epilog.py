@@ -1,4 +1,4 @@
-"""The epilog of a job: the quick part of the proof. A node that does not pass it is drained with the reason."""
+"""The epilog of a job: the quick part of the verification. A node that does not pass it is drained with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trn_node.verify import error_counts
 from trn_node.watch import NOTICE, SIGNAL_SECONDS
 
 COUNTS = "run/trn/slurm-counters.json"
-"""File with the error counters at the time when the node was proven in this boot."""
+"""File with the error counters at the time when the node was verified in this boot."""
 LEAVING_SECONDS, PAUSE_SECONDS = 30, 2
 """How long processes of the job may still hold NeuronCores, and the pause between checks."""
 SCONTROL_SECONDS = 30

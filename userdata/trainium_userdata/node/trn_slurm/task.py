@@ -26,7 +26,7 @@ def address() -> str:
     """The rank of this node in the allocation, its instance ID and address. Raises OSError without a record."""
     made = record.read()
     if made is None:
-        raise OSError("this node has no record: it was not proven")
+        raise OSError("this node has no record: it was not verified")
     return f"{os.environ.get('SLURM_NODEID', '0')} {made['instance_id']} {made['address']}"
 
 

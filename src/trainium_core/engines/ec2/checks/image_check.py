@@ -44,7 +44,7 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
 
 
 def _is_known(plan: Plan, image: Image) -> bool:
-    """Whether the facts list the type with this release as proven on an account."""
+    """Whether the facts list the type with this release as verified on an account."""
     return [plan.instance_type, str(neuron_release(image))] in facts()["verification"]["known"]
 
 
