@@ -19,7 +19,7 @@ NODE_REASON_TAG = "trn:reason"
 """Tag on an instance: why it failed or drains; empty for a verified node."""
 
 STOPPED_TAG = "trn:stopped"
-"""Tag on the topic of a pilot: why its clock keeps the nodes stopped."""
+"""Tag on the topic of a pilot: why the controller keeps the nodes stopped."""
 
 SPENT_TAG = "trn:spent"
 """Tag on the topic of a pilot: the budget that is spent, and since when."""

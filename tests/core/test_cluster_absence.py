@@ -39,7 +39,7 @@ class FakeAccount:
     """An account whose answers a test defines.
 
     Attributes:
-        tag: The recorded reason of the pilot's clock.
+        tag: The recorded reason of the controller.
         node_group: None before the group is created.
         deployed: The nodes according to the template.
         block: The reservation of the nodes.

@@ -199,7 +199,7 @@ def test_settings_within_the_limits_are_accepted(settings: dict[str, Any]) -> No
     ids=str,
 )
 def test_end_budget_idleness_and_block_require_a_clock(settings: dict[str, Any]) -> None:
-    assert from_settings(**settings).needs_clock
+    assert from_settings(**settings).needs_schedule
 
 
 @pytest.mark.parametrize(("name", "nearest"), [("node", "nodes"), ("zone", None)])

@@ -25,7 +25,7 @@ def decided(want: Want, state: SleepState, *, nodes: bool = True, **more: object
         has_nodes=nodes,
         wants_nodes=nodes,
         cluster="pilot",
-        has_clock=False,
+        has_schedule=False,
         ends=None,
         now=NOW,
     )
@@ -50,7 +50,7 @@ def test_sleep_action_follows_from_the_stack(state: SleepState, nodes: bool, act
 
 
 @pytest.mark.parametrize(
-    ("state", "nodes", "has_clock", "action"),
+    ("state", "nodes", "has_schedule", "action"),
     [
         (ASLEEP, False, False, "update stack"),
         (AWAKE, True, False, "nothing"),
@@ -62,8 +62,8 @@ def test_sleep_action_follows_from_the_stack(state: SleepState, nodes: bool, act
         (replace(ASLEEP, cluster=None), False, False, "refuse"),
     ],
 )
-def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_clock: bool, action: str) -> None:
-    assert decided("awake", state, nodes=nodes, has_clock=has_clock).action == action
+def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_schedule: bool, action: str) -> None:
+    assert decided("awake", state, nodes=nodes, has_schedule=has_schedule).action == action
 
 
 @given(
@@ -75,12 +75,12 @@ def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_
         groups=st.sampled_from([(), ("nodes",)]),
     ),
     nodes=st.booleans(),
-    has_clock=st.booleans(),
+    has_schedule=st.booleans(),
     want=st.sampled_from(["asleep", "awake"]),
 )
-def test_every_decision_is_safe(state: SleepState, nodes: bool, has_clock: bool, want: Want) -> None:
+def test_every_decision_is_safe(state: SleepState, nodes: bool, has_schedule: bool, want: Want) -> None:
     nodes = nodes and bool(state.groups)
-    switch = decided(want, state, nodes=nodes, has_clock=has_clock)
+    switch = decided(want, state, nodes=nodes, has_schedule=has_schedule)
     assert bool(switch.message) == (switch.action in ("refuse", "nothing"))
     if switch.action == "update stack":
         assert (state.status in STABLE_STATUSES, state.asleep) == (True, want != "asleep")

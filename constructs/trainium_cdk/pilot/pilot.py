@@ -71,7 +71,7 @@ class Pilot(Construct):
     @property
     def needs_controller(self) -> bool:
         """Whether the controller warns of the end of the pilot, stops nodes, or deletes the stack."""
-        return self.props.needs_clock if self._stops_nodes else self.props.end is not None
+        return self.props.needs_schedule if self._stops_nodes else self.props.end is not None
 
     @property
     def deletes_stack_at(self) -> PilotEnd | None:

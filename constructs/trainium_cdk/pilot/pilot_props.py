@@ -42,15 +42,15 @@ class PilotProps:
         return self.budget_usd is not None and self.budget_action == "stop"
 
     @property
-    def needs_clock(self) -> bool:
-        """Whether an Auto Scaling group of nodes needs a clock, which stops and launches them."""
+    def needs_schedule(self) -> bool:
+        """Whether the controller stops and launches the nodes of a group on a schedule."""
         by_itself = self.end is not None or self.stops_at_budget or self.idle_minutes is not None
         return by_itself or self.capacity_block_id is not None
 
     @property
     def is_needed(self) -> bool:
         """Whether a fleet needs the construct of a pilot."""
-        return self.needs_clock or self.budget_usd is not None
+        return self.needs_schedule or self.budget_usd is not None
 
     def outputs(self) -> Iterator[tuple[str, str, str]]:
         """Stack outputs with the end and the idle limit, if there are any. `trn list` reads the end."""

@@ -114,7 +114,7 @@ def _observe(target: _Target) -> ObservedStack:
         has_nodes=any(group.wanted or sum(group.instances.values()) for group in groups),
         wants_nodes=any(group.wanted for group in groups),
         cluster=target.plan.cluster_name,
-        has_clock=target.plan.capacity == CAPACITY_BLOCK,
+        has_schedule=target.plan.capacity == CAPACITY_BLOCK,
         ends=target.ends,
         now=datetime.now(UTC),
     )

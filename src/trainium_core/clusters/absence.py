@@ -46,7 +46,7 @@ class AbsenceAccount(Protocol):
         ...
 
     def stop_reason(self, cluster: str) -> str | None:
-        """The recorded reason why the pilot's clock stopped the nodes; None if it did not."""
+        """The recorded reason why the controller stopped the nodes; None if it did not."""
         ...
 
     def group(self, name: str) -> ScalingGroup | None:

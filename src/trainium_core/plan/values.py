@@ -213,8 +213,8 @@ class PlanValues:
         return self.type.zones[self.region][0]
 
     @property
-    def needs_clock(self) -> bool:
-        """Whether a clock must stop or launch the nodes: for an end, a spent budget, idle nodes or a Capacity Block."""
+    def needs_schedule(self) -> bool:
+        """Whether the controller has a schedule: for an end, a spent budget, idle nodes or a Capacity Block."""
         pilot = self.pilot
         stops = pilot.ends is not None or pilot.stops_at_budget or pilot.idle_minutes is not None
         return stops or self.capacity == "capacity-block"

@@ -30,7 +30,7 @@ class ObservedStack:
         has_nodes: Whether a group of the nodes has instances, or a desired size above 0.
         wants_nodes: Whether a group of the nodes has a desired size above 0.
         cluster: The cluster in the plan.
-        has_clock: Whether a clock launches the nodes at the start of their Capacity Block.
+        has_schedule: Whether the controller launches the nodes at the start of their Capacity Block.
         ends: End of the pilot, if known.
         now: Time of the decision.
     """
@@ -40,7 +40,7 @@ class ObservedStack:
     has_nodes: bool
     wants_nodes: bool
     cluster: str
-    has_clock: bool
+    has_schedule: bool
     ends: datetime | None
     now: datetime
 
@@ -92,8 +92,8 @@ def _wake(observed: ObservedStack) -> SleepChange:
     state, cluster = observed.state, observed.cluster
     if not _is_own_cluster(observed):
         return _other_cluster_problem(observed)
-    # An awake stack can lose its nodes, for example if its clock function stops idle nodes.
-    lost = state.asleep is False and not observed.has_nodes and not observed.has_clock
+    # An awake stack can lose its nodes, for example if its controller stops idle nodes.
+    lost = state.asleep is False and not observed.has_nodes and not observed.has_schedule
     if state.groups and (state.asleep is None or lost):
         if observed.has_nodes:
             return _nothing(f"{cluster} already has its nodes.")

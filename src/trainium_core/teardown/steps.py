@@ -102,8 +102,8 @@ class EmptyGroups:
         groups = self.account.node_groups(self.groups)
         for group in groups:
             if group.wanted:
-                # The maximum size is set too if something has raised the desired size again, such as the clock of a
-                # Capacity Block. It is not set at first: users may need the nodes after an interrupted teardown.
+                # The maximum size is set too if something has raised the desired size again, such as the controller in
+                # a Capacity Block. It is not set at first: users may need the nodes after an interrupted teardown.
                 self.account.empty_group(group.name, for_good=self.for_good and group.name in self.seen_at_0)
             else:
                 self.seen_at_0.add(group.name)

@@ -21,7 +21,7 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
         cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use"),
         *file_system_items(plan),
         *network_items(plan, plan.network.effective_egress),
-        *alarms_item(plan, int(plan.needs_clock or plan.pilot.budget_usd is not None)),
+        *alarms_item(plan, int(plan.needs_schedule or plan.pilot.budget_usd is not None)),
     )
 
 

@@ -81,7 +81,7 @@ def budget_action_requires_budget(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("ends", "budget_usd", "idle_minutes", "notify_email", "capacity")
 def notify_email_requires_notices(plan: PlanValues) -> Iterator[Problem]:
-    if plan.pilot.notify_email is not None and not plan.needs_clock and plan.pilot.budget_usd is None:
+    if plan.pilot.notify_email is not None and not plan.needs_schedule and plan.pilot.budget_usd is None:
         without = "trn:ends, trn:budget_usd, trn:idle_minutes or a Capacity Block"
         yield from requires_field(plan.pilot.notify_email, field="notify_email", without=without)
 

@@ -1,4 +1,4 @@
-"""The usage of this node, for the pilot's clock, which stops unused nodes, and for `trn status`."""
+"""The usage of this node, for the controller, which stops unused nodes, and for `trn status`."""
 
 from __future__ import annotations
 
