@@ -169,8 +169,8 @@ def nodes_table(report: NodesReport) -> Group:
         )
         for node in report.nodes
     ]
-    columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "What is wrong")
-    drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("What is wrong",)), Text("")] if rows else []
+    columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "Problem")
+    drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("Problem",)), Text("")] if rows else []
     return Group(*[*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}")])
 
 
