@@ -165,5 +165,5 @@ def test_job_is_notified_and_ends_with_its_nodes(account: Account, woken: Moment
     assert slept.code == 0, slept.printed
     followed = run_trn(account, "logs", "--follow", *OPTIONS)
     assert "saved" in followed.printed
-    assert "interrupted: the cluster trn-pilot goes to sleep" in followed.printed
+    assert "Reason: the cluster trn-pilot goes to sleep" in followed.printed
     assert [process for process in started.read_text().split() if Path("/proc", process).exists()] == []
