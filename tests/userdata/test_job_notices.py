@@ -1,9 +1,14 @@
 """Notices that a node will be interrupted, and SIGTERM to the wrapper of a job. Wrappers run for real."""
 
 import json
+import os
 import signal
+import sys
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.userdata.job_nodes import JobNodes
 
@@ -60,3 +65,42 @@ def test_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -> 
     nodes.processes[0].send_signal(signal.SIGTERM)
     assert nodes.wait() == [1]
     assert nodes.end["result"] == "node-lost"
+
+
+@pytest.mark.parametrize("key", ["setup", "command"])
+def test_node_that_shuts_down_is_lost_even_if_the_processes_of_the_job_end_first(nodes: JobNodes, key: str) -> None:
+    texts: dict[str, Any] = {"setup": "true", "command": "true", key: "echo ready; sleep 600"}
+    nodes.start("", **texts)
+    nodes.await_(lambda: "ready\n" in nodes.log())
+    wrapper = nodes.processes[0].pid
+    for child in Path(f"/proc/{wrapper}/task/{wrapper}/children").read_text().split():
+        os.killpg(int(child), signal.SIGTERM)
+    time.sleep(0.3)
+    os.kill(wrapper, signal.SIGTERM)
+    assert nodes.wait() == [1]
+    assert nodes.end["result"] == "node-lost"
+
+
+SAVES_AT_SIGTERM = """
+import os, pathlib, signal, sys, time
+folder, rank = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"]), int(os.environ["TRN_NODE_RANK"])
+def save(*_):
+    time.sleep(rank)
+    new = folder / ".final"
+    new.mkdir()
+    (new / f"shard-{rank}").write_text("state")
+    new.rename(folder / "final")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("ready", flush=True)
+while True: time.sleep(1)
+"""
+
+
+def test_checkpoint_that_is_saved_at_sigterm_is_completed(nodes: JobNodes) -> None:
+    nodes.start(SAVES_AT_SIGTERM, nodes=2, timing={"peers": 15, "grace": 10}, command=f"exec {sys.executable} train.py")
+    nodes.await_(lambda: all("ready" in nodes.log(rank) for rank in (0, 1)))
+    for process in nodes.processes:
+        process.send_signal(signal.SIGTERM)
+    assert nodes.wait() == [1, 1]
+    assert len(nodes.content("checkpoints/final.json")["parts"]) == 2

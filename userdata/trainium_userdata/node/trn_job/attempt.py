@@ -71,7 +71,7 @@ class NodeAttempt:
         self._exit_code: int | None = None
         self._command: Command | None = None
         self._venv = launch.venv
-        self._terminated = False
+        self._terminated, self._killed_at = False, float("inf")
         self._results = Results(launch, store, self.log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
@@ -117,7 +117,7 @@ class NodeAttempt:
             PeriodicThread("log", self.log.send, lambda: seconds),
         ]
         if len(self._launch.nodes) > 1:
-            threads.append(PeriodicThread("neighbours", self._test_neighbours, self._neighbour_seconds))
+            threads.append(PeriodicThread("neighbours", self._test_neighbours, lambda: self._neighbours.seconds))
         return threads
 
     def _poll(self) -> None:
@@ -133,9 +133,6 @@ class NodeAttempt:
         problem = None if self._end.over.is_set() else self._neighbours.test()
         if problem:
             self._end.declare("node-lost", f"{problem}, according to {self._launch.name}")
-
-    def _neighbour_seconds(self) -> float:
-        return self._launch.timing.peers_again if self._neighbours.any_missed else self._launch.timing.peers
 
     def _report(self) -> None:
         launch = self._launch
@@ -171,6 +168,7 @@ class NodeAttempt:
 
     def _terminate(self, *_: object) -> None:
         self._terminated = True
+        self._killed_at = min(self._killed_at, time.monotonic() + self._launch.timing.terminated)
 
     @contextlib.contextmanager
     def _phase(self, name: str) -> Generator[None, None, None]:
@@ -216,6 +214,7 @@ class NodeAttempt:
                     self._raise_if_over()
                     setup.wait(self._end.over)
                 code = setup.exit_code
+                self._raise_if_over(code)
                 setup.end(0)
                 if code:
                     failure = self._finder.failure(code)
@@ -235,7 +234,10 @@ class NodeAttempt:
         left = None if self._launch.rank else self._launch.seconds_left
         return left is not None and time.monotonic() - self._began > left
 
-    def _raise_if_over(self) -> None:
+    def _raise_if_over(self, exit_code: int | None = None) -> None:
+        if exit_code == -signal.SIGTERM:
+            # A scheduler sends SIGTERM to this process, too.
+            self._end.over.wait(1)
         if self._terminated:
             self._declare_termination()
         if self._is_late():
@@ -246,11 +248,10 @@ class NodeAttempt:
 
     def _start(self, name: str, text: str) -> Command:
         self._last_life = time.monotonic()
-        place = self._launch.place
         self._command = Command(
             text,
-            script=place / f"{name}.sh",
-            folder=place / "source",
+            script=self._launch.place / f"{name}.sh",
+            folder=self._launch.place / "source",
             variables=self._variables,
             secrets=self._secrets.environment,
             venv=self._venv,
@@ -276,7 +277,7 @@ class NodeAttempt:
                 self._raise_if_over()
                 self._check_output()
                 command.wait(self._end.over)
-            self._raise_if_over()
+            self._raise_if_over(command.exit_code)
             self._exit_code = command.exit_code
             command.end(0)
             self._results.end_running(self._exit_code)
@@ -387,7 +388,7 @@ class NodeAttempt:
             self._store_results(lambda: False)
             # A lost node stores no part; the others store theirs soon.
             seconds = launch.timing.peers if result == "node-lost" else launch.timing.parts
-            self._results.checkpoints.await_parts(seconds, lambda: self._terminated)
+            self._results.checkpoints.await_parts(seconds, lambda: time.monotonic() > self._killed_at)
         self._state = self._final_state
         retry("log", self.log.send, self.log.say)
         retry("record", self._report, self.log.say)
@@ -395,5 +396,5 @@ class NodeAttempt:
     def _store_results(self, is_cancelled: Callable[[], bool]) -> None:
         """Store the remaining checkpoints, outputs, log and compiled graphs."""
         with self._phase("results"):
-            self._results.store(lambda: self._terminated or is_cancelled())
+            self._results.store(lambda: time.monotonic() > self._killed_at or is_cancelled())
             self._caches.store(settled=self._exit_code == 0)

@@ -27,6 +27,8 @@ class Timing(NamedTuple):
         results: How long a node tries to store checkpoints, outputs and the log at the end.
         refused: The same if S3 refuses all remaining files, or they cannot be read.
         parts: How long node 0 then waits for the other nodes' parts of checkpoints.
+        terminated: How long after SIGTERM a node stores results and node 0 waits for parts: systemd and Slurm
+            (KillWait) kill processes after 30 seconds.
     """
 
     poll: float = 2.5
@@ -42,6 +44,7 @@ class Timing(NamedTuple):
     results: float = 900
     refused: float = 60
     parts: float = 60
+    terminated: float = 25
 
 
 class Launch(NamedTuple):

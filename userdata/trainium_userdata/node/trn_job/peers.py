@@ -42,8 +42,10 @@ class Neighbours:
         self._misses: dict[int, int] = {}
 
     @property
-    def any_missed(self) -> bool:
-        return any(self._misses.values())
+    def seconds(self) -> float:
+        """Seconds until the next test."""
+        timing = self._launch.timing
+        return timing.peers_again if any(self._misses.values()) else timing.peers
 
     def test(self) -> str | None:
         """A sentence on the neighbours that failed the last two tests, because they do not answer or their part of the
