@@ -208,7 +208,7 @@ def test_node_is_ready_once_it_reaches_its_neighbours(node: JobNode, unreachable
     assert key in node.aws.records
 
 
-def test_node_that_is_not_proven_or_still_stores_results_is_not_ready(node: JobNode):
+def test_node_that_is_not_verified_or_still_stores_results_is_not_ready(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)

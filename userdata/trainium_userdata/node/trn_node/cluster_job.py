@@ -318,10 +318,10 @@ class ClusterJob:
         return self._pause
 
     def _say_ready(self, record: dict[str, Any], cluster: ClusterMembership) -> None:
-        """Say that this node is ready for the next attempt: it is proven, and reaches its neighbours."""
+        """Say that this node is ready for the next attempt: it is verified, and reaches its neighbours."""
         own, names = record["instance_id"], list(cluster.nodes)[: self._wanted.nodes]
         is_due = not 0 <= self._now() - self._ready_at < READY_SECONDS
-        is_sound = record["state"] == "proven" and cluster.is_sound and cluster.read_at > self._end_seen
+        is_sound = record["state"] == "verified" and cluster.is_sound and cluster.read_at > self._end_seen
         if own not in names or not is_due or not is_sound:
             return
         silent = unreachable(cluster.nodes[names[rank]] for rank in neighbours(names.index(own), len(names)))
