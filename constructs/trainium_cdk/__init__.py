@@ -6,12 +6,15 @@ from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.fleet_interface import INeuronFleet
 from trainium_cdk.fleet.launch_template import NeuronLaunchTemplate
 from trainium_cdk.fleet.neuron_fleet import NeuronFleet
+from trainium_cdk.fleet.node_checks import NodeChecks
+from trainium_cdk.fleet.node_image import NodeImage
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.fleet.setup_script import SetupScript
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.pcs.pcs_cluster import PcsCluster
+from trainium_cdk.pilot.pilot_props import Budget, PilotEnd
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.plan_stack import PlanStack
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining, SageMakerTraining
@@ -23,6 +26,7 @@ from trainium_core.plan.context import plan_from_cdk
 from trainium_core.problems import PlanError
 
 __all__ = [
+    "Budget",
     "Capacity",
     "ClusterNetwork",
     "CompileCache",
@@ -34,7 +38,10 @@ __all__ = [
     "NeuronFleet",
     "NeuronLaunchTemplate",
     "NeuronSubnet",
+    "NodeChecks",
+    "NodeImage",
     "PcsCluster",
+    "PilotEnd",
     "Plan",
     "PlanError",
     "PlanStack",

@@ -16,12 +16,15 @@ from trainium_core.setting_schema.setting import BUCKET_NAME
 
 _LONGEST_VALUE = 120
 
+Owner = IConstruct | str
+"""A construct, or the name of the class of a value, which an error names."""
+
 
 class PropsError(ValueError):
     """Invalid parameters of a construct. The message names each one, its value, the allowed values and the fix.
 
     Attributes:
-        path: Path of the construct.
+        path: Path of the construct, or the class of the value.
         problems: All problems. The `key` of each is the name of the parameter.
     """
 
@@ -33,7 +36,7 @@ class PropsError(ValueError):
         return "\n".join(f"{self.path}: {_as_line(problem)}" for problem in self.problems)
 
 
-def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
+def refuse(owner: Owner, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
     """The error for one parameter, to raise.
 
     Args:
@@ -41,13 +44,13 @@ def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, 
     """
     node = getattr(got, "node", None)
     shown = node.path if isinstance(node, Node) else got
-    return PropsError(construct.node.path, [Problem(key=parameter, got=shown, allowed=allowed, fix=fix)])
+    return PropsError(_path(owner), [Problem(key=parameter, got=shown, allowed=allowed, fix=fix)])
 
 
-def check(construct: IConstruct, *problems: Iterable[Problem]) -> None:
+def check(owner: Owner, *problems: Iterable[Problem]) -> None:
     """Raise PropsError if there are problems."""
     if all_problems := [*chain.from_iterable(problems)]:
-        raise PropsError(construct.node.path, all_problems)
+        raise PropsError(_path(owner), all_problems)
 
 
 def form(setting: str, value: Any, *, field: str | None = None) -> Iterable[Problem]:
@@ -88,7 +91,7 @@ def is_pending(value: Any) -> bool:
     return isinstance(value, str) and (value.startswith("dummy-value-for-") or value == "ami-1234")
 
 
-def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) -> None:
+def check_known(owner: Owner, parameter: str, value: Any, *, why: str) -> None:
     """Raise PropsError for a CDK token.
 
     Args:
@@ -96,12 +99,10 @@ def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) 
     """
     if is_token(value):
         known = "a value known at synthesis"
-        raise refuse(construct, parameter, value, allowed=known, fix=f"pass the value itself: {why}")
+        raise refuse(owner, parameter, value, allowed=known, fix=f"pass the value itself: {why}")
 
 
-def whole_duration(
-    construct: IConstruct, parameter: str, value: Duration, unit: Literal["days", "hours", "minutes"]
-) -> int:
+def whole_duration(owner: Owner, parameter: str, value: Duration, unit: Literal["days", "hours", "minutes"]) -> int:
     """A duration as a whole number of a unit.
 
     Raises:
@@ -109,11 +110,11 @@ def whole_duration(
     """
     if value.is_unresolved():
         fix = f"pass a number, such as Duration.{unit}(2)"
-        raise refuse(construct, parameter, value, allowed="a duration known at synthesis", fix=fix)
+        raise refuse(owner, parameter, value, allowed="a duration known at synthesis", fix=fix)
     number: float = getattr(value, f"to_{unit}")(integral=False)
     if number % 1:
         fix = f"round it, for example to Duration.{unit}({ceil(number)})"
-        raise refuse(construct, parameter, value, allowed=f"a whole number of {unit}", fix=fix)
+        raise refuse(owner, parameter, value, allowed=f"a whole number of {unit}", fix=fix)
     return int(number)
 
 
@@ -173,6 +174,10 @@ def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, 
         shown = f"{cast(IConstruct, value).node.path} of {other}"
         allowed = f"{what} of {own}, the {where} of the stack"
         raise refuse(construct, parameter, shown, allowed=allowed, fix=f"pass {what} of that {where}")
+
+
+def _path(owner: Owner) -> str:
+    return owner if isinstance(owner, str) else owner.node.path
 
 
 def _as_line(problem: Problem) -> str:

@@ -5,7 +5,7 @@ from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_cdk.fleet.created_fleet import fleet_outputs
-from trainium_cdk.fleet.fleet_builder import Fleet
+from trainium_cdk.fleet.fleet_builder import PlannedFleet
 from trainium_cdk.from_plan import check_region, plan_cache, plan_file_systems, plan_fleet, plan_network
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
@@ -46,10 +46,8 @@ class TrainiumCluster(Construct):
         self.network = plan_network(self, "Network", plan, egress=plan.network.egress or DEFAULT_EGRESS, sleep=sleep)
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
-        props = plan_fleet(
-            self, plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep
-        )
-        self.fleet = Fleet(self, "Fleet", props=props)
+        props = plan_fleet(plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep)
+        self.fleet = PlannedFleet(self, "Fleet", props=props)
         for part in (self.network, self.cache, *self.file_systems):
             part.node.add_dependency(self.fleet.record)
         destroy = plan_destroy_command(self, "cluster", plan.cluster_name)

@@ -11,21 +11,21 @@ from constructs import Construct
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.fleet_props import FleetProps
-from trainium_cdk.fleet.node_image import resolved_image_id
+from trainium_cdk.fleet.node_image import NodeImage
 from trainium_cdk.fleet.node_volumes import RootVolume
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import HTTP, HTTPS
-from trainium_cdk.pilot.pilot_props import PilotProps
+from trainium_cdk.pilot.pilot_props import Budget, PilotEnd, PilotProps
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.storage.compile_cache import CompileCache
 from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
 from trainium_cdk.storage.lustre_file_system import LustreFileSystem
 from trainium_cdk.storage.node_file_system import NodeFileSystem
+from trainium_core.catalog.neuron_software import default_image
 from trainium_core.plan import Plan
 from trainium_core.plan.deployed_plan import recorded_settings
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.plan.replacing_settings import image_setting, replacing_settings
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress
 from trainium_core.problems import PlanError, Problem
@@ -142,19 +142,17 @@ def plan_pilot(plan: Plan) -> PilotProps:
     """The end, notices, budget and idle limit of the plan's pilot."""
     pilot = plan.pilot
     return PilotProps(
-        end=None if pilot.ends is None else read_pilot_end(pilot.ends),
-        action=pilot.ends_action,
-        warning_hours=pilot.warning_hours,
-        notify_email=pilot.notify_email,
-        budget_usd=pilot.budget_usd,
-        budget_action=pilot.budget_action,
+        end=None
+        if pilot.ends is None
+        else PilotEnd(read_pilot_end(pilot.ends), pilot.ends_action, pilot.warning_hours),
+        budget=None if pilot.budget_usd is None else Budget(pilot.budget_usd, pilot.budget_action),
         idle_minutes=pilot.idle_minutes,
-        capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
+        notify_email=pilot.notify_email,
+        capacity_block_id=Capacity(plan.capacity, plan.reservation_id).block_id,
     )
 
 
 def plan_fleet(
-    scope: Construct,
     plan: Plan,
     *,
     network: ClusterNetwork,
@@ -162,21 +160,20 @@ def plan_fleet(
     file_systems: Sequence[NodeFileSystem],
     sleep: SleepSwitch | None,
 ) -> FleetProps:
-    """The parameters of the plan's fleet, with the network, cache and file systems of its cluster.
-
-    Args:
-        scope: The cluster.
-    """
+    """The parameters of the plan's fleet, with the network, cache and file systems of its cluster."""
     node, egress = plan.node, plan.network.egress or DEFAULT_EGRESS
     downloads = node.neuron_software == "install" or plan.setup_script is not None
     return FleetProps(
         node=node_settings(plan),
         nodes=plan.nodes,
         capacity=Capacity(plan.capacity, plan.reservation_id),
-        image_id=resolved_image_id(scope, plan.image),
-        image_name=image_setting(plan),
+        image=NodeImage(
+            None if plan.image == default_image(plan.type) else plan.image,
+            node.neuron_software,
+            plan.root_device_name,
+        ),
         root_volume=plan_root_volume(plan),
-        replacing=replacing_settings(plan),
+        node_generation=node.generation,
         vpc=network.vpc,
         subnet=network.subnet,
         outbound_tcp_ports=outbound_tcp_ports(plan, egress=egress, downloads=downloads),

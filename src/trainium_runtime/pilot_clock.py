@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from trainium_runtime.facts import facts
-from trainium_runtime.pilot_end import PilotEnd, utc_text
+from trainium_runtime.pilot_end import Deadline, utc_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class PilotTerms:
     """
 
     nodes: int
-    ends: PilotEnd | None = None
+    ends: Deadline | None = None
     destroys: bool = False
     warning: timedelta = timedelta(hours=24)
     budget_usd: int | None = None

@@ -7,7 +7,7 @@ _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class PilotEnd:
+class Deadline:
     """The end of a pilot. Exactly one attribute is set.
 
     Attributes:
@@ -23,7 +23,7 @@ class PilotEnd:
         return self.at or deployed.astimezone(UTC) + (self.after or timedelta())
 
     @classmethod
-    def from_text(cls, text: str) -> "PilotEnd":
+    def from_text(cls, text: str) -> "Deadline":
         """Parse the result of `str`.
 
         Raises:

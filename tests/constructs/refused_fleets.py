@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from aws_cdk import Duration, Environment, NestedStack, SecretValue, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
@@ -16,12 +16,16 @@ from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import REGION, new_app
 from trainium_cdk import (
+    Budget,
     Capacity,
     ClusterNetwork,
     CompileCache,
     ElasticFileSystem,
     NeuronFleet,
     NeuronLaunchTemplate,
+    NodeChecks,
+    NodeImage,
+    PilotEnd,
     SetupScript,
     SleepSwitch,
 )
@@ -94,7 +98,7 @@ def environment(**variables: str) -> Mapping[str, Any]:
 
 
 def image(image: ec2.IMachineImage) -> Mapping[str, Any]:
-    return {"machine_image": image}
+    return {"image": NodeImage.custom(image)}
 
 
 def key_in(region: str) -> kms.IKey:
@@ -165,7 +169,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "use 64 nodes or fewer",
     ),
     "invalid cluster name": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
-    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "specify its ID"),
+    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "reservation_id", "specify its ID"),
     "placement group of a block": (
         lambda: {
             "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
@@ -244,29 +248,39 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "image of another region": (
         lambda: image(ec2.MachineImage.generic_linux({"us-east-1": "ami-0123456789abcdef0"})),
-        "machine_image",
+        "image",
         "no AMI specified for region 'us-west-2'",
     ),
     "image for ARM": (
         lambda: image(ec2.MachineImage.latest_amazon_linux2023(cpu_type=ec2.AmazonLinuxCpuType.ARM_64)),
-        "machine_image",
+        "image",
         "an image for x86_64",
     ),
     "image of Windows": (
         lambda: image(ec2.MachineImage.latest_windows(ec2.WindowsVersion.WINDOWS_SERVER_2022_ENGLISH_FULL_BASE)),
-        "machine_image",
+        "image",
         "got 'a Windows image'",
     ),
-    "unknown source of the software": (lambda: {"neuron_software": "none"}, "neuron_software", "image, install"),
-    "unknown verification": (lambda: {"verification": "off"}, "verification", "enforce, observe"),
+    "invalid root device": (
+        lambda: {"image": NodeImage.custom(ec2.MachineImage.latest_amazon_linux2023(), root_device_name="xvda")},
+        "root_device_name",
+        "a device name, such as /dev/sda1",
+    ),
+    "install on a type with GPUs": (
+        lambda: {
+            "instance_type": ec2.InstanceType("p5.48xlarge"),
+            "image": NodeImage.install_on(ec2.MachineImage.latest_amazon_linux2023()),
+        },
+        "image",
+        "image on p5.48xlarge, which has GPUs",
+    ),
     "unknown interface type": (
         lambda: {"secondary_interface_type": "ena"},
         "secondary_interface_type",
         "efa, efa-only",
     ),
     "generation token": (lambda: {"node_generation": NUMBER}, "node_generation", "known at synthesis"),
-    "replacements token": (lambda: {"replacements": NUMBER}, "replacements", "known at synthesis"),
-    "install on a Neuron DLAMI": (lambda: {"neuron_software": "install"}, "machine_image", "a bare Ubuntu"),
+    "replacements token": (lambda: {"max_replacements": NUMBER}, "max_replacements", "known at synthesis"),
     "root volume below the image's": (lambda: {"root_volume_size": Size.gibibytes(4)}, "root_volume_size", "8 to"),
     "throughput token": (lambda: {"root_volume_throughput": NUMBER}, "root_volume_throughput", "known at synthesis"),
     "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "see root_volume_size"),
@@ -310,59 +324,84 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "variable that the node sets": (lambda: environment(PATH="/x"), "environment", "rename"),
     "variable too long": (lambda: environment(N="x" * 20_000), "environment", "into S3"),
-    "timeout of seconds": (lambda: {"timeout": Duration.seconds(90)}, "timeout", "a whole number of minutes"),
+    "timeout of seconds": (
+        lambda: {"ready_timeout": Duration.seconds(90)},
+        "ready_timeout",
+        "a whole number of minutes",
+    ),
     "root volume of half a GiB more": (
         lambda: {"root_volume_size": Size.mebibytes(512 * 1024 + 512)},
         "root_volume_size",
         "got '512.5 GiB'; allowed: a whole number of GiB; fix: round it, for example to Size.gibibytes(513)",
     ),
     "lifetime of minutes": (
-        lambda: {"max_lifetime": Duration.minutes(90)},
-        "max_lifetime",
+        lambda: {"end": PilotEnd.after(Duration.minutes(90))},
+        "lifetime",
         "got 1 hour 30 minutes; allowed: a whole number of hours; fix: round it, for example to Duration.hours(2)",
     ),
     "lifetime of a token": (
-        lambda: {"max_lifetime": Duration.hours(Token.as_number({"Ref": "Hours"}))},
-        "max_lifetime",
+        lambda: {"end": PilotEnd.after(Duration.hours(Token.as_number({"Ref": "Hours"})))},
+        "lifetime",
         "got a CDK token; allowed: a duration known at synthesis",
     ),
+    "lifetime of two years": (
+        lambda: {"end": PilotEnd.after(Duration.days(730))},
+        "lifetime",
+        "more than zero and at most 366 days",
+    ),
     "warning of minutes": (
-        lambda: {"max_lifetime": Duration.days(2), "warn_before": Duration.minutes(30)},
+        lambda: {"end": PilotEnd.after(Duration.days(2), warn_before=Duration.minutes(30))},
         "warn_before",
         "a whole number of hours",
     ),
     "warning of a token in another unit": (
         lambda: {
-            "max_lifetime": Duration.days(2),
-            "warn_before": Duration.minutes(Token.as_number({"Ref": "Minutes"})),
+            "end": PilotEnd.after(Duration.days(2), warn_before=Duration.minutes(Token.as_number({"Ref": "Minutes"}))),
         },
         "warn_before",
         "got a CDK token",
     ),
-    "timeout of a day": (lambda: {"timeout": Duration.days(1)}, "timeout", "1 to 55 minutes"),
-    "unknown check": (lambda: {"suppress_checks": ["efa-device"]}, "suppress_checks", "write efa-devices"),
-    "end without zone": (lambda: {"end_time": datetime(2030, 1, 1)}, "end_time", "pass tzinfo"),
-    "two ends": (
-        lambda: {"end_time": datetime(2030, 1, 1, tzinfo=UTC), "max_lifetime": Duration.days(1)},
-        "end_time",
-        "remove end_time or max_lifetime",
+    "warning of a month": (
+        lambda: {"end": PilotEnd.after(Duration.days(60), warn_before=Duration.days(30))},
+        "warn_before",
+        "1 to 336 hours",
     ),
+    "timeout of a day": (lambda: {"ready_timeout": Duration.days(1)}, "ready_timeout", "1 to 55 minutes"),
+    "unknown check": (
+        lambda: {"checks": NodeChecks.enforce(suppress=["efa-device"])},
+        "suppress",
+        "write efa-devices",
+    ),
+    "end without zone": (lambda: {"end": PilotEnd.at(datetime(2030, 1, 1))}, "time", "pass tzinfo"),
     "unknown action at the end": (
-        lambda: {"max_lifetime": Duration.days(1), "ends_action": "stop"},
-        "ends_action",
+        lambda: {"end": PilotEnd.after(Duration.days(1), action=cast(Any, "stop"))},
+        "action",
         "sleep, destroy",
     ),
-    "unknown action of a budget": (lambda: {"budget_usd": 9, "budget_action": "end"}, "budget_action", "notify, stop"),
-    "budget token": (lambda: {"budget_usd": NUMBER}, "budget_usd", "known at synthesis"),
+    "budget of nothing": (lambda: {"budget": Budget.usd(0)}, "amount", "a whole number, 1 or more"),
+    "budget token": (lambda: {"budget": Budget.usd(cast(Any, NUMBER))}, "amount", "known at synthesis"),
     "address without end": (
         lambda: {"notify_email": "a@example.com"},
         "notify_email",
-        "set max_lifetime, end_time, budget_usd or a Capacity Block too",
+        "set end, budget, idle_limit or a Capacity Block too",
     ),
-    "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "set budget_usd too"),
+    "idle limit of seconds": (
+        lambda: {"idle_limit": Duration.seconds(1850)},
+        "idle_limit",
+        "a whole number of minutes",
+    ),
+    "idle limit of a minute": (lambda: {"idle_limit": Duration.minutes(1)}, "idle_limit", "30 to 10080 minutes"),
+    "idle limit of a block": (
+        lambda: {
+            "idle_limit": Duration.hours(1),
+            "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
+        },
+        "idle_limit",
+        "which is paid in advance",
+    ),
     "deletion of a nested stack": (
-        lambda: {"scope": create(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},
-        "ends_action",
+        lambda: {"scope": create(NestedStack), "end": PilotEnd.after(Duration.days(1), action="destroy")},
+        "end",
         "a separate stack",
     ),
     "switch of another stack": (

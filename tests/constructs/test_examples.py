@@ -2,6 +2,7 @@
 
 import inspect
 import textwrap
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,17 @@ def names() -> dict[str, Any]:
     return {
         **{name: getattr(trainium_cdk, name) for name in trainium_cdk.__all__},
         **{name: getattr(aws_cdk, name) for name in ("Duration", "RemovalPolicy", "Size")},
-        **{"Plan": Plan, "ec2": ec2, "iam": iam, "kms": kms, "s3": s3, "targets": targets, "vpc": vpc},
+        **{
+            "Plan": Plan,
+            "datetime": datetime,
+            "timezone": timezone,
+            "ec2": ec2,
+            "iam": iam,
+            "kms": kms,
+            "s3": s3,
+            "targets": targets,
+            "vpc": vpc,
+        },
         "app": ec2.SecurityGroup(stack, "App", vpc=vpc),
         "data": s3.Bucket(stack, "Data"),
         "group": autoscaling.CfnAutoScalingGroup(stack, "Group", max_size="2", min_size="0"),

@@ -23,20 +23,20 @@ from tests.constructs.synth import (
     new_stack,
     synthesize,
 )
-from trainium_cdk import CompileCache
-from trainium_cdk.fleet.fleet_builder import Fleet
-from trainium_cdk.from_plan import plan_fleet
+from trainium_cdk.fleet.fleet_builder import PlannedFleet
+from trainium_cdk.from_plan import plan_cache, plan_fleet
 from trainium_core import Plan
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE
 
 GROUP, READINESS = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetReadiness"
 WRITTEN_BY_JOBS = ("attempts/*", "checkpoints/*", "end.json", "outputs/*")
 
 
-def a_fleet(stack: Stack, vpc: ec2.IVpc, plan: Plan, **props: Any) -> Fleet:
+def a_fleet(stack: Stack, vpc: ec2.IVpc, plan: Plan, **props: Any) -> PlannedFleet:
     network: Any = SimpleNamespace(vpc=vpc, subnet=vpc.private_subnets[0])
-    planned = plan_fleet(stack, plan, network=network, cache=CompileCache(stack, "Cache"), file_systems=[], sleep=None)
-    return Fleet(stack, "Fleet", props=replace(planned, **props))
+    planned = plan_fleet(plan, network=network, cache=plan_cache(stack, "Cache", plan), file_systems=[], sleep=None)
+    return PlannedFleet(stack, "Fleet", props=replace(planned, **props))
 
 
 @cache
@@ -92,19 +92,33 @@ def test_change_without_effect_on_nodes_offers_an_equal_version(settings: dict[s
     assert offered(**settings) == offered()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"root_volume_gib": 600},
-        {"setup_script": "echo"},
-        {"node_generation": 2},
-        {"instance_type": "trn1n.32xlarge"},
-        {"capacity": "spot"},
-    ],
-    ids=str,
-)
-def test_change_that_requires_new_nodes_offers_another_version(settings: dict[str, Any]) -> None:
-    assert offered(**settings) != offered()
+REPLACING_NODES: dict[str, dict[str, Any]] = {
+    "instance_type": {"instance_type": "trn1n.32xlarge"},
+    "capacity": {"capacity": "spot"},
+    "reservation_id": {"capacity": "reservation", "reservation_id": "cr-0123456789abcdef0"},
+    "root_volume_gib": {"root_volume_gib": 600},
+    "root_volume_throughput": {"root_volume_throughput": 600},
+    "root_volume_initialization": {"root_volume_initialization": 200},
+    "root_device_name": {"root_device_name": "/dev/xvda"},
+    "logical_neuroncore_config": {"logical_neuroncore_config": 1},
+    "secondary_interface_type": {"secondary_interface_type": "efa-only"},
+    "cache_access": {"cache_bucket": "my-cache", "cache_access": "read"},
+    "neuron_software": {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"},
+    "internode_ssh": {"internode_ssh": True},
+    "node_generation": {"node_generation": 2},
+    "setup_script": {"setup_script": "echo"},
+}
+
+
+def test_every_setting_that_replaces_nodes_has_a_case() -> None:
+    of_slurm = {"pcs_ami"}
+    assert REPLACING_NODES.keys() | of_slurm == {key for key, one in SETTINGS.items() if one.replaces_nodes}
+
+
+@pytest.mark.parametrize("key", REPLACING_NODES)
+def test_change_that_requires_new_nodes_offers_another_version(key: str) -> None:
+    settings = offered(**REPLACING_NODES[key])["Settings"]
+    assert settings.get(key) != offered()["Settings"].get(key)
 
 
 def test_nodes_may_read_the_script_of_their_version() -> None:

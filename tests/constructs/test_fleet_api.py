@@ -34,7 +34,14 @@ from tests.constructs.synth import (
 )
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
 from tests.wheel.typed_uses import give_everything
-from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
+from trainium_cdk import (
+    Budget,
+    Capacity,
+    CompileCache,
+    NeuronFleet,
+    PilotEnd,
+    SetupScript,
+)
 from trainium_core.permissions.roles import action
 from trainium_runtime.controller.controller import ClusterController
 from trainium_runtime.controller.settings import ControllerSettings
@@ -316,8 +323,8 @@ def test_added_group_is_on_every_interface_and_replaces_nodes(bare: tuple[Stack,
 
 def test_publishers_of_warnings_may_use_the_key() -> None:
     stack = new_stack()
-    end: Any = {"max_lifetime": Duration.hours(8), "budget_usd": 100, "budget_action": "stop"}
-    fleet_in(stack, encryption_key=kms.Key(stack, "Key"), **end)
+    end, budget = PilotEnd.after(Duration.hours(8)), Budget.usd(100, stop=True)
+    fleet_in(stack, encryption_key=kms.Key(stack, "Key"), end=end, budget=budget)
     template = synthesize(stack)
     topics = template.resources("AWS::SNS::Topic").values()
     assert [references(topic["Properties"]["KmsMasterKeyId"]) for topic in topics] == [{template.logical_id(KEY)}] * 2
@@ -328,6 +335,12 @@ def test_publishers_of_warnings_may_use_the_key() -> None:
     (publishing,) = allowed_to(template, "FleetController", "sns:Publish")
     assert references(publishing["Resource"]) <= set(template.resources("AWS::SNS::Topic"))
     assert allowed_to(template, "FleetController", "kms:GenerateDataKey")
+
+
+def test_idle_limit_is_a_setting_of_the_controller() -> None:
+    pilot = fleet_in(new_stack(), idle_limit=Duration.hours(2)).pilot
+    assert pilot
+    assert pilot.settings["IDLE_MINUTES"] == "120"
 
 
 def test_aspect_in_the_docs_changes_the_logs_of_all_functions() -> None:
@@ -359,9 +372,9 @@ def test_other_value_of_the_cluster_tag_fails_synthesis() -> None:
 
 def test_destroy_in_a_stack_protected_later_fails_synthesis() -> None:
     stack = new_stack()
-    fleet_in(stack, max_lifetime=Duration.hours(8), ends_action="destroy")
+    fleet_in(stack, end=PilotEnd.after(Duration.hours(8), action="destroy"))
     stack.termination_protection = True
-    with pytest.raises(RuntimeError, match="ends_action: got destroy with termination_protection=True"):
+    with pytest.raises(RuntimeError, match="end: got destroy with termination_protection=True"):
         synthesize(stack)
 
 

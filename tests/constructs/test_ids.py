@@ -6,7 +6,14 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import Json, new_stack, synthesize
-from trainium_cdk import ClusterNetwork, CompileCache, ElasticFileSystem, NeuronFleet, SageMakerTraining
+from trainium_cdk import (
+    Budget,
+    ClusterNetwork,
+    CompileCache,
+    ElasticFileSystem,
+    NeuronFleet,
+    SageMakerTraining,
+)
 
 OF_AN_APP = {"Network", "Cache", "Files", "Fleet", "Training"}
 OURS, OF_THE_CDK = (
@@ -24,7 +31,7 @@ def app() -> tuple[set[str], Json]:
     cache = CompileCache(stack, "Cache")
     trn1 = ec2.InstanceType("trn1.32xlarge")
     fleet = NeuronFleet(
-        stack, "Fleet", instance_type=trn1, vpc=network.vpc, cache=cache, file_systems=[files], budget_usd=9
+        stack, "Fleet", instance_type=trn1, vpc=network.vpc, cache=cache, file_systems=[files], budget=Budget.usd(9)
     )
     fleet.add_outputs()
     SageMakerTraining(stack, "Training", cluster_name="training", cache=cache)

@@ -11,8 +11,14 @@ from hypothesis import given, settings
 
 from tests.constructs.plans import RESERVATION, plans
 from tests.constructs.synth import Json, Template, a_plan, new_stack, synthesize
-from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
+from trainium_cdk import (
+    Capacity,
+    EfaSecurityGroup,
+    NeuronLaunchTemplate,
+    NodeImage,
+)
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, launch_market_type
+from trainium_cdk.fleet.node_image import node_image_id
 from trainium_cdk.from_plan import plan_fleet
 from trainium_core import Plan
 
@@ -31,9 +37,9 @@ def template_of(plan: Plan) -> Template:
 
 def of_plan(stack: Stack, plan: Plan, groups: Any, profile: iam.IInstanceProfile, **arguments: Any) -> Any:
     nowhere: Any = SimpleNamespace(vpc=None, subnet=None)
-    fleet = plan_fleet(stack, plan, network=nowhere, cache=nowhere, file_systems=[], sleep=None)
-    of_fleet = {name: getattr(fleet, name) for name in ("node", "capacity", "image_id", "root_volume", "tags")}
-    props = {"user_data": USER_DATA, **of_fleet, **arguments}
+    fleet = plan_fleet(plan, network=nowhere, cache=nowhere, file_systems=[], sleep=None)
+    of_fleet = {name: getattr(fleet, name) for name in ("node", "capacity", "root_volume", "tags")}
+    props = {"image_id": node_image_id(stack, fleet.image, plan.type), "user_data": USER_DATA, **of_fleet, **arguments}
     return LaunchTemplateProps(
         security_groups=groups, instance_profile=profile, market_type=launch_market_type(fleet.capacity), **props
     )
@@ -127,8 +133,9 @@ def test_parameters_and_equal_plan_make_the_same_template() -> None:
         cluster_name="own",
         placement_group=ec2.PlacementGroup.from_placement_group_name(stack, "Close", "close"),
         secondary_interface_type="efa-only",
-        machine_image=ec2.MachineImage.generic_linux({"us-west-2": "ami-0123456789abcdef0"}),
-        root_device_name="/dev/xvda",
+        image=NodeImage.custom(
+            ec2.MachineImage.generic_linux({"us-west-2": "ami-0123456789abcdef0"}), root_device_name="/dev/xvda"
+        ),
         root_volume_size=Size.gibibytes(700),
         root_volume_throughput=125,
         root_volume_initialization_rate=300,

@@ -10,12 +10,14 @@ from aws_cdk import aws_ssm as ssm
 
 from tests.constructs.synth import REGION, new_app
 from trainium_cdk import (
+    Budget,
     Capacity,
     ClusterNetwork,
     CompileCache,
     ElasticFileSystem,
     LustreFileSystem,
     NeuronFleet,
+    NodeImage,
     PropsError,
     QuotaCheck,
     SageMakerTraining,
@@ -39,14 +41,16 @@ def fleet(stack: Stack, **props: Any) -> NeuronFleet:
 
 
 PENDING: Mapping[str, Callable[[Stack], object]] = {
-    "image": lambda stack: fleet(stack, machine_image=ec2.MachineImage.lookup(name="golden-*")),
-    "image id": lambda stack: fleet(stack, machine_image=ec2.MachineImage.generic_linux({REGION: pending(stack)})),
+    "image": lambda stack: fleet(stack, image=NodeImage.custom(ec2.MachineImage.lookup(name="golden-*"))),
+    "image id": lambda stack: fleet(
+        stack, image=NodeImage.custom(ec2.MachineImage.generic_linux({REGION: pending(stack)}))
+    ),
     "zone": lambda stack: fleet(stack, vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"])),
     "cluster_name": lambda stack: fleet(stack, cluster_name=pending(stack)),
     "instance_type": lambda stack: fleet(stack, instance_type=ec2.InstanceType(pending(stack))),
     "capacity block": lambda stack: fleet(stack, capacity=Capacity.capacity_block(pending(stack))),
     "reservation": lambda stack: fleet(stack, capacity=Capacity.reservation(pending(stack))),
-    "notify_email": lambda stack: fleet(stack, notify_email=pending(stack), budget_usd=100),
+    "notify_email": lambda stack: fleet(stack, notify_email=pending(stack), budget=Budget.usd(100)),
     "dns_servers": lambda stack: fleet(stack, dns_servers=[pending(stack)]),
     "bucket_name": lambda stack: CompileCache(stack, "Cache", bucket_name=pending(stack)),
     "training image": lambda stack: SageMakerTraining(stack, "Training", cluster_name="one", image=pending(stack)),

@@ -23,8 +23,8 @@ EXPORTED: dict[str, Any] = {
 CONSTRUCTS = sorted(set(trainium_cdk.__all__) - PLANS)
 PARAMETERS = {
     "cache_expiration_days": "expiration",
-    "node_replacements": "replacements",
-    "node_timeout_minutes": "timeout",
+    "node_replacements": "max_replacements",
+    "node_timeout_minutes": "ready_timeout",
     "root_volume_gib": "root_volume_size",
     "sagemaker_max_runtime_hours": "max_runtime",
     "sagemaker_capacity_retries": "capacity_retries",
@@ -32,7 +32,7 @@ PARAMETERS = {
     "warning_hours": "warn_before",
 }
 """Parameters by the settings with the same default, if their names differ."""
-WITHOUT_SETTING = {"capacity", "cluster_name", "machine_image"}
+WITHOUT_SETTING = {"capacity", "cluster_name"}
 """Parameters whose defaults are documented as objects of the CDK, or in words."""
 OF_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
 
@@ -72,7 +72,12 @@ def test_parameters_of_methods_are_described_with_defaults(name: str) -> None:
 def test_documented_default_equals_that_of_the_setting() -> None:
     """Docstrings are written by hand, so this compares them with the setting that the parameter becomes."""
     defaults = {f"{name}.{parameter}": pair for name in CONSTRUCTS for parameter, pair in defaults_of(name)}
-    of_several = {"ClusterNetwork.cidr", "NeuronFleet.timeout", "QuotaCheck.nodes", "SageMakerTraining.max_runtime"}
+    of_several = {
+        "ClusterNetwork.cidr",
+        "NeuronFleet.ready_timeout",
+        "QuotaCheck.nodes",
+        "SageMakerTraining.max_runtime",
+    }
     assert of_several <= set(defaults)
     for parameter, (documented, actual) in defaults.items():
         assert re.match(rf"{re.escape(actual)}(?![\w-])", documented), parameter

@@ -38,6 +38,8 @@ from trainium_cdk import (
     LustreFileSystem,
     NeuronFleet,
     NeuronSubnet,
+    NodeImage,
+    PilotEnd,
     PropsError,
     QuotaCheck,
     SageMakerTraining,
@@ -338,11 +340,9 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
     stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
     network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints")
     bare = ec2.MachineImage.generic_linux({REGION: "ami-0123456789abcdef0"})
-    installing = NeuronFleet(
-        stack, "Fleet", instance_type=TRN1, vpc=network.vpc, machine_image=bare, neuron_software="install"
-    )
-    (problem,) = [problem for problem in installing.node.validate() if "neuron_software" in problem]
-    assert "got install in Stack/Network/Vpc/NodesSubnet1" in problem
+    installing = NeuronFleet(stack, "Fleet", instance_type=TRN1, vpc=network.vpc, image=NodeImage.install_on(bare))
+    (problem,) = [problem for problem in installing.node.validate() if "install_on" in problem]
+    assert "got NodeImage.install_on() in Stack/Network/Vpc/NodesSubnet1" in problem
     table = network.subnet.route_table.route_table_id
     ec2.CfnRoute(
         stack,
@@ -351,7 +351,7 @@ def test_install_without_a_route_to_the_internet_is_refused() -> None:
         destination_cidr_block="0.0.0.0/0",
         transit_gateway_id="tgw-0123456789abcdef0",
     )
-    assert not [problem for problem in installing.node.validate() if "neuron_software" in problem]
+    assert not [problem for problem in installing.node.validate() if "install_on" in problem]
 
 
 def test_second_switch_in_a_stack_is_refused() -> None:
@@ -364,8 +364,8 @@ def test_second_switch_in_a_stack_is_refused() -> None:
 def test_end_is_an_instant_or_a_time_after_deployment() -> None:
     berlin = timezone(timedelta(hours=1))
     pilots = [
-        fleet(end_time=datetime(2030, 1, 1, 12, tzinfo=berlin)).pilot,
-        fleet(max_lifetime=Duration.days(2)).pilot,
+        fleet(end=PilotEnd.at(datetime(2030, 1, 1, 12, tzinfo=berlin))).pilot,
+        fleet(end=PilotEnd.after(Duration.days(2))).pilot,
     ]
     assert [pilot.settings["ENDS"] for pilot in pilots if pilot] == ["2030-01-01T11:00Z", "48h"]
 

@@ -165,7 +165,7 @@ def test_no_role_of_a_stack_may_change_parameters(kind: str) -> None:
 
 
 def test_record_of_a_fleet_describes_what_a_plan_would() -> None:
-    record = record_in(fleet_template(nodes=2, spot=True, replacements=1))
+    record = record_in(fleet_template(nodes=2, spot=True, max_replacements=1))
     assert (record.cluster, record.stack, record.engine) == ("own", "Stack", "cluster")
     plan = deployed_plan(record, region=REGION, prices={})
     assert (plan.instance_type, plan.nodes, plan.capacity, plan.node.replacements) == ("trn1.32xlarge", 2, "spot", 1)

@@ -12,7 +12,7 @@ from trainium_core.clusters.cluster import ClusterStack, clusters_in
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import Memory, PilotTerms, SpentBudget, clock_decision
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLEET = DeployedFleet(cluster="trn", group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2)
@@ -137,7 +137,7 @@ def test_reason_and_next_step_are_named(account: FakeAccount, known: dict[str, o
     ("terms", "memory", "sentence"),
     [
         (
-            PilotTerms(nodes=2, ends=PilotEnd.from_text("47h")),
+            PilotTerms(nodes=2, ends=Deadline.from_text("47h")),
             Memory(),
             "the pilot ended at 2026-11-23T11:00Z; `trn extend 8h` sets a later end",
         ),

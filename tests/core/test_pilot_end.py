@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trainium_core.plan.pilot_end import extended_end, read_pilot_end
 from trainium_core.setting_schema.forms import UnreadableError
-from trainium_runtime.pilot_end import PilotEnd, utc_text
+from trainium_runtime.pilot_end import Deadline, utc_text
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC", "America/Sao_Paulo")
@@ -77,7 +77,7 @@ def test_local_time_is_one_instant_or_refused(instant: datetime, zone: str) -> N
 
 @given(hours=st.integers(1, 366 * 24), deployed=instants)
 def test_stored_end_is_read_back_unchanged(hours: int, deployed: datetime) -> None:
-    for end in (PilotEnd(after=timedelta(hours=hours)), PilotEnd(at=deployed)):
+    for end in (Deadline(after=timedelta(hours=hours)), Deadline(at=deployed)):
         assert read_pilot_end(str(end)) == end
 
 

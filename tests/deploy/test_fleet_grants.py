@@ -14,7 +14,11 @@ from aws_cdk import aws_kms as kms
 from tests.constructs.synth import REGION, Template, new_app, synthesize
 from tests.deploy.account import Account
 from tests.deploy.command import run_trn
-from trainium_cdk import ClusterNetwork, NeuronFleet
+from trainium_cdk import (
+    ClusterNetwork,
+    NeuronFleet,
+    PilotEnd,
+)
 from trainium_local.environment import ACCOUNT_ID
 from trainium_local.server import Settings
 from trainium_local.signatures import SigningCredentials
@@ -33,7 +37,7 @@ def template() -> Template:
         vpc=ClusterNetwork(stack, "Network", zone_id="usw2-az4").vpc,
         cluster_name=CLUSTER,
         encryption_key=key,
-        max_lifetime=Duration.hours(8),
+        end=PilotEnd.after(Duration.hours(8)),
     )
     anyone: Any = iam.AccountRootPrincipal()
     fleet.grant_run_jobs(iam.Role(stack, "Runner", role_name=RUNNER, assumed_by=anyone))

@@ -12,6 +12,7 @@ from tests.constructs.synth import REGION, Template, a_plan, new_app, synthesize
 from tests.deploy.account import Account, differences
 from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
 from trainium_cdk import (
+    Budget,
     ClusterNetwork,
     CompileCache,
     EfaSecurityGroup,
@@ -21,6 +22,7 @@ from trainium_cdk import (
     NeuronLaunchTemplate,
     NeuronSubnet,
     PcsCluster,
+    PilotEnd,
     QuotaCheck,
     SageMakerTraining,
     SleepSwitch,
@@ -51,9 +53,8 @@ def everything(prefix: str) -> Template:
         vpc=vpc,
         cache=cache,
         file_systems=[lustre, ElasticFileSystem(stack, f"{prefix}Efs", vpc=vpc, subnet=subnet)],
-        max_lifetime=Duration.hours(8),
-        budget_usd=100,
-        budget_action="stop",
+        end=PilotEnd.after(Duration.hours(8)),
+        budget=Budget.usd(100, stop=True),
         sleep=sleep,
     ).add_outputs()
     SageMakerTraining(stack, f"{prefix}Training", cluster_name="training", cache=cache)

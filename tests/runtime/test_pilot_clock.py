@@ -24,7 +24,7 @@ from trainium_runtime.pilot_clock import (
     warning_mark,
     warning_time,
 )
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
 DEPLOYED = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BLOCK = CapacityBlock(
@@ -37,7 +37,7 @@ BLOCK = CapacityBlock(
 
 
 def terms(hours: float | None = None, **settings: Any) -> PilotTerms:
-    return PilotTerms(nodes=2, ends=PilotEnd(after=timedelta(hours=hours)) if hours else None, **settings)
+    return PilotTerms(nodes=2, ends=Deadline(after=timedelta(hours=hours)) if hours else None, **settings)
 
 
 def decision(after: float, of: PilotTerms, **inputs: Any) -> ClockDecision:

@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
-DURATIONS = st.integers(1, 8784).map(lambda hours: PilotEnd(after=timedelta(hours=hours)))
+DURATIONS = st.integers(1, 8784).map(lambda hours: Deadline(after=timedelta(hours=hours)))
 INSTANTS = st.datetimes(datetime(2026, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)).map(
-    lambda at: PilotEnd(at=at)
+    lambda at: Deadline(at=at)
 )
 
 
 @given(DURATIONS | INSTANTS)
-def test_stored_end_is_read_unchanged(end: PilotEnd) -> None:
-    assert PilotEnd.from_text(str(end)) == end
+def test_stored_end_is_read_unchanged(end: Deadline) -> None:
+    assert Deadline.from_text(str(end)) == end
 
 
 def test_offset_is_converted_to_utc() -> None:
     at = datetime(2026, 12, 1, 18, tzinfo=timezone(timedelta(hours=2)))
-    assert PilotEnd.from_text("2026-12-01T18:00+02:00") == PilotEnd(at=at)
+    assert Deadline.from_text("2026-12-01T18:00+02:00") == Deadline(at=at)
 
 
 @pytest.mark.parametrize("text", ["", "h", "2026-12-01T18:00", "5d", "2026-12-01T18:00 Europe/Berlin"])
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        PilotEnd.from_text(text)
+        Deadline.from_text(text)

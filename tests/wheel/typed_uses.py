@@ -17,6 +17,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
 from trainium_cdk import (
+    Budget,
     CompileCache,
     ElasticFileSystem,
     ICompileCache,
@@ -24,6 +25,9 @@ from trainium_cdk import (
     LustreFileSystem,
     NeuronFleet,
     NeuronLaunchTemplate,
+    NodeChecks,
+    NodeImage,
+    PilotEnd,
     SageMakerTraining,
 )
 
@@ -51,12 +55,14 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
         role=role,
         cache=CompileCache(stack, "Cache", bucket=bucket),
         file_systems=[homes, scratch],
-        machine_image=ec2.GenericLinuxImage({"us-west-2": "ami-0123456789abcdef0"}),
+        image=NodeImage.custom(ec2.GenericLinuxImage({"us-west-2": "ami-0123456789abcdef0"})),
         root_volume_size=Size.gibibytes(600),
         block_devices=[ec2.BlockDevice(device_name="/dev/sdf", volume=ec2.BlockDeviceVolume.ebs(100))],
         volume_key=key,
         encryption_key=key,
-        max_lifetime=Duration.days(1),
+        checks=NodeChecks.observe(suppress=["nofile"]),
+        end=PilotEnd.after(Duration.days(1), action="destroy"),
+        budget=Budget.usd(100, stop=True),
     )
     imported = NeuronFleet.from_neuron_fleet_attributes(
         stack, "Imported", cluster_name="other", auto_scaling_group_name="other", role=role, security_group=group

@@ -19,6 +19,9 @@ class Capacity:
         kind: `on-demand`, `spot`, `capacity-block` or `reservation`.
         reservation_id: ID of the Capacity Block or Capacity Reservation, or None.
 
+    Raises:
+        PropsError: The ID is missing, invalid, a CDK token, or specified for another option.
+
     Example:
 
         block = Capacity.capacity_block("cr-0123456789abcdef0")
@@ -28,6 +31,26 @@ class Capacity:
 
     kind: CapacityKind
     reservation_id: str | None
+
+    def __post_init__(self) -> None:
+        reservation = self.reservation_id
+        check_known("Capacity", "reservation_id", reservation, why="a reservation must exist before the deployment")
+        check(
+            "Capacity",
+            form("capacity", self.kind, field="kind"),
+            form("reservation_id", reservation),
+            reservation_given(self.kind, reservation, field="reservation_id"),
+        )
+
+    @property
+    def block_id(self) -> str | None:
+        """ID of the Capacity Block; None for other purchase options."""
+        return self.reservation_id if self.kind == "capacity-block" else None
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The values by the keys of their settings."""
+        return {"capacity": self.kind, "reservation_id": self.reservation_id}
 
     @staticmethod
     def on_demand() -> "Capacity":
@@ -61,19 +84,7 @@ class Capacity:
 def checked_capacity(
     construct: Construct, capacity: Capacity | None, kind: InstanceType, catalog: Catalog | None
 ) -> Capacity:
-    """The given purchase option, by default on demand.
-
-    Raises:
-        PropsError: The option is not offered for the type, or the ID of the reservation is missing, invalid, a CDK
-            token, or given for another option.
-    """
+    """The given purchase option, by default on demand. Raises PropsError if the type does not support it."""
     chosen = capacity or Capacity.on_demand()
-    reservation = chosen.reservation_id
-    check_known(construct, "capacity", reservation or "", why="a reservation must exist before the deployment")
-    check(
-        construct,
-        usage_class_is_supported(kind, chosen.kind, catalog or builtin_catalog(), field="capacity"),
-        form("reservation_id", reservation, field="capacity"),
-        reservation_given(chosen.kind, reservation, field="capacity"),
-    )
+    check(construct, usage_class_is_supported(kind, chosen.kind, catalog or builtin_catalog(), field="capacity"))
     return chosen

@@ -19,7 +19,7 @@ from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, launch_market_type
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
-from trainium_cdk.fleet.node_image import new_placement_group
+from trainium_cdk.fleet.node_image import image_name, new_placement_group, node_image_id
 from trainium_cdk.fleet.node_records import NodeRecords, role_unique_id
 from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
@@ -39,11 +39,7 @@ from trainium_wire.stack_record import StackRecord
 
 
 class Fleet(CreatedFleet):
-    """A fleet, created from validated values. NeuronFleet documents its attributes."""
-
-    def __init__(self, scope: Construct, construct_id: str, *, props: FleetProps) -> None:
-        super().__init__(scope, construct_id)
-        self._make(props)
+    """A fleet that a subclass creates from validated values. NeuronFleet documents its attributes."""
 
     def _make(self, props: FleetProps) -> None:
         self._props, self.cache = props, props.cache
@@ -111,7 +107,7 @@ class Fleet(CreatedFleet):
             engine="cluster",
             bucket=recorded_bucket_name(self, self.records.bucket),
             cache_url=cache_url(recorded_bucket_name(self, props.cache.bucket)),
-            settings=props.recorded_settings,
+            settings=props.recorded_settings(self._image_id),
             instance_type=recorded_type(props.node.type, stack.region),
             group=self.group.auto_scaling_group_name,
             sleep_function=only_sleep_function(props.sleep),
@@ -162,7 +158,7 @@ class Fleet(CreatedFleet):
                 node=props.node,
                 capacity=props.capacity,
                 market_type=launch_market_type(props.capacity),
-                image_id=props.image_id,
+                image_id=node_image_id(self, props.image, props.node.type),
                 root_volume=props.root_volume,
                 security_groups=self._groups,
                 instance_profile=self._profile,
@@ -175,14 +171,14 @@ class Fleet(CreatedFleet):
                 description=f"generation {props.replacing.get('node_generation', '1')}",
             ),
         )
-        self.launch_template = made.template
+        self.launch_template, self._image_id = made.template, made.image_id
         places = {name: value for name, value in asdict(locations).items() if value and name != "node_script_url"}
         self.version = LaunchTemplateVersion(
             self,
             "LaunchTemplateVersion",
             template=made.template,
             image_id=made.image_id,
-            image_name=props.image_name,
+            image_name=image_name(self, props.image, made.image_id),
             node_script_arn=script.arn,
             settings=props.replacing,
             uses={
@@ -238,3 +234,11 @@ class Fleet(CreatedFleet):
                 catalog=props.catalog,
             )
             group_node.add_dependency(quota)
+
+
+class PlannedFleet(Fleet):
+    """The fleet of a plan."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, props: FleetProps) -> None:
+        super().__init__(scope, construct_id)
+        self._make(props)

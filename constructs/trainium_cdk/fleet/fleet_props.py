@@ -1,5 +1,6 @@
 """The validated values of a fleet."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,15 +10,20 @@ from aws_cdk import aws_iam as iam
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.fleet.capacity import Capacity
+from trainium_cdk.fleet.node_image import NodeImage
 from trainium_cdk.fleet.node_volumes import RootVolume
 from trainium_cdk.pilot.pilot_props import PilotProps
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.catalog.catalog import Catalog
-from trainium_core.plan.deployed_plan import recorded_values
+from trainium_core.plan.deployed_plan import is_recorded, recorded_values
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.settings.jobs import JobAccess
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.setting_schema.forms import as_written
+
+_LONGEST = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +31,7 @@ class FleetProps:
     """The validated values of a fleet.
 
     Attributes:
-        image_name: The app's reference to the image, by which a change is detected; empty for the default image.
-        replacing: Values, by name, whose change replaces the nodes.
+        node_generation: A different number replaces all nodes. None: 1.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         security_groups: Security groups in addition to the fleet's own.
         role: Role of the nodes. None: a new one.
@@ -40,10 +45,9 @@ class FleetProps:
     node: NodeSettings
     nodes: int
     capacity: Capacity
-    image_id: str
-    image_name: str
+    image: NodeImage
     root_volume: RootVolume
-    replacing: Mapping[str, str]
+    node_generation: int | None
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     outbound_tcp_ports: Sequence[int]
@@ -68,27 +72,47 @@ class FleetProps:
     plan_settings: Mapping[str, Any] | None = None
 
     @property
-    def recorded_settings(self) -> Mapping[str, Any]:
-        """The settings for the record of the stack. Without a plan, those that say the same as these values."""
+    def settings(self) -> Mapping[str, Any]:
+        """The values by the keys of their settings in a plan."""
+        return {
+            **self.node.settings,
+            **self.capacity.settings,
+            **self.root_volume.settings,
+            **self.pilot.settings,
+            "nodes": self.nodes,
+            "vpc_id": self.vpc.vpc_id,
+            "cache_access": "read" if self.cache.read_only else "read-write",
+            "node_generation": self.node_generation,
+            "node_timeout_minutes": self.timeout_minutes,
+            "node_replacements": self.replacements,
+        }
+
+    @property
+    def replacing(self) -> Mapping[str, str]:
+        """The settings whose change replaces the nodes, as text by key. Long texts become SHA-256 digests.
+
+        Default values are omitted, so that a package version with another default does not replace nodes.
+        """
+        return {
+            key: _text(value)
+            for key, value in self.settings.items()
+            if SETTINGS[key].replaces_nodes and value not in (None, SETTINGS[key].default)
+        }
+
+    def recorded_settings(self, image_id: str) -> Mapping[str, Any]:
+        """The settings for the record of the stack. Without a plan, those that say the same as these values.
+
+        Args:
+            image_id: ID of the nodes' image.
+        """
         if self.plan_settings is not None:
             return self.plan_settings
+        ami = None if self.image.source is None else image_id
         return recorded_values(
-            {
-                "instance_type": self.node.type.name,
-                "nodes": self.nodes,
-                "capacity": self.capacity.kind,
-                "reservation_id": self.capacity.reservation_id,
-                "vpc_id": self.vpc.vpc_id,
-                "ami": self.image_id if self.image_name else None,
-                "root_volume_gib": self.root_volume.gib,
-                "root_volume_throughput": self.root_volume.throughput,
-                "root_volume_initialization": self.root_volume.initialization_rate,
-                "logical_neuroncore_config": self.node.logical_neuroncore_config,
-                "node_timeout_minutes": self.timeout_minutes,
-                "node_replacements": self.replacements,
-                "ends": None if self.pilot.end is None else str(self.pilot.end),
-                "budget_usd": self.pilot.budget_usd,
-                "budget_action": self.pilot.budget_action,
-                "idle_minutes": self.pilot.idle_minutes,
-            }
+            {key: value for key, value in {**self.settings, "ami": ami}.items() if is_recorded(key, "cluster")}
         )
+
+
+def _text(value: object) -> str:
+    text = str(as_written(value))
+    return text if len(text) <= _LONGEST else hashlib.sha256(text.encode()).hexdigest()

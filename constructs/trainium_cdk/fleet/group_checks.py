@@ -52,7 +52,7 @@ class GroupChecks:
                 yield (
                     f"{child.node.path}: got {type(child).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
                     "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
-                    "fix: remove it; change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
+                    "fix: remove it; change `nodes`, or use `end`, `trn sleep` and `trn wake`"
                 )
 
     def _renamed(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import check, refuse
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.cluster_names import checked_cluster_name
-from trainium_cdk.fleet.node_image import known_placement_group_name, node_image_id
+from trainium_cdk.fleet.node_image import NodeImage, known_placement_group_name, node_image_id
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
 from trainium_cdk.fleet.node_volumes import RootVolume, block_device_mappings, checked_root_volume
 from trainium_cdk.network.security_group import check_groups, may_carry_efa
@@ -63,8 +63,8 @@ class LaunchTemplateProps:
 
 
 @jsii.implements(ITaggable)
-class NodeLaunchTemplate(Construct):
-    """The launch template of nodes, created from validated values. NeuronLaunchTemplate documents its attributes.
+class LaunchTemplateBase(Construct):
+    """The launch template of nodes, which a subclass creates from validated values.
 
     An L1 resource, because the L2 construct supports neither network cards nor Capacity Blocks. The app's tags are
     applied to instances, volumes and network interfaces too. `block_devices_text` contains the mappings of additional
@@ -73,10 +73,6 @@ class NodeLaunchTemplate(Construct):
 
     template: ec2.CfnLaunchTemplate
     image_id: str
-
-    def __init__(self, scope: Construct, construct_id: str, *, props: LaunchTemplateProps) -> None:
-        super().__init__(scope, construct_id)
-        self._make(props)
 
     @property
     def tags(self) -> TagManager:
@@ -131,7 +127,15 @@ class NodeLaunchTemplate(Construct):
         )
 
 
-class NeuronLaunchTemplate(NodeLaunchTemplate):
+class NodeLaunchTemplate(LaunchTemplateBase):
+    """The launch template of a fleet or a compute node group. NeuronLaunchTemplate documents its attributes."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, props: LaunchTemplateProps) -> None:
+        super().__init__(scope, construct_id)
+        self._make(props)
+
+
+class NeuronLaunchTemplate(LaunchTemplateBase):
     """A launch template for Trainium nodes, with a network interface for each network card.
 
     The app's tags are applied to instances, volumes and network interfaces too. `template` is the CDK object,
@@ -162,8 +166,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         capacity: Capacity | None = None,
         placement_group: ec2.IPlacementGroup | None = None,
         secondary_interface_type: CardInterfaceType | None = None,
-        machine_image: ec2.IMachineImage | None = None,
-        root_device_name: str | None = None,
+        image: NodeImage | None = None,
         root_volume_size: Size | None = None,
         root_volume_throughput: int | None = None,
         root_volume_initialization_rate: int | None = None,
@@ -184,8 +187,8 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             placement_group: A cluster placement group, which EFA needs for its full speed. Default: none.
             secondary_interface_type: Interface type of all network cards but the first. efa-only needs no IP address.
                 Default: efa.
-            machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the deployment.
-            root_device_name: Root device of the image. Default: /dev/sda1.
+            image: Machine image of the nodes; not NodeImage.install_on(), because only a fleet installs software.
+                Default: the newest Neuron DLAMI at the deployment.
             root_volume_size: Size of the gp3 root volume. Default: 512 GiB.
             root_volume_throughput: Throughput of the root volume, in MiB/s. Default: 500.
             root_volume_initialization_rate: Rate in MiB/s at which EBS loads the image into a new root volume, billed
@@ -197,7 +200,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         Raises:
             PropsError: A parameter is invalid.
         """
-        Construct.__init__(self, scope, construct_id)
+        super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
         purchase_option = checked_capacity(self, capacity, kind, catalog)
         node = NodeSettings(
@@ -206,6 +209,10 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             secondary_interface_type=secondary_interface_type or "efa",
         )
         check_secondary_interfaces(self, secondary_interface_type, node)
+        image = image or NodeImage.dlami()
+        if image.neuron_software == "install":
+            allowed, fix = "an image with Neuron software", "choose NodeImage.custom(), and install it in user_data"
+            raise refuse(self, "image", "NodeImage.install_on()", allowed=allowed, fix=fix)
         group = known_placement_group_name(self, placement_group)
         check(self, block_placement(group, purchase_option.kind, field="placement_group"))
         check_key(self, "volume_key", volume_key)
@@ -218,13 +225,13 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
                 node=node,
                 capacity=purchase_option,
                 market_type=launch_market_type(purchase_option),
-                image_id=node_image_id(self, machine_image, kind),
+                image_id=node_image_id(self, image, kind),
                 root_volume=checked_root_volume(
                     self,
                     size=root_volume_size,
                     throughput=root_volume_throughput,
                     initialization_rate=root_volume_initialization_rate,
-                    device_name=root_device_name,
+                    device_name=image.root_device_name,
                 ),
                 security_groups=security_groups,
                 instance_profile=instance_profile,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import cast
 
 from aws_cdk import Annotations, Duration, Size, Stack
@@ -15,9 +14,10 @@ from trainium_cdk.checks import check, check_known, check_same_account, form, re
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.cluster_names import checked_cluster_name
 from trainium_cdk.fleet.fleet_builder import Fleet
-from trainium_cdk.fleet.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
+from trainium_cdk.fleet.fleet_interface import ImportedFleet, INeuronFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
-from trainium_cdk.fleet.node_image import image_name, known_placement_group_name, node_image_id
+from trainium_cdk.fleet.node_checks import NodeChecks
+from trainium_cdk.fleet.node_image import NodeImage, known_placement_group_name
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type, node_count_problems
 from trainium_cdk.fleet.node_volumes import checked_root_volume
 from trainium_cdk.fleet.setup_script import SetupScript
@@ -25,7 +25,7 @@ from trainium_cdk.network.known_subnet import check_addresses, check_mount_targe
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import HTTP, HTTPS, check_groups
 from trainium_cdk.network.subnet_routes import ReachesInternet
-from trainium_cdk.pilot.pilot_props import checked_pilot
+from trainium_cdk.pilot.pilot_props import Budget, PilotEnd, checked_pilot
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, check_cache
 from trainium_cdk.storage.encryption_key import check_granting_key, check_key
@@ -33,7 +33,6 @@ from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_sys
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.catalog.neuron_software import default_image, parameter_framework
 from trainium_core.plan.node_settings import NodeSettings
-from trainium_core.plan.replacing_settings import replacing_values
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.instance_type import core_config
 from trainium_core.plan.rules.nodes import (
@@ -42,8 +41,7 @@ from trainium_core.plan.rules.nodes import (
     software_for_devices,
 )
 from trainium_core.plan.settings.network import CardInterfaceType
-from trainium_core.plan.settings.node import NeuronSoftware, Node, Verification
-from trainium_core.plan.settings.pilot import BudgetAction, EndsAction
+from trainium_core.plan.settings.node import Node
 from trainium_core.plan.values import PlanValues
 from trainium_core.plan.warnings import (
     LATE_BUDGET,
@@ -114,9 +112,7 @@ class NeuronFleet(Fleet):
         role: Role | None = None,
         cache: ICompileCache | None = None,
         file_systems: Sequence[NodeFileSystem] = (),
-        machine_image: ec2.IMachineImage | None = None,
-        neuron_software: NeuronSoftware = "image",
-        root_device_name: str | None = None,
+        image: NodeImage | None = None,
         root_volume_size: Size | None = None,
         root_volume_throughput: int | None = None,
         root_volume_initialization_rate: int | None = None,
@@ -127,19 +123,15 @@ class NeuronFleet(Fleet):
         environment: Mapping[str, str] | None = None,
         logical_neuroncore_config: int | None = None,
         internode_ssh: bool = False,
-        timeout: Duration | None = None,
-        replacements: int | None = None,
-        verification: Verification = "enforce",
-        suppress_checks: Sequence[str] = (),
+        ready_timeout: Duration | None = None,
+        max_replacements: int | None = None,
+        checks: NodeChecks | None = None,
         node_generation: int | None = None,
         quota_check: bool = True,
-        max_lifetime: Duration | None = None,
-        end_time: datetime | None = None,
-        ends_action: EndsAction | None = None,
-        warn_before: Duration | None = None,
+        end: PilotEnd | None = None,
+        budget: Budget | None = None,
+        idle_limit: Duration | None = None,
         notify_email: str | None = None,
-        budget_usd: int | None = None,
-        budget_action: BudgetAction | None = None,
         sleep: SleepSwitch | None = None,
         catalog: Catalog | None = None,
     ) -> None:
@@ -166,11 +158,7 @@ class NeuronFleet(Fleet):
                 CDK can change the role's policies. Default: a new one.
             cache: The compile cache. Default: a new CompileCache that is deleted with the fleet.
             file_systems: File systems that the nodes mount, at most one of each kind. Default: none.
-            machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the first deployment, and
-                again when a change replaces all nodes.
-            neuron_software: `install` installs driver, runtime and tools on a bare image, `image` expects them on the
-                image. Default: image.
-            root_device_name: Root device of the image. Default: /dev/sda1.
+            image: Machine image of the nodes, with or without Neuron software. Default: NodeImage.dlami().
             root_volume_size: Size of the gp3 root volume. Default: 512 GiB.
             root_volume_throughput: Throughput of the root volume, in MiB/s. Default: 500.
             root_volume_initialization_rate: Rate in MiB/s at which EBS loads the image into a new root volume, billed
@@ -185,22 +173,17 @@ class NeuronFleet(Fleet):
                 every user of a node can read them. A change replaces the nodes. Default: none.
             logical_neuroncore_config: Physical NeuronCores per logical NeuronCore. Default: that of the instance type.
             internode_ssh: Whether nodes may log on to each other over SSH. Default: False.
-            timeout: How long the deployment waits for all nodes, in whole minutes, up to 55. Default: 50 minutes.
-            replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 2.
-            verification: With `observe`, of the checks only missing devices or cores and wrong results fail a node.
-                Default: enforce.
-            suppress_checks: Names of checks that never fail a node. Default: none.
+            ready_timeout: How long the deployment waits for all nodes, in whole minutes, up to 55. Default: 50 minutes.
+            max_replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 2.
+            checks: Which failed checks fail a node. Default: NodeChecks.enforce().
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
-            max_lifetime: Whole hours from the first deployment to the pilot's end, up to 366 days. Default: no end.
-            end_time: When the pilot ends, with a time zone. Default: no end.
-            ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
-            warn_before: Whole hours from the warning to the end, up to 336. If the pilot is shorter than twice this
-                time, the warning is sent halfway. Default: 24 hours.
+            end: When the pilot ends. Default: no end.
+            budget: Budget of the cluster for a calendar year. Default: no budget.
+            idle_limit: Whole minutes, from 30 to 10,080, after which the nodes are terminated if no job and no process
+                uses them; `trn wake` launches new nodes. Default: unused nodes keep running.
             notify_email: Address for the pilot's notices and alarms; its owner must confirm the subscription. Default:
                 none.
-            budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
-            budget_action: `stop` terminates the nodes once the budget is spent; `notify` only warns. Default: notify.
             sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created
                 if needed; none in a nested stack.
             catalog: Instance types, including your own. Default: the built-in catalogue.
@@ -208,65 +191,40 @@ class NeuronFleet(Fleet):
         Raises:
             PropsError: A parameter is invalid.
         """
-        FleetBase.__init__(self, scope, construct_id)
+        super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
-        purchase_option = checked_capacity(self, capacity, kind, catalog)
+        capacity = checked_capacity(self, capacity, kind, catalog)
         name = checked_cluster_name(self, cluster_name)
-        minutes = Node.timeout_minutes if timeout is None else whole_duration(self, "timeout", timeout, "minutes")
-        max_replacements = Node.replacements if replacements is None else replacements
+        image, checks = image or NodeImage.dlami(), checks or NodeChecks.enforce()
+        timeout = ready_timeout or Duration.minutes(Node.timeout_minutes)
+        minutes = whole_duration(self, "ready_timeout", timeout, "minutes")
         group = known_placement_group_name(self, placement_group)
-        script = None if setup is None else setup.text
-        check_known(self, "node_generation", node_generation, why="it is converted to text at synthesis")
-        check_known(self, "replacements", replacements, why="it is converted to text at synthesis")
-        check(
-            self,
-            node_count_problems(self, nodes, kind, purchase_option, catalog),
-            block_placement(group, purchase_option.kind, field="placement_group"),
-            core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
-            form("dns_servers", tuple(dns_servers)),
-            form("suppress_checks", tuple(suppress_checks)),
-            range_problems("node_timeout_minutes", minutes, "minutes", field="timeout"),
-            form("node_replacements", max_replacements, field="replacements"),
-            form("node_generation", node_generation),
-            form("neuron_software", neuron_software),
-            form("verification", verification),
-            script_for_bash(script, field="setup"),
-            software_for_devices(neuron_software, kind, field="neuron_software"),
-        )
-        if neuron_software == "install" and machine_image is None:
-            fix = "pass the machine image of a bare Ubuntu 24.04 or Amazon Linux 2023"
-            raise refuse(self, "machine_image", None, allowed="a bare image to install on", fix=fix)
-        volume = checked_root_volume(
-            self,
-            size=root_volume_size,
-            throughput=root_volume_throughput,
-            initialization_rate=root_volume_initialization_rate,
-            device_name=root_device_name,
-        )
-        pilot = checked_pilot(
-            self,
-            cluster_name=name,
-            max_lifetime=max_lifetime,
-            end_time=end_time,
-            ends_action=ends_action,
-            warn_before=warn_before,
-            notify_email=notify_email,
-            budget_usd=budget_usd,
-            budget_action=budget_action,
-            capacity_block_id=purchase_option.reservation_id if purchase_option.kind == "capacity-block" else None,
-        )
         node = NodeSettings(
             cluster_name=name,
             type=kind,
             logical_neuroncore_config=logical_neuroncore_config,
             secondary_interface_type=secondary_interface_type or "efa",
-            framework=parameter_framework(default_image(kind)) if machine_image is None else None,
-            neuron_software=neuron_software,
+            framework=None if image.source else parameter_framework(default_image(kind)),
+            neuron_software=image.neuron_software,
             mounts=tuple(file_system.kind for file_system in file_systems),
-            setup_script=script,
-            suppress_checks=tuple(suppress_checks),
-            verification=verification,
+            setup_script=None if setup is None else setup.text,
+            suppress_checks=checks.suppress,
+            verification=checks.verification,
             internode_ssh=internode_ssh,
+        )
+        check_known(self, "node_generation", node_generation, why="it is converted to text at synthesis")
+        check_known(self, "max_replacements", max_replacements, why="it is converted to text at synthesis")
+        check(
+            self,
+            node_count_problems(self, nodes, kind, capacity, catalog),
+            block_placement(group, capacity.kind, field="placement_group"),
+            core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
+            form("dns_servers", tuple(dns_servers)),
+            range_problems("node_timeout_minutes", minutes, "minutes", field="ready_timeout"),
+            form("node_replacements", max_replacements, field="max_replacements"),
+            form("node_generation", node_generation),
+            script_for_bash(node.setup_script, field="setup"),
+            software_for_devices(image.neuron_software, kind, field="image"),
         )
         check_secondary_interfaces(self, secondary_interface_type, node)
         check_file_systems(self, file_systems, vpc)
@@ -274,51 +232,39 @@ class NeuronFleet(Fleet):
         check_sleep(self, sleep)
         check_key(self, "volume_key", volume_key)
         check_granting_key(self, "encryption_key", encryption_key)
-        place = NeuronSubnet(
-            self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
-        )
-        subnet = place.subnet
-        if neuron_software == "install":
-            self.node.add_validation(ReachesInternet(vpc, place.candidates))
-        check_addresses(self, node, nodes, subnet)
-        check_mount_targets(self, file_systems, subnet)
         check_groups(self, security_groups, vpc=vpc)
-        image_id = node_image_id(self, machine_image, kind)
         self._make(
             FleetProps(
                 node=node,
                 nodes=nodes,
-                capacity=purchase_option,
-                image_id=image_id,
-                image_name="" if machine_image is None else image_name(self, image_id),
-                root_volume=volume,
-                replacing=replacing_values(
-                    {
-                        "instance_type": kind.name,
-                        "capacity": purchase_option.kind,
-                        "reservation_id": purchase_option.reservation_id,
-                        "root_volume_gib": volume.gib,
-                        "root_volume_throughput": volume.throughput,
-                        "root_volume_initialization": volume.initialization_rate,
-                        "root_device_name": volume.device_name,
-                        "logical_neuroncore_config": logical_neuroncore_config,
-                        "secondary_interface_type": secondary_interface_type,
-                        "neuron_software": neuron_software,
-                        "internode_ssh": internode_ssh,
-                        "node_generation": node_generation,
-                        "setup_script": script,
-                    }
+                capacity=capacity,
+                image=image,
+                root_volume=checked_root_volume(
+                    self,
+                    size=root_volume_size,
+                    throughput=root_volume_throughput,
+                    initialization_rate=root_volume_initialization_rate,
+                    device_name=image.root_device_name,
                 ),
+                node_generation=node_generation,
                 vpc=vpc,
-                subnet=subnet,
+                subnet=self._subnet(vpc, vpc_subnets, instance_type, node, nodes, file_systems, catalog),
                 # Ubuntu's packages are downloaded over HTTP.
-                outbound_tcp_ports=(HTTP, HTTPS) if neuron_software == "install" or script else (HTTPS,),
+                outbound_tcp_ports=(HTTP, HTTPS) if image.neuron_software == "install" or setup else (HTTPS,),
                 dns_servers=dns_servers,
                 cache=CompileCache(self, "CompileCache") if cache is None else cache,
                 timeout_minutes=minutes,
-                replacements=max_replacements,
+                replacements=Node.replacements if max_replacements is None else max_replacements,
                 quota_check=quota_check,
-                pilot=pilot,
+                pilot=checked_pilot(
+                    self,
+                    cluster_name=name,
+                    end=end,
+                    budget=budget,
+                    idle_limit=idle_limit,
+                    notify_email=notify_email,
+                    capacity=capacity,
+                ),
                 file_systems=file_systems,
                 sleep=sleep or stack_sleep_switch(self),
                 security_groups=security_groups,
@@ -331,15 +277,34 @@ class NeuronFleet(Fleet):
                 catalog=catalog,
             )
         )
-        for parameter, text in self._warnings(machine_image is None):
+        for parameter, text in self._warnings():
             Annotations.of(self).add_warning_v2(f"trn:{parameter}", text)
 
-    def _warnings(self, has_default_image: bool) -> Iterator[tuple[str, str]]:
+    def _subnet(
+        self,
+        vpc: ec2.IVpc,
+        selection: ec2.SubnetSelection | None,
+        instance_type: ec2.InstanceType,
+        node: NodeSettings,
+        nodes: int,
+        file_systems: Sequence[NodeFileSystem],
+        catalog: Catalog | None,
+    ) -> ec2.ISubnet:
+        place = NeuronSubnet(
+            self, "Subnet", vpc=vpc, vpc_subnets=selection, instance_type=instance_type, catalog=catalog
+        )
+        if node.neuron_software == "install":
+            self.node.add_validation(ReachesInternet(vpc, place.candidates))
+        check_addresses(self, node, nodes, place.subnet)
+        check_mount_targets(self, file_systems, place.subnet)
+        return place.subnet
+
+    def _warnings(self) -> Iterator[tuple[str, str]]:
         props, region = self._props, Stack.of(self).region
         node, pilot = props.node, props.pilot
-        if has_default_image:
+        if props.image.source is None:
             texts = image_warnings(default_image(node.type), region, node.framework, node.type)
-            yield from (("machine_image", text) for text in texts)
+            yield from (("image", text) for text in texts)
         yield from (("capacity", text) for text in capacity_warnings(props.capacity.kind))
         if not node.type.is_gpu:
             yield from (("root_volume_size", text) for text in root_volume_warnings(props.root_volume.gib))
@@ -347,8 +312,8 @@ class NeuronFleet(Fleet):
             yield "file_systems", LUSTRE_CLIENT
         if pilot.end is not None and pilot.notify_email is None:
             yield "notify_email", UNANNOUNCED_END
-        if pilot.budget_usd is not None:
-            yield "budget_usd", LATE_BUDGET
+        if pilot.budget is not None:
+            yield "budget", LATE_BUDGET
 
     @staticmethod
     def from_neuron_fleet_attributes(

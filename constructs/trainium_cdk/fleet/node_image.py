@@ -1,57 +1,132 @@
 """The machine image and placement group of nodes."""
 
 import json
+from dataclasses import dataclass
 
 from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.checks import check_same_region, first_line, refuse
+from trainium_cdk.checks import check, check_same_region, first_line, form, refuse
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import default_image
 from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.settings.node import NeuronSoftware
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_runtime.naming import CLUSTER_TAG
 
+_ROOT_DEVICE: str = SETTINGS["root_device_name"].default
 
-def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: InstanceType) -> str:
-    """The ID of an image, by default the newest Neuron DLAMI for the instance type.
+
+@dataclass(frozen=True)
+class NodeImage:
+    """The machine image of nodes: `dlami()`, `custom(machine_image)` or `install_on(machine_image)`.
+
+    Attributes:
+        source: An image of the CDK, an AMI ID, or the name of an SSM parameter. None: the newest Neuron DLAMI.
+        neuron_software: `image` if the image has driver, runtime and tools, `install` if nodes install them.
+        root_device_name: Root device of the image.
+
+    Raises:
+        PropsError: The name of the root device is invalid.
+
+    Example:
+
+        newest = NodeImage.dlami()
+        golden = NodeImage.custom(ec2.MachineImage.lookup(name="golden-*"))
+        bare = NodeImage.install_on(ec2.MachineImage.latest_amazon_linux2023(), root_device_name="/dev/xvda")
+    """
+
+    source: ec2.IMachineImage | str | None
+    neuron_software: NeuronSoftware
+    root_device_name: str
+
+    def __post_init__(self) -> None:
+        check("NodeImage", form("root_device_name", self.root_device_name))
+
+    @staticmethod
+    def dlami() -> "NodeImage":
+        """The newest Neuron DLAMI at the first deployment, and again when a change replaces all nodes."""
+        return NodeImage(None, "image", _ROOT_DEVICE)
+
+    @staticmethod
+    def custom(machine_image: ec2.IMachineImage, *, root_device_name: str | None = None) -> "NodeImage":
+        """An image with driver, runtime and tools.
+
+        Args:
+            machine_image: The image.
+            root_device_name: Root device of the image. Default: /dev/sda1.
+
+        Raises:
+            PropsError: The name of the root device is invalid.
+        """
+        return NodeImage(machine_image, "image", root_device_name or _ROOT_DEVICE)
+
+    @staticmethod
+    def install_on(machine_image: ec2.IMachineImage, *, root_device_name: str | None = None) -> "NodeImage":
+        """A bare image on which nodes install driver, runtime and tools.
+
+        Args:
+            machine_image: An image of Ubuntu 24.04 or Amazon Linux 2023.
+            root_device_name: Root device of the image. Default: /dev/sda1.
+
+        Raises:
+            PropsError: The name of the root device is invalid.
+        """
+        return NodeImage(machine_image, "install", root_device_name or _ROOT_DEVICE)
+
+
+def node_image_id(construct: Construct, image: NodeImage, kind: InstanceType) -> str:
+    """The ID of an image for an instance type.
 
     Raises:
         PropsError: The image has no ID in the stack's region, is a Windows image, has user data, or is for arm64.
     """
-    if image is None:
-        return resolved_image_id(construct, default_image(kind))
+    source = image.source
+    if source is None or isinstance(source, str):
+        return _resolved_image_id(construct, source or default_image(kind))
     try:
-        config = image.get_image(construct)
+        config = source.get_image(construct)
     except RuntimeError as error:
         allowed = "an image of the stack's region"
         fix = f"pass an image of that region; the CDK reports: {first_line(error)}"
-        raise refuse(construct, "machine_image", image, allowed=allowed, fix=fix) from None
+        raise refuse(construct, "image", source, allowed=allowed, fix=fix) from None
     if config.os_type == ec2.OperatingSystemType.WINDOWS:
-        fix = "choose an image of Ubuntu or Amazon Linux, or remove machine_image for the Neuron DLAMI"
-        raise refuse(construct, "machine_image", "a Windows image", allowed="a Linux image", fix=fix)
+        fix = "choose an image of Ubuntu or Amazon Linux, or remove `image` for the Neuron DLAMI"
+        raise refuse(construct, "image", "a Windows image", allowed="a Linux image", fix=fix)
     if config.user_data.render() != ec2.UserData.for_linux().render():
         fix = "remove its user_data: nodes run the script in `setup`"
-        allowed = "an image without user_data"
-        raise refuse(construct, "machine_image", "an image with user_data", allowed=allowed, fix=fix)
-    name = image_name(construct, config.image_id)
-    if "arm64" in name:  # the parameter of Systems Manager that holds the ID
+        raise refuse(construct, "image", "an image with user_data", allowed="an image without user_data", fix=fix)
+    if "arm64" in _reference(construct, config.image_id):  # the parameter of Systems Manager that holds the ID
         allowed = "an image for x86_64, the architecture of all instance types of the catalogue"
-        fix = "choose an image for x86_64, or remove machine_image for the Neuron DLAMI"
-        raise refuse(construct, "machine_image", "an image for arm64", allowed=allowed, fix=fix)
+        fix = "choose an image for x86_64, or remove `image` for the Neuron DLAMI"
+        raise refuse(construct, "image", "an image for arm64", allowed=allowed, fix=fix)
     return config.image_id
 
 
-def resolved_image_id(construct: Construct, ami: str) -> str:
+def image_name(construct: Construct, image: NodeImage, image_id: str) -> str:
+    """The app's reference to an image, which changes with the image; empty for the Neuron DLAMI.
+
+    Args:
+        construct: A construct in the stack of the nodes.
+        image: The image.
+        image_id: The ID of the image.
+    """
+    if image.source is None or isinstance(image.source, str):
+        return image.source or ""
+    return _reference(construct, image_id)
+
+
+def _resolved_image_id(construct: Construct, ami: str) -> str:
     """The ID of an image, given by its ID or by the name of an SSM parameter."""
     if not ami.startswith("/"):
         return ami
     return ec2.MachineImage.from_ssm_parameter(ami).get_image(construct).image_id
 
 
-def image_name(construct: Construct, image_id: str) -> str:
-    """The ID of an image, or the text of the token for it. Another text in a later deployment means another image."""
+def _reference(construct: Construct, image_id: str) -> str:
+    """The ID of an image, or the text of the token for it."""
     if not Token.is_unresolved(image_id):
         return image_id
     return json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)

@@ -51,6 +51,16 @@ class RootVolume:
     initialization_rate: int | None
     device_name: str
 
+    @property
+    def settings(self) -> dict[str, object]:
+        """The values by the keys of their settings."""
+        return {
+            "root_volume_gib": self.gib,
+            "root_volume_throughput": self.throughput,
+            "root_volume_initialization": self.initialization_rate,
+            "root_device_name": self.device_name,
+        }
+
     def mapping(self, key: Key | None) -> Mapping:
         """The mapping for a launch template.
 
@@ -77,7 +87,7 @@ def checked_root_volume(
     size: Size | None,
     throughput: int | None,
     initialization_rate: int | None,
-    device_name: str | None,
+    device_name: str,
 ) -> RootVolume:
     """The root volume for the parameters. Raises PropsError for values that EBS does not support."""
     why = "it is converted to text at synthesis"
@@ -90,13 +100,12 @@ def checked_root_volume(
         range_problems("root_volume_gib", gib, "GiB", field="root_volume_size"),
         form("root_volume_throughput", throughput),
         form("root_volume_initialization", initialization_rate, field="root_volume_initialization_rate"),
-        form("root_device_name", device_name),
     )
     return RootVolume(
         gib=gib,
         throughput=throughput or SETTINGS["root_volume_throughput"].default,
         initialization_rate=initialization_rate,
-        device_name=device_name or SETTINGS["root_device_name"].default,
+        device_name=device_name,
     )
 
 

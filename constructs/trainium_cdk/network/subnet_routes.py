@@ -55,9 +55,9 @@ class ReachesInternet:
             return []
         paths = ", ".join(subnet.node.path for subnet in self._subnets)
         return [
-            f"neuron_software: got install in {paths}, from which nodes do not reach the internet; allowed: install in "
-            "a subnet with egress; fix: select private subnets with a NAT gateway, or pass an image with the software "
-            "and remove neuron_software"
+            f"image: got NodeImage.install_on() in {paths}, from which nodes do not reach the internet; allowed: "
+            "install_on() in a subnet with egress; fix: select private subnets with a NAT gateway, or choose "
+            "NodeImage.custom() with an image that has the software"
         ]
 
 

@@ -17,9 +17,9 @@ from trainium_cdk.physical_names import physical_name
 from trainium_cdk.pilot.pilot_props import PilotProps
 from trainium_cdk.storage.encryption_key import allow_service
 from trainium_core.facts import facts
-from trainium_core.plan.settings.pilot import BudgetAction
+from trainium_core.plan.settings.pilot import BudgetAction, PilotSettings
 from trainium_runtime.naming import CLUSTER_TAG
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
 _ATTEMPTS = 3  # for one event: the invocation and two retries (Lambda developer guide, asynchronous invocation)
 _PERIOD_SECONDS = 900
@@ -59,13 +59,14 @@ class Pilot(Construct):
             sns.CfnSubscription(
                 self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=props.notify_email
             )
-        self._budget_name = budget_name(self, cluster_name, props.budget_action)
+        budget = props.budget
+        self._budget_name = budget_name(self, cluster_name, budget.action) if budget else ""
         self.spent = self._topic("Spent") if props.stops_at_budget and stops_nodes else None
-        if props.budget_usd is not None:
+        if budget is not None:
             spent = self.spent or self.topic
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
                 self._allow_publishing(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
-            self._add_budget(self._budget_name, props.budget_usd, cluster_name, spent)
+            self._add_budget(self._budget_name, budget.amount, cluster_name, spent)
         self._allow_publishing(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
 
     @property
@@ -74,10 +75,13 @@ class Pilot(Construct):
         return self.props.needs_schedule if self._stops_nodes else self.props.end is not None
 
     @property
-    def deletes_stack_at(self) -> PilotEnd | None:
-        """The end at which the stack is deleted; None if it stays."""
-        action = self.props.action or ("sleep" if self._stops_nodes else "destroy")
-        return self.props.end if action == "destroy" else None
+    def deletes_stack_at(self) -> Deadline | None:
+        """When the stack is deleted; None if it stays."""
+        end = self.props.end
+        if end is None:
+            return None
+        action = end.action or ("sleep" if self._stops_nodes else "destroy")
+        return end.deadline if action == "destroy" else None
 
     @property
     def key_arn(self) -> str | None:
@@ -88,12 +92,13 @@ class Pilot(Construct):
     def settings(self) -> Mapping[str, str]:
         """The settings of the controller."""
         props = self.props
-        settings = {"TOPIC": self.topic.topic_arn, "WARNING_HOURS": str(props.warning_hours)}
+        warning_hours = PilotSettings.warning_hours if props.end is None else props.end.warning_hours
+        settings = {"TOPIC": self.topic.topic_arn, "WARNING_HOURS": str(warning_hours)}
         if props.end is not None:
             # In UTC, because Lambda may not have a time zone database.
-            settings["ENDS"] = str(props.end)
-        if self.spent is not None:
-            settings |= {"BUDGET": self._budget_name, "BUDGET_USD": str(props.budget_usd)}
+            settings["ENDS"] = str(props.end.deadline)
+        if self.spent is not None and props.budget is not None:
+            settings |= {"BUDGET": self._budget_name, "BUDGET_USD": str(props.budget.amount)}
         if self._stops_nodes and props.capacity_block_id is not None:
             settings["CAPACITY_BLOCK"] = props.capacity_block_id
         if self._stops_nodes and props.idle_minutes is not None:

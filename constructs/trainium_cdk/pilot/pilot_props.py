@@ -1,4 +1,4 @@
-"""The parameters for end, notices and budget of a pilot."""
+"""The end of a pilot, its budget, idle limit and notices."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,36 +10,166 @@ from aws_cdk import Duration, Stack, Token
 from constructs import Construct, IValidation
 
 from trainium_cdk.checks import check, check_known, form, refuse, whole_duration
+from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.naming import ENDS_OUTPUT
 from trainium_core.plan.rules.forms import range_problems
-from trainium_core.plan.rules.pilot import budget_in_region, lifetime, requires_field
+from trainium_core.plan.rules.pilot import budget_in_region, idle_limit_of_block, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, PilotSettings
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
+
+
+@dataclass(frozen=True)
+class PilotEnd:
+    """When a pilot ends, and what happens then: `after(lifetime)` or `at(time)`.
+
+    Attributes:
+        deadline: A time, or a duration from the first deployment.
+        action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. None: sleep, or destroy if nodes
+            cannot sleep.
+        warning_hours: Hours from the warning to the end.
+
+    Raises:
+        PropsError: A value is invalid.
+
+    Example:
+
+        night = PilotEnd.after(Duration.hours(8))
+        fortnight = PilotEnd.after(Duration.days(14), action="destroy", warn_before=Duration.days(2))
+        fixed = PilotEnd.at(datetime(2030, 1, 1, 18, tzinfo=timezone.utc))
+    """
+
+    deadline: Deadline
+    action: EndsAction | None
+    warning_hours: int
+
+    def __post_init__(self) -> None:
+        after = self.deadline.after
+        check(
+            "PilotEnd",
+            () if after is None else lifetime(after, field="lifetime"),
+            form("ends_action", self.action, field="action"),
+            range_problems("warning_hours", self.warning_hours, "hours", field="warn_before"),
+        )
+
+    @staticmethod
+    def after(
+        lifetime: Duration, *, action: EndsAction | None = None, warn_before: Duration | None = None
+    ) -> "PilotEnd":
+        """An end at a time after the first deployment.
+
+        Args:
+            lifetime: Whole hours from the first deployment, up to 366 days.
+            action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
+            warn_before: Whole hours from the warning to the end, up to 336. If the pilot is shorter than twice this
+                time, the warning is sent halfway. Default: 24 hours.
+
+        Raises:
+            PropsError: A value is invalid.
+        """
+        hours = whole_duration("PilotEnd", "lifetime", lifetime, "hours")
+        return PilotEnd(Deadline(after=timedelta(hours=hours)), action, _warning_hours(warn_before))
+
+    @staticmethod
+    def at(time: datetime, *, action: EndsAction | None = None, warn_before: Duration | None = None) -> "PilotEnd":
+        """An end at a time.
+
+        Args:
+            time: The end, with a time zone.
+            action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
+            warn_before: Whole hours from the warning to the end, up to 336. If the pilot is shorter than twice this
+                time, the warning is sent halfway. Default: 24 hours.
+
+        Raises:
+            PropsError: A value is invalid.
+        """
+        if time.tzinfo is None:
+            fix = "pass tzinfo, such as timezone.utc"
+            raise refuse("PilotEnd", "time", time, allowed="a datetime with its time zone", fix=fix)
+        return PilotEnd(Deadline(at=time.replace(microsecond=0)), action, _warning_hours(warn_before))
+
+
+def _warning_hours(warn_before: Duration | None) -> int:
+    if warn_before is None:
+        return PilotSettings.warning_hours
+    return whole_duration("PilotEnd", "warn_before", warn_before, "hours")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A budget of a cluster for a calendar year: `usd(amount)`.
+
+    Attributes:
+        amount: The budget in US dollars.
+        action: `stop` terminates the nodes once the budget is spent, `notify` only warns.
+
+    Raises:
+        PropsError: A value is invalid.
+
+    Example:
+
+        warning = Budget.usd(1000)
+        limit = Budget.usd(1000, stop=True)
+    """
+
+    amount: int
+    action: BudgetAction
+
+    def __post_init__(self) -> None:
+        check_known("Budget", "amount", self.amount, why="it is converted to text at synthesis")
+        check(
+            "Budget",
+            form("budget_usd", self.amount, field="amount"),
+            form("budget_action", self.action, field="action"),
+        )
+
+    @staticmethod
+    def usd(amount: int, *, stop: bool = False) -> "Budget":
+        """A budget in US dollars.
+
+        Args:
+            amount: Whole US dollars for a calendar year.
+            stop: Whether the nodes are terminated once the budget is spent. Default: False, it only warns.
+
+        Raises:
+            PropsError: The amount is invalid, or a CDK token.
+        """
+        return Budget(amount, "stop" if stop else "notify")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PilotProps:
-    """The end, notices and budget of a pilot.
+    """The end, budget, idle limit and notices of a pilot.
 
     Attributes:
         end: The end of the pilot. Default: none.
-        action: What happens at the end. Default: sleep, or destroy if nodes cannot sleep.
+        budget: The budget. Default: none.
         idle_minutes: Minutes after which unused nodes are terminated. Default: no limit.
         capacity_block_id: The Capacity Block that the nodes run in. Default: none.
     """
 
     end: PilotEnd | None = None
-    action: EndsAction | None = None
-    warning_hours: int = PilotSettings.warning_hours
-    notify_email: str | None = None
-    budget_usd: int | None = None
-    budget_action: BudgetAction = PilotSettings.budget_action
+    budget: Budget | None = None
     idle_minutes: int | None = None
+    notify_email: str | None = None
     capacity_block_id: str | None = None
 
     @property
+    def settings(self) -> dict[str, object]:
+        """The values by the keys of their settings, without the address."""
+        settings: dict[str, object] = {"idle_minutes": self.idle_minutes}
+        if end := self.end:
+            settings |= {
+                "ends": str(end.deadline),
+                "ends_action": end.action,
+                "warning_hours": end.warning_hours,
+            }
+        if self.budget:
+            settings |= {"budget_usd": self.budget.amount, "budget_action": self.budget.action}
+        return settings
+
+    @property
     def stops_at_budget(self) -> bool:
-        return self.budget_usd is not None and self.budget_action == "stop"
+        return self.budget is not None and self.budget.action == "stop"
 
     @property
     def needs_schedule(self) -> bool:
@@ -50,12 +180,13 @@ class PilotProps:
     @property
     def is_needed(self) -> bool:
         """Whether a fleet needs the construct of a pilot."""
-        return self.needs_schedule or self.budget_usd is not None
+        return self.needs_schedule or self.budget is not None
 
     def outputs(self) -> Iterator[tuple[str, str, str]]:
         """Stack outputs with the end and the idle limit, if there are any. `trn list` reads the end."""
         if self.end is not None:
-            yield ENDS_OUTPUT, "When the pilot ends: an instant, or hours after the first deployment", str(self.end)
+            meaning = "When the pilot ends: an instant, or hours after the first deployment"
+            yield ENDS_OUTPUT, meaning, str(self.end.deadline)
         if self.idle_minutes is not None:
             meaning = "Minutes after which nodes without a job and without a NeuronCore in use are terminated"
             yield "IdleMinutes", meaning, str(self.idle_minutes)
@@ -65,79 +196,44 @@ def checked_pilot(
     construct: Construct,
     *,
     cluster_name: str,
-    max_lifetime: Duration | None,
-    end_time: datetime | None,
-    ends_action: EndsAction | None,
-    warn_before: Duration | None,
+    end: PilotEnd | None,
+    budget: Budget | None,
+    idle_limit: Duration | None,
     notify_email: str | None,
-    budget_usd: int | None,
-    budget_action: BudgetAction | None,
-    capacity_block_id: str | None,
+    capacity: Capacity,
 ) -> PilotProps:
-    """The end, notices and budget of a pilot. Raises PropsError for invalid and for contradictory parameters."""
-    check_known(construct, "budget_usd", budget_usd, why="it is converted to text at synthesis")
-    end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
-    hours = (
-        PilotSettings.warning_hours
-        if warn_before is None
-        else whole_duration(construct, "warn_before", warn_before, "hours")
-    )
-    region = Stack.of(construct).region
+    """The values of a pilot. Raises PropsError for values that do not fit together, the stack or its region."""
+    minutes = None if idle_limit is None else whole_duration(construct, "idle_limit", idle_limit, "minutes")
     pilot = PilotProps(
         end=end,
-        action=ends_action,
-        warning_hours=hours,
+        budget=budget,
+        idle_minutes=minutes,
         notify_email=notify_email,
-        budget_usd=budget_usd,
-        budget_action=budget_action or PilotSettings.budget_action,
-        capacity_block_id=capacity_block_id,
+        capacity_block_id=capacity.block_id,
     )
+    region, without = Stack.of(construct).region, "end, budget, idle_limit or a Capacity Block"
     check(
         construct,
-        lifetime(end.after, field="max_lifetime") if end is not None and end.after is not None else (),
-        requires_field(ends_action, field="ends_action", without=ends) if end is None and ends_action else (),
-        requires_field(warn_before, field="warn_before", without=ends) if end is None and warn_before else (),
-        requires_field(
-            notify_email, field="notify_email", without="max_lifetime, end_time, budget_usd or a Capacity Block"
-        )
+        requires_field(notify_email, field="notify_email", without=without)
         if notify_email and not pilot.is_needed
         else (),
-        requires_field(budget_action, field="budget_action", without="budget_usd")
-        if budget_action and budget_usd is None
-        else (),
-        range_problems("warning_hours", hours, "hours", field="warn_before"),
-        form("ends_action", ends_action),
-        form("budget_action", budget_action),
+        () if minutes is None else range_problems("idle_minutes", minutes, "minutes", field="idle_limit"),
+        idle_limit_of_block(minutes, capacity.kind, field="idle_limit", capacity_field="capacity"),
         form("notify_email", notify_email),
-        form("budget_usd", budget_usd),
-        budget_in_region(budget_usd, region, cluster_name, field="budget_usd")
+        budget_in_region(budget and budget.amount, region, cluster_name, field="budget")
         if not Token.is_unresolved(region)
         else (),
     )
-    if ends_action == "destroy":
+    if end is not None and end.action == "destroy":
         _check_stack_is_deletable(construct)
     return pilot
-
-
-def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime | None) -> PilotEnd | None:
-    if max_lifetime is not None and end_time is not None:
-        fix = "remove end_time or max_lifetime"
-        raise refuse(construct, "end_time", end_time, allowed="nothing together with max_lifetime", fix=fix)
-    if end_time is not None:
-        if end_time.tzinfo is None:
-            allowed = "a datetime with its time zone"
-            raise refuse(construct, "end_time", end_time, allowed=allowed, fix="pass tzinfo, such as timezone.utc")
-        return PilotEnd(at=end_time.replace(microsecond=0))
-    if max_lifetime is None:
-        return None
-    return PilotEnd(after=timedelta(hours=whole_duration(construct, "max_lifetime", max_lifetime, "hours")))
 
 
 def _check_stack_is_deletable(construct: Construct) -> None:
     stack = Stack.of(construct)
     if stack.nested:
         allowed, fix = "destroy in a stack that is not nested", "put the fleet into a separate stack, or choose sleep"
-        raise refuse(construct, "ends_action", "destroy in a nested stack", allowed=allowed, fix=fix)
+        raise refuse(construct, "end", "destroy in a nested stack", allowed=allowed, fix=fix)
     validation: Any = _CanBeDeleted(stack)
     construct.node.add_validation(validation)
 
@@ -154,6 +250,6 @@ class _CanBeDeleted:
         if not self._stack.termination_protection:
             return []
         return [
-            "ends_action: got destroy with termination_protection=True; allowed: destroy in a stack that can be "
+            "end: got destroy with termination_protection=True; allowed: destroy in a stack that can be "
             "deleted; fix: remove termination_protection, or choose sleep"
         ]

@@ -4,7 +4,7 @@ from aws_cdk import Stack
 from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
 
 class StackDeletion(HandlerFunction):
@@ -13,7 +13,7 @@ class StackDeletion(HandlerFunction):
     CloudFormation deletes the stack with the role that deployed it.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, ends: PilotEnd) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, ends: Deadline) -> None:
         """
         Args:
             ends: The end of the pilot.

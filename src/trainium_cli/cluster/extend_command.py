@@ -137,7 +137,7 @@ def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -
         f"{_ends_now(plan.pilot.ends, stacks)}. With {plan.nodes} x {plan.instance_type} running, "
         f"{estimated.hours:f} hours more cost {estimated.pilot}.\n"
         f"Nothing was changed: no cdk.json here describes {plan.cluster_name} in {plan.region}. In the folder of the "
-        f"one that does, run `trn extend`; in another app, pass end_time={in_python} to the fleet, "
+        f"one that does, run `trn extend`; in another app, pass end=PilotEnd.at({in_python}) to the fleet, "
         "and deploy the app."
     )
 

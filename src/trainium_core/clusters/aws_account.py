@@ -23,7 +23,7 @@ from trainium_core.stacks.cluster_resources import clusters_in
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import NoAccessError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 from trainium_runtime.tags import tag_values
 from trainium_wire.formats import one_line
 
@@ -133,7 +133,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             status=stack.status,
             engine=engine,
             asleep=None if asleep is None else asleep == "true",
-            ends=PilotEnd.from_text(ends).instant(stack.created) if ends else None,
+            ends=Deadline.from_text(ends).instant(stack.created) if ends else None,
             has_nodes=has_nodes,
         )
 

@@ -56,11 +56,12 @@ def recorded_settings(plan: Plan, engine: str, *, also: Sequence[str] = ()) -> M
         engine: Key of the engine. The settings of other engines are left out.
         also: Further settings.
     """
-    keys = (key for key in SETTINGS if key in also or _is_recorded(key, engine))
+    keys = (key for key in SETTINGS if key in also or is_recorded(key, engine))
     return recorded_values({key: setting_value(plan, key) for key in keys})
 
 
-def _is_recorded(key: str, engine: str) -> bool:
+def is_recorded(key: str, engine: str) -> bool:
+    """Whether the record of an engine's stack contains a setting."""
     of_another = GROUP_OF[key] in CONSTRUCT_IDS and GROUP_OF[key] not in (CLUSTER_GROUP, engine)
     return not of_another and key not in _NOT_RECORDED and not key.endswith(_EMAIL)
 

@@ -1,5 +1,6 @@
 """The settings that all nodes of a cluster share, from a plan or from the parameters of a construct."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,20 @@ class NodeSettings:
     suppress_checks: tuple[str, ...] = ()
     verification: Verification = "enforce"
     internode_ssh: bool = False
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The values by the keys of their settings in a plan."""
+        return {
+            "instance_type": self.type.name,
+            "logical_neuroncore_config": self.logical_neuroncore_config,
+            "secondary_interface_type": self.secondary_interface_type,
+            "neuron_software": self.neuron_software,
+            "setup_script": self.setup_script,
+            "suppress_checks": self.suppress_checks,
+            "verification": self.verification,
+            "internode_ssh": self.internode_ssh,
+        }
 
     @property
     def uses_efa(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainium_core.problems import Problem, nearest
 from trainium_core.setting_schema.forms import UnreadableError, check_type, read_duration
-from trainium_runtime.pilot_end import PilotEnd, utc_text
+from trainium_runtime.pilot_end import Deadline, utc_text
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _LONGEST = timedelta(days=366)
@@ -36,7 +36,7 @@ class EndForm:
         read_pilot_end(value)
 
 
-def read_pilot_end(text: str) -> PilotEnd:
+def read_pilot_end(text: str) -> Deadline:
     """Parse an end.
 
     Raises:
@@ -46,7 +46,7 @@ def read_pilot_end(text: str) -> PilotEnd:
     if after is not None:
         if not timedelta() < after <= _LONGEST:
             raise UnreadableError(f"choose a duration of more than zero and at most {_LONGEST.days}d")
-        return PilotEnd(after=after)
+        return Deadline(after=after)
     stamp, _, zone_name = text.partition(" ") if "T" in text else (text, "", "")
     try:
         local = datetime.fromisoformat(stamp)
@@ -55,11 +55,11 @@ def read_pilot_end(text: str) -> PilotEnd:
     if zone_name:
         if local.tzinfo is not None:
             raise UnreadableError("specify the offset or the time zone, not both")
-        return PilotEnd(at=_in_zone(local, zone_name.strip()))
+        return Deadline(at=_in_zone(local, zone_name.strip()))
     if local.tzinfo is None:
         written = local.isoformat(timespec="seconds" if local.second else "minutes")
         raise UnreadableError(f"add the time zone: write {written}Z for UTC, or {written} Europe/Berlin")
-    return PilotEnd(at=_in_utc(local))
+    return Deadline(at=_in_utc(local))
 
 
 def hours_to_end(ends: str | None, now: datetime) -> int | None:

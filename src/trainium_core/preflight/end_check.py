@@ -8,7 +8,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import LATER, minute_text, read_pilot_end
 from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
 _AFTER_THE_END = {"sleep": "no nodes would be launched", "destroy": "the stack would be deleted"}
 
@@ -54,7 +54,7 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime, begins: d
     return CheckResult(outcome="pass", found=found)
 
 
-def _with_a_later_start(plan: Plan, end: PilotEnd, ends: datetime, begins: datetime) -> CheckResult | None:
+def _with_a_later_start(plan: Plan, end: Deadline, ends: datetime, begins: datetime) -> CheckResult | None:
     """The result for an end that leaves too little of a reservation that has yet to begin; None if it leaves enough."""
     fix = f"set trn:ends to a date and time after {minute_text(begins)}"
     if end.after is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from trainium_runtime.pilot_clock import PilotTerms
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def _pilot(variables: Mapping[str, str]) -> PilotOptions:
         topic=variables["TOPIC"],
         terms=PilotTerms(
             nodes=int(variables["NODES"]),
-            ends=PilotEnd.from_text(ends) if ends else None,
+            ends=Deadline.from_text(ends) if ends else None,
             destroys="STACK_DELETION" in variables,
             warning=timedelta(hours=int(variables["WARNING_HOURS"])),
             budget_usd=int(budget) if budget else None,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from trainium_runtime.pilot_end import PilotEnd, utc_text
+from trainium_runtime.pilot_end import Deadline, utc_text
 
 
 def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
@@ -24,7 +24,7 @@ def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
     cloudformation: Any = boto3.client("cloudformation")
     stack_id = os.environ["STACK_ID"]
     (stack,) = cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
-    ends = PilotEnd.from_text(os.environ["ENDS"]).instant(stack["CreationTime"])
+    ends = Deadline.from_text(os.environ["ENDS"]).instant(stack["CreationTime"])
     if datetime.fromtimestamp(time.time(), UTC) < ends:
         raise RuntimeError(f"the pilot ends at {utc_text(ends)}; its stack is not deleted before")
     try:

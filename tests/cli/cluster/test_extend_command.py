@@ -143,6 +143,6 @@ def test_extend_of_another_app_shows_the_code_to_change(
     ended = extend_elsewhere(monkeypatch, plan, account)
     assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
     assert ended.stdout.startswith("Training ends at 2098-01-02T00:41Z. With 2 x trn1.32xlarge running, 8 hours more")
-    assert "end_time=datetime(2098, 1, 2, 8, 42, tzinfo=UTC)" in ended.stdout
+    assert "end=PilotEnd.at(datetime(2098, 1, 2, 8, 42, tzinfo=UTC))" in ended.stdout
     if context is not None:
         assert json.loads((tmp_path / "cdk.json").read_text())["context"] == context

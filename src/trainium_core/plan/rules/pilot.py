@@ -6,7 +6,7 @@ from datetime import timedelta
 from trainium_core.facts import facts
 from trainium_core.plan.rules.rule import Rule, rule_decorator
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
-from trainium_core.plan.values import PlanValues
+from trainium_core.plan.values import CapacityKind, PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -38,6 +38,15 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
             allowed=f"nothing in {region}: CloudFormation has no budgets there",
             fix=f"remove it, and create a budget on the tag {CLUSTER_TAG}={cluster_name} yourself",
         )
+
+
+def idle_limit_of_block(
+    minutes: int | None, capacity: CapacityKind, *, field: str, capacity_field: str
+) -> Iterator[Problem]:
+    """Nodes in a Capacity Block must not have an idle limit."""
+    if minutes is not None and capacity == "capacity-block":
+        allowed = f"no value with {capacity_field}=capacity-block, which is paid in advance, used or not"
+        yield Problem(key=field, got=minutes, allowed=allowed, fix="remove it")
 
 
 def end_without_sleep(plan: PlanValues, stack: str, *, because: str, idle_fix: str) -> Iterator[Problem]:
@@ -88,13 +97,9 @@ def notify_email_requires_notices(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("idle_minutes", "capacity")
 def idle_end_excludes_capacity_block(plan: PlanValues) -> Iterator[Problem]:
-    if plan.pilot.idle_minutes is not None and plan.capacity == "capacity-block":
-        yield Problem(
-            key="idle_minutes",
-            got=plan.pilot.idle_minutes,
-            allowed="no value with trn:capacity=capacity-block, which is paid in advance, used or not",
-            fix="remove it",
-        )
+    yield from idle_limit_of_block(
+        plan.pilot.idle_minutes, plan.capacity, field="idle_minutes", capacity_field="trn:capacity"
+    )
 
 
 @rule("budget_usd", "region")
