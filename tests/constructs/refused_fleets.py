@@ -32,6 +32,7 @@ from trainium_cdk import (
 
 TRN1, SMALL = ec2.InstanceType("trn1.32xlarge"), ec2.InstanceType("trn1.2xlarge")
 ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
+BLOCK = Capacity.capacity_block("cr-0123456789abcdef0")
 NUMBER = Token.as_number({"Ref": "Nodes"})
 _numbers = count()
 
@@ -163,16 +164,12 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "nodes",
         "secondary_interface_type='efa-only'",
     ),
-    "more nodes than a block": (
-        lambda: {"nodes": 65, "capacity": Capacity.capacity_block("cr-0123456789abcdef0")},
-        "nodes",
-        "use 64 nodes or fewer",
-    ),
+    "more nodes than a block": (lambda: {"nodes": 65, "capacity": BLOCK}, "nodes", "use 64 nodes or fewer"),
     "invalid cluster name": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
     "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "reservation_id", "specify its ID"),
     "placement group of a block": (
         lambda: {
-            "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
+            "capacity": BLOCK,
             "placement_group": create(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.CLUSTER),
         },
         "placement_group",
@@ -290,11 +287,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "block_devices",
         "set iops=4000",
     ),
-    "volume of too many iops": (
-        lambda: volume(10, volume_type=GP3, iops=16000),
-        "block_devices",
-        "set at least 32 GiB",
-    ),
+    "volume of many iops": (lambda: volume(10, volume_type=GP3, iops=16000), "block_devices", "at least 32 GiB"),
     "io2 volume of too many iops": (
         lambda: volume(4, volume_type=IO2, iops=5000),
         "block_devices",
@@ -356,7 +349,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "warning of a token in another unit": (
         lambda: {
-            "end": PilotEnd.after(Duration.days(2), warn_before=Duration.minutes(Token.as_number({"Ref": "Minutes"}))),
+            "end": PilotEnd.after(Duration.days(2), warn_before=Duration.minutes(Token.as_number({"Ref": "Minutes"})))
         },
         "warn_before",
         "got a CDK token",
@@ -367,11 +360,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "1 to 336 hours",
     ),
     "timeout of a day": (lambda: {"ready_timeout": Duration.days(1)}, "ready_timeout", "1 to 55 minutes"),
-    "unknown check": (
-        lambda: {"checks": NodeChecks.enforce(suppress=["efa-device"])},
-        "suppress",
-        "write efa-devices",
-    ),
+    "unknown check": (lambda: {"checks": NodeChecks.enforce(suppress=["efa-device"])}, "suppress", "write efa-devices"),
     "end without zone": (lambda: {"end": PilotEnd.at(datetime(2030, 1, 1))}, "time", "pass tzinfo"),
     "unknown action at the end": (
         lambda: {"end": PilotEnd.after(Duration.days(1), action=cast(Any, "stop"))},
@@ -392,10 +381,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "idle limit of a minute": (lambda: {"idle_limit": Duration.minutes(1)}, "idle_limit", "30 to 10080 minutes"),
     "idle limit of a block": (
-        lambda: {
-            "idle_limit": Duration.hours(1),
-            "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
-        },
+        lambda: {"idle_limit": Duration.hours(1), "capacity": BLOCK},
         "idle_limit",
         "which is paid in advance",
     ),

@@ -13,7 +13,7 @@ from trainium_cdk.checks import check, check_known, form, refuse, whole_duration
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.naming import ENDS_OUTPUT
 from trainium_core.plan.rules.forms import range_problems
-from trainium_core.plan.rules.pilot import budget_in_region, idle_limit_of_block, lifetime, requires_field
+from trainium_core.plan.rules.pilot import budget_in_region, idle_limit_without_block, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, PilotSettings
 from trainium_runtime.pilot_end import Deadline
 
@@ -218,7 +218,7 @@ def checked_pilot(
         if notify_email and not pilot.is_needed
         else (),
         () if minutes is None else range_problems("idle_minutes", minutes, "minutes", field="idle_limit"),
-        idle_limit_of_block(minutes, capacity.kind, field="idle_limit", capacity_field="capacity"),
+        idle_limit_without_block(minutes, capacity.kind, field="idle_limit", capacity_field="capacity"),
         form("notify_email", notify_email),
         budget_in_region(budget and budget.amount, region, cluster_name, field="budget")
         if not Token.is_unresolved(region)

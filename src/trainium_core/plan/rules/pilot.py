@@ -40,7 +40,7 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
         )
 
 
-def idle_limit_of_block(
+def idle_limit_without_block(
     minutes: int | None, capacity: CapacityKind, *, field: str, capacity_field: str
 ) -> Iterator[Problem]:
     """Nodes in a Capacity Block must not have an idle limit."""
@@ -97,7 +97,7 @@ def notify_email_requires_notices(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("idle_minutes", "capacity")
 def idle_end_excludes_capacity_block(plan: PlanValues) -> Iterator[Problem]:
-    yield from idle_limit_of_block(
+    yield from idle_limit_without_block(
         plan.pilot.idle_minutes, plan.capacity, field="idle_minutes", capacity_field="trn:capacity"
     )
 
