@@ -12,74 +12,122 @@ from trainium_cli.invocation import SELECTING_SETTINGS, Invocation
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.clusters.aws_account import AwsClustersAccount
-from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.clusters.locating import LocatedCluster, deployed_plan, located
+from trainium_core.clusters.cluster import ClusterNode, ClusterStacks
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
+from trainium_core.plan.deployed_plan import deployed_plan
 from trainium_core.problems import SETTING_PREFIX
+from trainium_core.stacks.aws_records import Records
 from trainium_runtime.errors import UnavailableError
 
 
-def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
+def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = ()) -> Plan:
     """The plan of the selected cluster.
 
-    If -c and cdk.json have only settings that select a cluster, or the options select another one, the plan is derived
-    from the deployed stacks.
+    If -c and cdk.json have only settings that select a cluster, or the options select another one, the plan is that of
+    the record of a stack.
+
+    Args:
+        invocation: The options.
+        ignoring: Settings of -c and cdk.json whose values are ignored.
+
+    Raises:
+        CliError: No cluster or region is selected, or the cluster has no record.
+        PlanError: The plan has mistakes.
+        UnavailableError: AWS could not be read.
+    """
+    given = _selected(invocation, ignoring)
+    if isinstance(given, Plan):
+        return given
+    name, region = given
+    records = _records(invocation, region)
+    plan = _recorded_plan(records, name, region)
+    if plan is None:
+        raise _not_found(name, region, {record.cluster for record in records.readable})
+    return plan
+
+
+def read_tagged_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
+    """As `read_cluster_plan`, but a cluster without a record is also found, by the tags of its stacks and nodes.
+
+    Its plan then has no settings. A note says that the cluster has no record.
 
     Args:
         invocation: The options.
         ignoring: Settings of -c and cdk.json whose values are ignored.
         may_be_gone: A named cluster may no longer have stacks.
-
-    Raises:
-        CliError: No cluster or region is selected, or the cluster does not exist.
-        PlanError: The plan has mistakes.
-        UnavailableError: AWS could not be read.
     """
-    name, region = invocation.cluster, invocation.region
-    settings = settings_given(invocation.cdk_json, invocation.overrides)
-    if settings.keys() - SELECTING_SETTINGS:
-        plan = invocation.plan(ignoring=ignoring)
-        if name in (None, plan.cluster_name) and region in (None, plan.region):
-            return plan
-        settings = {"cluster_name": plan.cluster_name, "region": plan.region}
-        name = name or plan.cluster_name
-    name = name or settings.get("cluster_name")
-    region = region or settings.get("region") or configured_region(invocation)
+    given = _selected(invocation, ignoring)
+    if isinstance(given, Plan):
+        return given
+    name, region = given
+    plan = _recorded_plan(_records(invocation, region), name, region)
+    if plan is not None:
+        return plan
     found = _stacks(invocation, region)
-    cluster = _gone(name, region, found) if may_be_gone else None
-    cluster = cluster or _only_nodes(invocation, name, region, found)
-    cluster = cluster or _selected_cluster(located(found), found, name, region)
-    return deployed_plan(AwsClustersAccount(region, clients=invocation.clients), cluster, region)
+    names = sorted({stack.cluster for stack in found.stacks})
+    name = names[0] if name is None and len(names) == 1 else name
+    if name in names:
+        stacks = ", ".join(stack.name for stack in found.stacks if stack.cluster == name)
+        echo(f"{name} has no record: its tag was found in {stacks}.", err=True)
+    elif found.not_read:
+        raise UnavailableError("; ".join(found.not_read))
+    elif name is not None and may_be_gone:
+        others = f"; clusters with stacks: {', '.join(names)}" if names else ""
+        message = f"No stack in {region} belongs to {name}{others}."
+        echo(f"{message} --stack NAME also finds leftovers of a deleted stack.", err=True)
+    elif name is not None and _nodes(invocation, region, name):
+        message = f"No stack in {region} belongs to {name}, but nodes do. To terminate them: "
+        echo(f"{message}`trn destroy --cluster {name} --region {region}`.", err=True)
+    else:
+        raise _not_found(name, region, names)
+    # The type is not used without nodes: commands find everything by the cluster's name.
+    any_type = next(iter((*builtin_catalog().offered_in(region), *builtin_catalog())))
+    return Plan.of(region=region, cluster_name=name, instance_type=any_type)
 
 
 def cluster_stack_name(invocation: Invocation, plan: Plan, stack: str | None) -> str:
-    """The CloudFormation stack of the nodes: the one of --stack, else a stack with nodes and the cluster's tag.
+    """The CloudFormation stack of the nodes: the one of --stack, else that of the cluster's record.
 
-    The stack with the usual name is preferred. That name is also returned if no such stack is found.
+    The stack with the usual name is preferred. That name is also returned without a record.
+
+    Raises UnavailableError.
     """
     if stack:
         return stack
-    found = [stack.name for stack in _cluster_stacks(invocation, plan) if stack.has_nodes]
+    records = _records(invocation, plan.region).readable
+    own = [record for record in records if record.cluster == plan.cluster_name]
+    found = [record.stack for record in own if record.engine in ENGINES_WITH_NODES]
     usual = plan.stack_names[next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)]
     return usual if usual in found or not found else found[0]
 
 
 def cluster_stack_names(invocation: Invocation, plan: Plan, stacks: Collection[str] = ()) -> tuple[str, ...]:
-    """The CloudFormation stacks: those of --stack, else the usual names and the stacks with the cluster's tag.
+    """The CloudFormation stacks: those of --stack, else the usual names and the stacks with the record or the tag.
 
-    If no stack with the tag is found, the stacks in the tags of the nodes are used instead. They may be deleted.
+    If no such stack is found, the stacks in the tags of the nodes are used instead. They may be deleted.
     """
     if stacks:
         return tuple(stacks)
-    found = [stack.name for stack in _cluster_stacks(invocation, plan)]
+    try:
+        known = _stacks(invocation, plan.region).stacks
+    except UnavailableError:
+        known = ()  # the requests of the command report missing permissions
+    found = [stack.name for stack in known if stack.cluster == plan.cluster_name]
     if not found:
         nodes = _nodes(invocation, plan.region, plan.cluster_name)
         found = [node.stack for node in nodes if node.stack is not None]
     return tuple(dict.fromkeys([*plan.stack_names.values(), *found]))
+
+
+def cache_urls(invocation: Invocation, plan: Plan) -> Sequence[str]:
+    """The distinct compile caches in the cluster's records; empty without a record. Raises UnavailableError."""
+    records = _records(invocation, plan.region).readable
+    return list(dict.fromkeys(record.cache_url for record in records if record.cluster == plan.cluster_name))
 
 
 def unreadable_stacks(invocation: Invocation, plan: Plan) -> Sequence[str]:
@@ -93,10 +141,10 @@ def unreadable_stacks(invocation: Invocation, plan: Plan) -> Sequence[str]:
 def others_sentence(invocation: Invocation, plan: Plan) -> str:
     """A sentence that lists other clusters; empty if there are none, or they cannot be read."""
     try:
-        found = located(_stacks(invocation, plan.region))
+        records = _records(invocation, plan.region).readable
     except UnavailableError:
         return ""
-    others = [cluster.name for cluster in found if cluster.name != plan.cluster_name]
+    others = sorted({record.cluster for record in records} - {plan.cluster_name})
     return f" Other clusters, for --cluster: {', '.join(others)}." if others else ""
 
 
@@ -128,16 +176,43 @@ def configured_region(invocation: Invocation) -> str:
     return region
 
 
-def _cluster_stacks(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
-    """The stacks with the cluster's tag; empty if they could not be read.
+def _selected(invocation: Invocation, ignoring: Collection[str]) -> Plan | tuple[str | None, str]:
+    """The plan of -c and cdk.json, or the name (None for the only one) and the region of the selected cluster."""
+    name, region = invocation.cluster, invocation.region
+    settings = settings_given(invocation.cdk_json, invocation.overrides)
+    if settings.keys() - SELECTING_SETTINGS:
+        plan = invocation.plan(ignoring=ignoring)
+        if name in (None, plan.cluster_name) and region in (None, plan.region):
+            return plan
+        settings = {"cluster_name": plan.cluster_name, "region": plan.region}
+        name = name or plan.cluster_name
+    name = name or settings.get("cluster_name")
+    return name, str(region or settings.get("region") or configured_region(invocation))
 
-    The command then uses the usual names, and its own requests report missing permissions.
+
+def _records(invocation: Invocation, region: str) -> Records:
+    """The records of a region. Raises UnavailableError."""
+    with waiting(f"Looking for clusters in {region} ..."):
+        return AwsClustersAccount(region, clients=invocation.clients).records()
+
+
+def _recorded_plan(records: Records, name: str | None, region: str) -> Plan | None:
+    """The plan of the named cluster, or of the only one, from its record; None without a record.
+
+    Raises:
+        CliError: There are several clusters.
+        UnavailableError: The record is unreadable.
     """
-    try:
-        found = _stacks(invocation, plan.region)
-    except UnavailableError:
-        return ()
-    return [stack for stack in found.stacks if stack.cluster == plan.cluster_name]
+    unreadable = {key: reason for key, reason in records.unreadable.items() if key.split("/")[2:3] == [name]}
+    if unreadable or (records.unreadable and not records.readable):
+        raise UnavailableError("; ".join((unreadable or records.unreadable).values()))
+    names = sorted({record.cluster for record in records.readable})
+    if name is None and len(names) > 1:
+        message = f"{region} has {len(names)} clusters: {', '.join(names)}. Select one with --cluster."
+        raise CliError(message, ExitCode.BAD_INPUT)
+    chosen = [record for record in records.readable if name in (None, record.cluster)]
+    chosen = [record for record in chosen if record.engine in ENGINES_WITH_NODES] or chosen
+    return deployed_plan(chosen[0], region=region, prices={}) if chosen else None
 
 
 def _stacks(invocation: Invocation, region: str) -> ClusterStacks:
@@ -149,29 +224,6 @@ def _stacks(invocation: Invocation, region: str) -> ClusterStacks:
     return known[region]
 
 
-def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
-    """A named cluster without stacks. Prints a note, because the name may be misspelt."""
-    names = {stack.cluster for stack in found.stacks}
-    if name is None or found.not_read or name in names:
-        return None
-    others = f"; clusters with stacks: {', '.join(sorted(names))}" if names else ""
-    message = f"No stack in {region} belongs to {name}{others}. --stack NAME also finds leftovers of a deleted stack."
-    echo(message, err=True)
-    return LocatedCluster(name=name, stacks=())
-
-
-def _only_nodes(invocation: Invocation, name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
-    """A named cluster that has nodes but no stack. Prints a note."""
-    if name is None or found.not_read or any(stack.cluster == name for stack in found.stacks):
-        return None
-    if not _nodes(invocation, region, name):
-        return None
-    message = f"No stack in {region} belongs to {name}, but nodes do. To terminate them: "
-    message += f"`trn destroy --cluster {name} --region {region}`."
-    echo(message, err=True)
-    return LocatedCluster(name=name, stacks=())
-
-
 def _nodes(invocation: Invocation, region: str, name: str) -> Sequence[ClusterNode]:
     """The nodes of a cluster; also empty if they could not be read, which does not mean that there are none."""
     try:
@@ -181,21 +233,10 @@ def _nodes(invocation: Invocation, region: str, name: str) -> Sequence[ClusterNo
     return [node for node in nodes if node.cluster == name]
 
 
-def _selected_cluster(
-    clusters: Sequence[LocatedCluster], found: ClusterStacks, name: str | None, region: str
-) -> LocatedCluster:
-    """The cluster of that name, or the only one."""
-    names = [cluster.name for cluster in clusters]
-    chosen = [cluster for cluster in clusters if name in (None, cluster.name)]
-    if len(chosen) == 1:
-        return chosen[0]
-    if name is None and clusters:
-        message = f"{region} has {len(clusters)} clusters: {', '.join(names)}. Select one with --cluster."
-        raise CliError(message, ExitCode.BAD_INPUT)
-    if found.not_read:
-        raise UnavailableError("; ".join(found.not_read))
+def _not_found(name: str | None, region: str, names: Collection[str]) -> CliError:
     if name is None:
         message = f"There is no cluster in {region}, and no cdk.json in this folder describes one"
     else:
-        message = f"In {region} {unknown_name('cluster', name, names) if names else 'there is no cluster'}"
-    raise CliError(f"{message}. `trn list --all-regions` searches other regions.", ExitCode.NOT_READY)
+        message = f"In {region} {unknown_name('cluster', name, sorted(names)) if names else 'there is no cluster'}"
+    search = "`trn list` also finds stacks without a record, and with --all-regions those of other regions"
+    return CliError(f"{message}. {search}.", ExitCode.NOT_READY)

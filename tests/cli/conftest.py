@@ -1,7 +1,7 @@
 """Fixtures for all tests of the command line."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,8 +9,9 @@ import pytest
 from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from trainium_cli import cluster_choice
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.stacks.aws_records import Records
 from trainium_runtime.errors import UnavailableError
+from trainium_wire.stack_record import StackRecord
 
 
 @dataclass
@@ -18,16 +19,16 @@ class FakeLocating:
     """The clusters of every region.
 
     Attributes:
-        stacks: Stacks with the tag of a cluster.
+        recorded: The records.
+        stacks: Stacks with a record or the tag of a cluster.
         not_read: Why stacks could not be read.
-        fleets: Fleets by cluster.
         nodes: Instances with the tag of a cluster.
         unavailable: Why requests fail.
     """
 
+    recorded: Sequence[StackRecord] = ()
     stacks: Sequence[ClusterStack] = ()
     not_read: Sequence[str] = ()
-    fleets: dict[str, DeployedFleet] = field(default_factory=dict[str, DeployedFleet])
     nodes: Sequence[ClusterNode] = ()
     unavailable: str = ""
 
@@ -36,8 +37,10 @@ class FakeLocating:
             raise UnavailableError(self.unavailable)
         return ClusterStacks(stacks=self.stacks, not_read=self.not_read)
 
-    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        return self.fleets.get(stack.cluster)
+    def records(self) -> Records:
+        if self.unavailable:
+            raise UnavailableError(self.unavailable)
+        return Records(readable=self.recorded)
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         return self.nodes
@@ -51,7 +54,7 @@ def _in_an_empty_folder_on_a_wide_screen(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 @pytest.fixture(autouse=True)
 def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
-    """The clusters that commands in this process find by tag; none unless a test adds some."""
+    """The clusters that commands in this process find; none unless a test adds some."""
     fake = FakeLocating()
 
     def fake_of(_region: str, **_: object) -> FakeLocating:

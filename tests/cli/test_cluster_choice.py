@@ -7,32 +7,25 @@ import pytest
 from tests.cli.cluster.test_nodes_command import VERIFIED, FakeNodes
 from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD, run
+from tests.core.aws_stubs import stack_record
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.clusters.cluster import ClusterStack
-from trainium_core.nodes.fleet import DeployedFleet
+from trainium_wire.stack_record import StackRecord
 
 REGION = ("--region", "us-west-2")
 
 
-def stack(cluster: str, name: str = "Training") -> ClusterStack:
-    return ClusterStack(name=name, cluster=cluster, status="CREATE_COMPLETE", has_nodes=True)
-
-
-def fleet(cluster: str) -> DeployedFleet:
-    return DeployedFleet(
-        cluster=cluster, group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2, replacements=2
-    )
+def record(cluster: str, stack: str = "Training") -> StackRecord:
+    return stack_record(stack, cluster=cluster)
 
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocating) -> FakeNodes:
     """One cluster of another app, and a folder without a cdk.json."""
-    clusters.stacks = [stack("web-train")]
-    clusters.fleets = {"web-train": fleet("web-train"), "other": fleet("other")}
+    clusters.recorded = [record("web-train")]
     fake = FakeNodes([VERIFIED])
 
-    def fake_of(_region: str) -> FakeNodes:
+    def fake_of(_region: str, **_: object) -> FakeNodes:
         return fake
 
     monkeypatch.delenv("AWS_REGION", raising=False)
@@ -54,7 +47,7 @@ def test_missing_region_is_reported_with_ways_to_set_it(nodes: FakeNodes) -> Non
 
 
 def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocating) -> None:
-    clusters.stacks = [stack("web-train"), stack("other", "Other")]
+    clusters.recorded = [record("web-train"), record("other", "Other")]
     ended = run("nodes", *REGION)
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
     assert ended.stderr == "us-west-2 has 2 clusters: other, web-train. Select one with --cluster.\n"
@@ -76,7 +69,7 @@ def test_undeployed_plan_lists_other_clusters(nodes: FakeNodes) -> None:
 
 
 def test_unreadable_region_is_unknown_and_not_empty(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
-    clusters.stacks, clusters.not_read = (), ["not allowed to read: the permission tag:GetResources is missing"]
+    clusters.unavailable = "not allowed to read: the permission ssm:GetParametersByPath is missing"
     ended = run("nodes", *REGION)
     assert ended.exit_code == ExitCode.UNKNOWN
-    assert "tag:GetResources" in ended.stderr
+    assert "ssm:GetParametersByPath" in ended.stderr

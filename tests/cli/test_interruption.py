@@ -15,7 +15,7 @@ from trainium_cli.exit_codes import ExitCode
 
 
 def test_interrupted_command_ends_with_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_region: str) -> None:
+    def interrupted(_region: str, **_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(nodes_command, "AwsNodes", interrupted)

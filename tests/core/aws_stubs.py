@@ -1,4 +1,4 @@
-"""AWS clients with stubbed responses, and stacks and buckets in moto."""
+"""AWS clients with stubbed responses, and stacks, their records and buckets in moto."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ import boto3
 from botocore.stub import Stubber
 
 from trainium_core.preflight.aws_account import AwsAccount
+from trainium_wire.stack_record import StackRecord
 
 REGION = "us-west-2"
 
@@ -42,3 +43,21 @@ def create_stack(name: str, outputs: Mapping[str, str], **resources: Mapping[str
     client("cloudformation").create_stack(
         StackName=name, TemplateBody=json.dumps({"Resources": resources, "Outputs": values})
     )
+
+
+def stack_record(stack: str = "TrnClusterStack", **more: Any) -> StackRecord:
+    """The record of a stack with two nodes in the Auto Scaling group `group`, unless other values are given."""
+    values: dict[str, Any] = {
+        "cluster": "trn-pilot",
+        "engine": "cluster",
+        "construct": "0a1b2c3d",
+        "bucket": "records",
+        "cache_url": "s3://cache/neuron-compile-cache",
+        "settings": {"instance_type": "trn1.32xlarge", "nodes": 2},
+        "group": "group",
+    }
+    return StackRecord(stack=stack, **{**values, **more})
+
+
+def put_record(record: StackRecord) -> None:
+    client("ssm").put_parameter(Name=record.name, Value=record.to_json(), Type="String")

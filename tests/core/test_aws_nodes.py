@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
-from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
+from tests.core.aws_stubs import REGION, client, create_bucket, create_stack, put_record, stack_record
 from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import NodeStore
 from trainium_wire.membership import Membership
@@ -44,7 +44,7 @@ def nodes(account: AwsNodes) -> list[str]:  # noqa: ARG001
     create_bucket(BUCKET)
     record = NodeRecord(instance_id=ids[0], state="verified", time="2026-11-21T12:00:00Z")
     client("s3").put_object(Bucket=BUCKET, Key=f"nodes/{ids[0]}.json", Body=record.to_json())
-    create_stack(STACK, {GROUP_OUTPUT: GROUP, RECORDS_OUTPUT: BUCKET})
+    put_record(stack_record(STACK, group=GROUP, bucket=BUCKET))
     return ids
 
 
@@ -80,7 +80,7 @@ def test_record_is_read_again_only_after_a_change(nodes: list[str]) -> None:
 
 def test_nodes_of_another_stack_have_the_records_of_its_bucket(account: AwsNodes, nodes: list[str]) -> None:
     create_bucket("other-records")
-    create_stack("OtherStack", {GROUP_OUTPUT: GROUP, RECORDS_OUTPUT: "other-records"})
+    put_record(stack_record("OtherStack", cluster="other", group=GROUP, bucket="other-records"))
     first, other = account.nodes(STACK), account.nodes("OtherStack")
     assert first is not None
     assert other is not None
@@ -89,7 +89,8 @@ def test_nodes_of_another_stack_have_the_records_of_its_bucket(account: AwsNodes
 
 def test_deleted_group_is_reported(account: AwsNodes) -> None:
     create_bucket(BUCKET)
-    create_stack(STACK, {GROUP_OUTPUT: "gone", RECORDS_OUTPUT: BUCKET})
+    create_stack(STACK, {})
+    put_record(stack_record(STACK, group="gone", bucket=BUCKET))
     says = "the Auto Scaling group gone does not exist, although the stack has one"
     with pytest.raises(UnavailableError, match=says):
         account.nodes(STACK)
@@ -103,3 +104,27 @@ def test_stack_without_nodes_is_reported(account: AwsNodes) -> None:
     create_stack(STACK, {"Other": "x"})
     with pytest.raises(UnavailableError, match="has no nodes"):
         account.nodes(STACK)
+
+
+def test_newer_record_of_a_renamed_construct_applies(account: AwsNodes, nodes: list[str]) -> None:
+    create_bucket("new-records")
+    put_record(stack_record(STACK, construct="ffffffff", group=GROUP, bucket="new-records"))
+    found = account.nodes(STACK)
+    assert found is not None
+    assert (len(found.instances), dict(found.records)) == (len(nodes), {})
+
+
+def test_stack_with_the_nodes_of_two_clusters_is_reported(account: AwsNodes) -> None:
+    for cluster in ("one", "two"):
+        put_record(stack_record(STACK, cluster=cluster, construct=cluster))
+    with pytest.raises(UnavailableError, match="has 2 groups of nodes, of these clusters: one, two"):
+        account.nodes(STACK)
+
+
+def test_records_are_read_once_with_the_same_clients(nodes: list[str]) -> None:
+    clients, called = Clients(), list[str]()
+    account, other = AwsNodes(REGION, clients=clients), AwsNodes(REGION, clients=clients)
+    account.client("ssm").meta.events.register("before-call", lambda model, **_: called.append(model.name))
+    assert account.nodes(STACK) == other.nodes(STACK)
+    assert nodes
+    assert called == ["GetParametersByPath"]

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
-from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
+from tests.core.aws_stubs import REGION, client, create_bucket, create_stack, put_record, stack_record
 from trainium_core.support.aws_support import AwsSupport
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
@@ -45,7 +44,7 @@ def test_log_groups_are_read_and_missing_groups_are_named(account: AwsSupport) -
 
 
 def test_end_of_each_node_log_is_read(account: AwsSupport) -> None:
-    create_stack(STACK, {RECORDS_OUTPUT: BUCKET, GROUP_OUTPUT: "nodes"})
+    put_record(stack_record(STACK, bucket=BUCKET))
     create_bucket(BUCKET)
     s3 = client("s3")
     s3.put_object(Bucket=BUCKET, Key="logs/i-1.log", Body=b"x" * 200_000 + b"the end")

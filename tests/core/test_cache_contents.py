@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainium_core.compile_cache.contents import FINISHED, CachedObject, cache_contents, to_clean
-from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
+from trainium_core.compile_cache.location import CacheLocation, cache_location
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DIRECT = "neuronxcc-2.21.2+a1/MODULE_7+d41"
@@ -65,14 +65,6 @@ def test_cache_is_named_by_bucket_or_url(text: str, expected: CacheLocation) -> 
 def test_invalid_cache_location_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="neither the name of a bucket"):
         cache_location(text)
-
-
-def test_caches_of_stacks_are_found_in_their_outputs() -> None:
-    url = "s3://one/neuron-compile-cache"
-    found = locations_in(
-        [{"CompileCache": url, "Nodes": "trn nodes"}, {"CacheUrl": f"{url}/", "OutputUrl": "s3://b/output"}]
-    )
-    assert found == (CacheLocation(bucket="one"),)
 
 
 def test_unused_entries_are_only_packed_ones_in_unused_places() -> None:

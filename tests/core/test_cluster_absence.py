@@ -5,20 +5,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.core.aws_stubs import stack_record
 from tests.core.test_clusters import FakeClusters, clusters, stack
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.clusters.absence import ScalingGroup, absence, with_absences
 from trainium_core.clusters.cluster import ClusterStack, clusters_in
-from trainium_core.nodes.fleet import DeployedFleet
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import Memory, PilotTerms, SpentBudget, clock_decision
-from trainium_runtime.pilot_end import Deadline
+from trainium_runtime.pilot_end import PilotEnd
+from trainium_wire.stack_record import StackRecord
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-FLEET = DeployedFleet(cluster="trn", group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2)
-OF_JOBS = replace(FLEET, engine="pcs", group=None, service_group="arn")
+FLEET = stack_record(cluster="trn", topic_arn="topic")
+OF_JOBS = replace(FLEET, engine="pcs", group=None)
 NOT_LAUNCHED = ScalingGroup(desired=2)
-IN_A_BLOCK = replace(FLEET, market="capacity-block", reservation_id="cr-1")
+IN_A_BLOCK = replace(FLEET, settings={"capacity": "capacity-block", "reservation_id": "cr-1"})
 BLOCK = Reservation(
     reservation_id="cr-1",
     capacity="capacity-block",
@@ -41,24 +42,24 @@ class FakeAccount:
     Attributes:
         tag: The recorded reason of the controller.
         node_group: None before the group is created.
-        deployed: The nodes according to the template.
+        deployed: The record of the nodes.
         block: The reservation of the nodes.
         unavailable: The error of `fleet`; empty if it answers.
     """
 
     tag: str | None = None
     node_group: ScalingGroup | None = NOT_LAUNCHED
-    deployed: DeployedFleet | None = FLEET
+    deployed: StackRecord | None = FLEET
     block: Reservation | None = None
     unavailable: str = ""
 
-    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:  # noqa: ARG002
+    def fleet(self, stack: ClusterStack) -> StackRecord | None:  # noqa: ARG002
         if self.unavailable:
             raise UnavailableError(self.unavailable)
         return self.deployed
 
-    def stop_reason(self, cluster: str) -> str | None:
-        return self.tag if cluster == "trn" else None
+    def stop_reason(self, topic_arn: str) -> str | None:
+        return self.tag if topic_arn == "topic" else None
 
     def group(self, name: str) -> ScalingGroup | None:
         return self.node_group if name == "group" else None

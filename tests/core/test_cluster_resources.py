@@ -1,8 +1,7 @@
-"""Which resources of a template belong to a cluster, and the nodes that a template describes."""
+"""Which resources of a template belong to a cluster."""
 
 from typing import Any
 
-from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.stacks.cluster_resources import cluster_resources, clusters_in
 
 TAGS = [{"Key": "trn:cluster", "Value": "web-train"}]
@@ -71,19 +70,3 @@ def test_two_clusters_in_a_stack_have_separate_resources() -> None:
     both = {**of_fleet(), **of_fleet("other", "Other")}
     assert clusters_in(both) == ("web-train", "other")
     assert "OtherGroup" not in cluster_resources(both, "web-train")
-    assert [fleet.cluster for fleet in fleets_in(both, {})] == ["web-train", "other"]
-
-
-def test_nodes_are_found_by_template_and_physical_ids() -> None:
-    assert fleets_in(OF_AN_APP, {"Group": "Training-Group-1", "Records": "training-records-1"}) == (
-        DeployedFleet(
-            cluster="web-train",
-            group="Training-Group-1",
-            records_bucket="training-records-1",
-            instance_type="trn1.32xlarge",
-            nodes=4,
-            market="spot",
-            replacements=2,
-            ends="120h",
-        ),
-    )

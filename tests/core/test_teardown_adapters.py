@@ -7,9 +7,8 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
+from tests.core.aws_stubs import REGION, client, create_bucket, put_record, stack_record
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
-from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
@@ -156,7 +155,7 @@ OTHER_NOTICE = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reas
 
 def deploy_with_records(membership: Membership | None) -> None:
     create_bucket("records")
-    create_stack("Cluster", {RECORDS_OUTPUT: "records", GROUP_OUTPUT: "group"})
+    put_record(stack_record("Cluster"))
     if membership is not None:
         client("s3").put_object(Bucket="records", Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
 

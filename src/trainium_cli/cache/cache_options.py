@@ -7,15 +7,14 @@ from typing import Any
 
 import click
 
-from trainium_cli.cluster_choice import cluster_stack_names, configured_region, others_sentence, read_cluster_plan
+from trainium_cli.cluster_choice import cache_urls, configured_region, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
 from trainium_core.compile_cache.contents import Contents, cache_contents
-from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
-from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.compile_cache.location import CacheLocation, cache_location
 from trainium_core.plan import Plan
 from trainium_core.storage.aws_storage import AwsBuckets
 
@@ -143,19 +142,11 @@ def read_contents(cache: AwsCompileCache) -> Contents:
 def _cluster_location(invocation: Invocation, plan: Plan) -> CacheLocation:
     if plan.cache.bucket is not None:
         return CacheLocation(bucket=plan.cache.bucket)
-    account = AwsFleets(plan.region, clients=invocation.clients)
     with waiting(f"Asking AWS for the cache of {plan.cluster_name} in {plan.region} ..."):
-        names = cluster_stack_names(invocation, plan)
-        deployed = [stack for name in names if (stack := account.deployed_stack(name))]
-        found = locations_in(stack.outputs for stack in deployed)
-        if not found:  # the stack of another app may have no such output
-            found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
-    if not deployed:
-        message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"
-        raise CliError(f"{message} --bucket selects a cache without a cluster.", ExitCode.NOT_READY)
+        found = [cache_location(url) for url in cache_urls(invocation, plan)]
     if not found:
-        message = f"No compile cache was found in the stacks of {plan.cluster_name}: pass --bucket."
-        raise CliError(message, ExitCode.NOT_READY)
+        message = f"No record of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"
+        raise CliError(f"{message} --bucket selects a cache without a cluster.", ExitCode.NOT_READY)
     location, *others = found
     if others:
         which = f"Select one with --bucket: {', '.join(one.url for one in found)}"

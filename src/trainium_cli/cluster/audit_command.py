@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
-from trainium_cli.cluster_choice import cluster_stack_names, read_cluster_plan
+from trainium_cli.cluster_choice import cluster_stack_names, read_tagged_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import (
     SYNTH_ONLY_SETTINGS,
@@ -52,7 +52,7 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
     report could not be written.
     """
     try:
-        plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
+        plan = read_tagged_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
     except CliError as error:
         if error.exit_code != ExitCode.NOT_READY:
             raise

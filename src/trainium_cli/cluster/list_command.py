@@ -39,7 +39,8 @@ _THREADS = 8
 def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
     """Show the clusters of the account in one region or all.
 
-    Finds clusters of any app by the tag trn:cluster of stacks, their resources and instances. The region is that of
+    Finds clusters of any app by the records of their stacks, and by the tag trn:cluster of stacks, their resources and
+    instances. Names stacks without a record. The region is that of
     --region, else of the plan, else of the AWS configuration. Dollars per hour are for the instances, without prepaid
     Capacity Blocks; `trn cost` shows all costs.
 
@@ -96,6 +97,10 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
         out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
         for name, absence in (item for listed in lists for item in listed.absences.items()):
             out.print(f"{name} has no nodes: {absence}")
+        for cluster in clusters:
+            for stack in cluster.stacks:
+                if not stack.has_record:
+                    out.print(f"{stack.name} has no record of {cluster.name}: it was found by the tag trn:cluster.")
         out.print("\nDollars: instances only; a Capacity Block is prepaid.")
     not_read = [(listed.region, reason) for listed in lists for reason in listed.not_read]
     for reason in dict.fromkeys(reason for _, reason in not_read):
@@ -150,7 +155,10 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
         "name": cluster.name,
         "region": cluster.region,
         "state": cluster.state,
-        "stacks": [{"name": stack.name, "engine": stack.engine, "status": stack.status} for stack in cluster.stacks],
+        "stacks": [
+            {"name": stack.name, "engine": stack.engine, "status": stack.status, "record": stack.has_record}
+            for stack in cluster.stacks
+        ],
         "nodes": [
             {
                 "instance_id": node.instance_id,

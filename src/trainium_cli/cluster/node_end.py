@@ -47,11 +47,9 @@ def grace_option(command: Command) -> Command:
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
     """A sentence about the job on the stack's nodes, or why it is unknown; None if no job is running, or with Slurm."""
     clients = invocation.clients
-    fleets = AwsFleets(plan.region, clients=clients)
     try:
-        deployed = fleets.deployed_stack(stack)
-        bucket = fleets.fleet_resources(stack, deployed).records_bucket if deployed else None
-        jobs = AwsJobs(plan.region, bucket, clients=clients) if bucket else None
+        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
+        jobs = AwsJobs(plan.region, fleet.bucket, clients=clients) if fleet else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
     except NoFleetError:

@@ -63,7 +63,7 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
         raise click.UsageError("pass --watch or --node, not both")
     plan = read_cluster_plan(invocation)
     stack = cluster_stack_name(invocation, plan, stack)
-    account = AwsNodes(plan.region)
+    account = AwsNodes(plan.region, clients=invocation.clients)
 
     def read() -> NodesReport:
         return _report(invocation, account, plan, stack)

@@ -35,7 +35,7 @@ def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
     _check_session(plan)
     stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for the nodes of {stack} ..."):
-        deployed = AwsNodes(plan.region).nodes(stack)
+        deployed = AwsNodes(plan.region, clients=invocation.clients).nodes(stack)
     if deployed is None:
         raise missing_stack(invocation, plan, stack)
     instance_id = _instance(deployed, node)

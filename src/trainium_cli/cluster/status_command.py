@@ -25,6 +25,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
 
@@ -45,7 +46,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
-        found = _read(plan, stack)
+        found = _read(plan, stack, invocation.clients)
     if found is None:
         message = f"{plan.cluster_name} is not deployed in {plan.region}.{others_sentence(invocation, plan)}"
         raise CliError(message, ExitCode.NOT_READY)
@@ -59,8 +60,8 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     return unread if found.is_healthy else ExitCode.NOT_READY
 
 
-def _read(plan: Plan, stack: str) -> ClusterStatus | None:
-    account = AwsClustersAccount(plan.region)
+def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
+    account = AwsClustersAccount(plan.region, clients=clients, by_tag=False)
     listed = clusters_in(plan.region, account, prices=plan.prices)
     cluster = next((found for found in listed.clusters if found.name == plan.cluster_name), None)
     if cluster is None:
@@ -68,16 +69,16 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
 
     @cache
     def records_bucket() -> str | None:
-        deployed = account.deployed_stack(stack)
-        return account.fleet_resources(stack, deployed).records_bucket if deployed else None
+        fleet = account.fleet_record(stack)
+        return fleet.bucket if fleet else None
 
     def usage(instances: Collection[str]) -> ClusterUsage | None:
         bucket = records_bucket()
-        return AwsUsage(plan.region).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
+        return AwsUsage(plan.region, clients=clients).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
 
     def job() -> JobStatus | None:
         bucket = records_bucket()
-        jobs = AwsJobs(plan.region, bucket) if bucket else None
+        jobs = AwsJobs(plan.region, bucket, clients=clients) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
         if state is None and jobs:  # jobs of a scheduler are never the current job
@@ -87,11 +88,11 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
     return cluster_status(
         cluster,
         stack,
-        nodes=AwsNodes(plan.region),
-        events=AwsStackEvents(plan.region),
+        nodes=AwsNodes(plan.region, clients=clients),
+        events=AwsStackEvents(plan.region, clients=clients),
         job=job,
         usage=usage,
-        absence=lambda: absence(cluster, AwsAbsences(plan.region), datetime.now(UTC)),
+        absence=lambda: absence(cluster, AwsAbsences(plan.region, clients=clients), datetime.now(UTC)),
         replacements=plan.node.replacements if plan.node.recovery else 0,
     )
 

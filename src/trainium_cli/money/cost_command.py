@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from trainium_cli.cluster_choice import cluster_stack_names, read_cluster_plan
+from trainium_cli.cluster_choice import cluster_stack_names, read_tagged_plan
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stacks_option
 from trainium_cli.layout import Table
@@ -34,7 +34,7 @@ def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool
 
     Exit code 0: every estimated amount is known. 3: one is unknown, or something could not be read.
     """
-    plan = read_cluster_plan(invocation)
+    plan = read_tagged_plan(invocation)
     stack_names = cluster_stack_names(invocation, plan, stacks)
     costs = _read_spending(invocation, plan, stack_names, ask_cost_explorer=not no_cost_explorer)
     if invocation.as_json:

@@ -9,11 +9,11 @@ from trainium_core.capacity.offerings import Reservation
 from trainium_core.capacity.region_options import usable_until
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
 from trainium_core.explanations.known_errors import known_error
-from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.plan.pilot_end import minute_text
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import Stopped
 from trainium_runtime.pilot_end import utc_text
+from trainium_wire.stack_record import StackRecord
 
 _SECONDS = re.compile(r"(?<=T\d\d:\d\d):[\d.]+Z$")
 """Seconds of a time, which are not shown. An end that is set in hours after the deployment has them."""
@@ -41,12 +41,12 @@ class ScalingGroup:
 class AbsenceAccount(Protocol):
     """Methods raise UnavailableError if a request fails or is denied."""
 
-    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        """The cluster's nodes in a stack, according to its template; None if the template defines none."""
+    def fleet(self, stack: ClusterStack) -> StackRecord | None:
+        """The record of the cluster's nodes in a stack; None without one."""
         ...
 
-    def stop_reason(self, cluster: str) -> str | None:
-        """The recorded reason why the controller stopped the nodes; None if it did not."""
+    def stop_reason(self, topic_arn: str) -> str | None:
+        """The reason in the tags of the pilot's topic why the controller stopped the nodes; None if it did not."""
         ...
 
     def group(self, name: str) -> ScalingGroup | None:
@@ -77,7 +77,7 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
     fleet = account.fleet(stack)
     reason = (
         _end_reason(cluster, now)
-        or _clock_reason(account.stop_reason(cluster.name))
+        or _clock_reason(account.stop_reason(fleet.topic_arn) if fleet and fleet.topic_arn else None)
         or _reservation_reason(fleet, account, now)
         or _group_reason(fleet, account)
     )
@@ -112,11 +112,12 @@ def _clock_reason(recorded: str | None) -> Absence | None:
             return None
 
 
-def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, now: datetime) -> Absence | None:
+def _reservation_reason(fleet: StackRecord | None, account: AbsenceAccount, now: datetime) -> Absence | None:
     """The reason if the reservation or Capacity Block has not begun, is unusable, is at its end, or does not exist."""
-    if fleet is None or fleet.reservation_id is None:
+    name = str(fleet.settings.get("reservation_id") or "") if fleet else ""
+    if not name:
         return None
-    block, name = account.reservation(fleet.reservation_id), fleet.reservation_id
+    block = account.reservation(name)
     another = "`trn capacity` finds another: set trn:reservation_id, and run `trn deploy`"
     if block is None:
         return Absence(why=f"EC2 has no reservation {name}", remedy=another)
@@ -132,8 +133,8 @@ def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, no
     return None
 
 
-def _group_reason(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absence | None:
-    if fleet and fleet.service_group:
+def _group_reason(fleet: StackRecord | None, account: AbsenceAccount) -> Absence | None:
+    if fleet and fleet.group is None:
         return Absence(why="no job needs nodes", remedy="`trn run` submits a job, which starts nodes")
     group = account.group(fleet.group) if fleet and fleet.group else None
     if group is None:

@@ -1,81 +1,80 @@
-"""Reads the clusters of an account: stacks from CloudFormation, nodes from EC2."""
+"""Reads the clusters of an account: stacks from their records and from CloudFormation, nodes from EC2."""
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.capacity.offerings import Reservation
 from trainium_core.clusters.absence import ScalingGroup
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.engines.registry import CLUSTER, ENGINES_WITH_NODES
+from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.identity.aws_caller import AwsIdentities
-from trainium_core.naming import ASLEEP_PARAMETER, CONSTRUCT_IDS, ENDS_OUTPUT, RECORDS_OUTPUT
-from trainium_core.nodes.aws_fleets import AwsFleets, deployed_fleets
+from trainium_core.naming import ASLEEP_PARAMETER
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_groups import EXISTING_STATES
-from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
+from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.aws_stacks import as_deployed_stack
-from trainium_core.stacks.cluster_resources import clusters_in
+from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import NoAccessError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG
-from trainium_runtime.pilot_end import Deadline
 from trainium_runtime.tags import tag_values
 from trainium_wire.formats import one_line
+from trainium_wire.stack_record import StackRecord
 
-_THREADS = 4
 _STACK_TAG = "aws:cloudformation:stack-name"
 _PRODUCTS = {"spot": SPOT, CAPACITY_BLOCK: CAPACITY_BLOCK}
 
 
 class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
-    """Implements trainium_core.clusters.cluster.ClustersAccount."""
+    """Implements trainium_core.clusters.cluster.ClustersAccount.
+
+    Args:
+        by_tag: Whether also to find stacks without a record, by the tag of the stacks and of their resources.
+    """
+
+    def __init__(self, region: str, *, clients: Clients | None = None, by_tag: bool = True) -> None:
+        super().__init__(region, clients=clients)
+        self._by_tag = by_tag
 
     def cluster_stacks(self) -> ClusterStacks:
-        """Stacks with the tag, and stacks whose resources have the tag.
-
-        The tag index names the stack of each tagged resource. The index lags behind, so the stacks of tagged Auto
-        Scaling groups are also read, and stacks with the names that this repository's app gives them.
-        """
-        with ThreadPoolExecutor(_THREADS) as threads:
-            searches = [threads.submit(search) for search in (self._stacks_in_index, self._stacks_with_group)]
+        with ThreadPoolExecutor() as threads:
+            searching = threads.submit(self._tagged_stacks)
+            records = self.records()
             existing = self.describe_stacks()
-            with_tagged, not_read = set[str](), list[str]()
-            for future in searches:
+            not_read = [f"the record of a stack: {reason}" for reason in records.unreadable.values()]
+            tagged = set[tuple[str, str]]()
+            try:
+                tagged = searching.result()
+            except NoAccessError:
+                raise
+            except UnavailableError as error:
+                not_read.append(f"stacks without a record, by their resources: {error}")
+        stacks = list[ClusterStack]()
+        for described in existing:
+            name, stack = described["StackName"], as_deployed_stack(described)
+            own = [record for record in records.readable if record.stack == name]
+            in_tags = {cluster for tagged_stack, cluster in tagged if tagged_stack == name}
+            if self._by_tag and CLUSTER_TAG in stack.tags:
+                in_tags.add(stack.tags[CLUSTER_TAG])
+            for cluster in sorted(in_tags | {record.cluster for record in own}):
+                of_cluster = [record for record in own if record.cluster == cluster]
                 try:
-                    with_tagged |= future.result()
-                except NoAccessError:
-                    raise
-                except UnavailableError as error:
-                    not_read.append(f"stacks of other apps, by their resources: {error}")
-            answers = list(threads.map(partial(self._stack, with_tagged), existing))
-        return ClusterStacks(
-            stacks=[stack for answer in answers if not isinstance(answer, str) for stack in answer],
-            not_read=[*not_read, *(answer for answer in answers if isinstance(answer, str))],
-        )
+                    stacks.append(_cluster_stack(name, cluster, stack, of_cluster))
+                except UnreadableError as error:
+                    not_read.append(f"the record of {cluster} in the stack {name}: its end is unreadable: {error}")
+        return ClusterStacks(stacks=stacks, not_read=not_read)
 
-    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        deployed = self.deployed_stack(stack.name)
-        fleets = self.fleets(deployed) if deployed else ()
-        return next((fleet for fleet in fleets if fleet.cluster == stack.cluster), None)
-
-    def _stacks_in_index(self) -> set[str]:
-        """Names of the stacks that created the tagged resources in the index."""
-        return {tags[_STACK_TAG] for tags in self.tag_index().values() if _STACK_TAG in tags}
-
-    def _stacks_with_group(self) -> set[str]:
-        """Names of the stacks that have an Auto Scaling group with the tag."""
-        with read_errors("autoscaling:DescribeAutoScalingGroups"):
-            pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
-            tagged = pages.paginate(Filters=[{"Name": "tag-key", "Values": [CLUSTER_TAG]}])
-            groups = [group for page in tagged for group in page["AutoScalingGroups"]]
-        named = ((group, tag_values(group.get("Tags"))) for group in groups)
-        stacks = (tags.get(_STACK_TAG) or self.stack_containing(group["AutoScalingGroupName"]) for group, tags in named)
-        return {stack for stack in stacks if stack}
+    def _tagged_stacks(self) -> set[tuple[str, str]]:
+        """Name and cluster of each stack that created tagged resources."""
+        if not self._by_tag:
+            return set()
+        return {(tags[_STACK_TAG], tags[CLUSTER_TAG]) for tags in self.tag_index().values() if _STACK_TAG in tags}
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         filters = [
@@ -92,58 +91,22 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             return [region["RegionName"] for region in self.client("ec2").describe_regions()["Regions"]]
         return []
 
-    def _stack(self, with_tagged: Collection[str], described: Mapping[str, Any]) -> Sequence[ClusterStack] | str:
-        """One ClusterStack per cluster in the stack; the reason as text if the stack cannot be read.
 
-        Args:
-            with_tagged: Names of the stacks that contain tagged resources.
-            described: CloudFormation's description of the stack.
-        """
-        name, engine, stack = (
-            described["StackName"],
-            _stack_engine(described["StackName"]),
-            as_deployed_stack(described),
-        )
-        cluster = stack.tags.get(CLUSTER_TAG)
-        if cluster is None and engine is None and name not in with_tagged:
-            return ()
-        ends, with_nodes = dict[str, str | None](), {cluster} if engine in ENGINES_WITH_NODES else set[str | None]()
-        clusters: Sequence[str] = (cluster,) if cluster else ()
-        # A stack of another app may have the same name, but not the same outputs.
-        may_be_of_another_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
-        if cluster is None or engine is None or may_be_of_another_app:
-            try:
-                resources = self.template_resources(stack.stack_id, stack.status)
-            except UnavailableError as error:
-                return f"the cluster of the stack {name}: {error}"
-            fleets = deployed_fleets(resources, {})
-            clusters = clusters or clusters_in(resources)
-            with_nodes = {fleet.cluster for fleet in fleets}
-            ends = {fleet.cluster: fleet.ends for fleet in fleets}
-        return [self._cluster_stack(name, described, engine, ends.get(name), name in with_nodes) for name in clusters]
-
-    def _cluster_stack(
-        self, cluster: str, described: Mapping[str, Any], engine: str | None, ends: str | None, has_nodes: bool
-    ) -> ClusterStack:
-        stack = as_deployed_stack(described)
-        asleep, ends = stack.parameters.get(ASLEEP_PARAMETER), stack.outputs.get(ENDS_OUTPUT) or ends
-        return ClusterStack(
-            name=described["StackName"],
-            cluster=cluster,
-            status=stack.status,
-            engine=engine,
-            asleep=None if asleep is None else asleep == "true",
-            ends=Deadline.from_text(ends).instant(stack.created) if ends else None,
-            has_nodes=has_nodes,
-        )
-
-
-def _stack_engine(stack: str) -> str | None:
-    """The key of the engine of a stack with a name of this repository's app; None for other names."""
-    for key, construct_id in CONSTRUCT_IDS.items():
-        if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(construct_id)}", stack):
-            return key
-    return None
+def _cluster_stack(name: str, cluster: str, stack: DeployedStack, records: Sequence[StackRecord]) -> ClusterStack:
+    """A cluster in a stack. Raises UnreadableError if the end of the pilot in the record is unreadable."""
+    asleep = stack.parameters.get(ASLEEP_PARAMETER)
+    with_nodes = next((record for record in records if record.engine in ENGINES_WITH_NODES), None)
+    ends = with_nodes.settings.get("ends") if with_nodes else None
+    return ClusterStack(
+        name=name,
+        cluster=cluster,
+        status=stack.status,
+        engine=next((record.engine for record in (*filter(None, [with_nodes]), *records)), None),
+        asleep=None if asleep is None else asleep == "true",
+        ends=read_pilot_end(str(ends)).instant(stack.created) if ends else None,
+        has_nodes=with_nodes is not None,
+        has_record=bool(records),
+    )
 
 
 def _node(instance: Mapping[str, Any]) -> ClusterNode:
@@ -165,8 +128,16 @@ _LONGEST_REASON = 300
 class AwsAbsences(AwsClustersAccount):
     """Implements trainium_core.clusters.absence.AbsenceAccount."""
 
-    def stop_reason(self, cluster: str) -> str | None:
-        return next((tags[STOPPED_TAG] for tags in self.tag_index(cluster).values() if STOPPED_TAG in tags), None)
+    def fleet(self, stack: ClusterStack) -> StackRecord | None:
+        found = (record for record in self.records().readable if record.stack == stack.name)
+        of_cluster = (record for record in found if record.cluster == stack.cluster)
+        return next((record for record in of_cluster if record.engine in ENGINES_WITH_NODES), None)
+
+    def stop_reason(self, topic_arn: str) -> str | None:
+        with read_errors("sns:ListTagsForResource", absent=("ResourceNotFound", "NotFound")):
+            tags = tag_values(self.client("sns").list_tags_for_resource(ResourceArn=topic_arn)["Tags"])
+            return tags.get(STOPPED_TAG)
+        return None
 
     def group(self, name: str) -> ScalingGroup | None:
         client = self.client("autoscaling")

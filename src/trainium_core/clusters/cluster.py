@@ -11,7 +11,6 @@ from typing import Protocol
 from trainium_core.costs.estimate import Total
 from trainium_core.facts import facts
 from trainium_core.identity.caller import Identities
-from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.price import CAPACITY_BLOCK, PricedItem, Prices, PriceTable
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
@@ -19,13 +18,14 @@ from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStack:
-    """A stack that has the tag trn:cluster, or whose resources have it.
+    """A cluster in a stack that has a record of it, or the tag trn:cluster, or resources with it.
 
     Attributes:
-        engine: The key of its engine in trn:stacks; None for a stack of another app.
+        engine: The key of its engine in trn:stacks; None without a record.
         asleep: Whether it sleeps; None if it cannot.
         ends: End of the pilot; None if it has no end.
-        has_nodes: Whether it defines the cluster's nodes.
+        has_nodes: Whether it has the cluster's nodes, according to its record.
+        has_record: Whether it has a record. Without one, it is being created or deleted, or that failed.
     """
 
     name: str
@@ -35,6 +35,7 @@ class ClusterStack:
     asleep: bool | None = None
     ends: datetime | None = None
     has_nodes: bool = False
+    has_record: bool = True
 
     @property
     def is_steady(self) -> bool:
@@ -79,20 +80,12 @@ class ClusterStacks:
     not_read: Sequence[str] = ()
 
 
-class LocatingAccount(Protocol):
+class ClustersAccount(Identities, Prices, Protocol):
     """Methods raise UnavailableError if a request fails or is denied."""
 
     def cluster_stacks(self) -> ClusterStacks:
         """The stacks of every cluster, whatever their names and apps."""
         ...
-
-    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        """The cluster's nodes in a stack, according to its template; None if the template defines none."""
-        ...
-
-
-class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
-    """Methods raise UnavailableError if a request fails or is denied."""
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         """The nodes and login nodes of all clusters."""

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.nodes.report import ServiceGroup
-from trainium_core.stacks.cluster_resources import TemplateResources
 from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_service import AwsService
 
@@ -18,15 +16,13 @@ class ServiceNodes:
         resource_type: CloudFormation type of the resource.
         called: Name of the resource in messages.
         running: Returns the number of nodes, given the physical ID of the resource.
-        fleets: Returns the nodes that a template defines, given its resources and their physical IDs by logical ID.
-        group: Reads the group of a fleet, given its physical ID.
+        group: Reads the group of a cluster, given its name; None if it does not exist.
     """
 
     resource_type: str
     called: str
     running: Callable[[AwsService, str], int]
-    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]]
-    group: Callable[[AwsService, str], ServiceGroup]
+    group: Callable[[AwsService, str], ServiceGroup | None]
 
 
 @dataclass(frozen=True, kw_only=True)

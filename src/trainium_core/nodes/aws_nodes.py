@@ -1,12 +1,12 @@
-"""Reads the nodes of a deployed cluster: its stack, group, instances, records and membership."""
+"""Reads the nodes of a deployed cluster: its group, instances, records and membership."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.nodes.report import DeployedNodes, JobBounds, NodeInstance, NodesNotCreatedError, node_instance
+from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import UnavailableError
@@ -16,6 +16,7 @@ from trainium_runtime.usage_store import read_usage
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import StoredRecord
+from trainium_wire.stack_record import StackRecord
 
 
 class AwsUsage(AwsService):
@@ -36,51 +37,54 @@ class AwsNodes(AwsFleets):
         self._stores: dict[str, NodeStore] = {}
 
     def nodes(self, stack: str) -> DeployedNodes | None:
-        deployed = self.deployed_stack(stack)
-        if deployed is None:
+        fleet = self.fleet_record(stack)
+        if fleet is None:
             return None
-        resources = self.fleet_resources(stack, deployed)
-        group_name, service, bucket = resources.group, resources.service, resources.records_bucket
-        if bucket is None or (group_name or (service and service.service_group)) is None:
-            raise NodesNotCreatedError(stack, deployed.status)
-        if bucket not in self._stores:
-            self._stores[bucket] = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
-        store = self._stores[bucket]
-        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
-            records, membership = store.records(), store.membership().membership
-        if service is not None:
-            return self._service_group(service, records)
-        assert group_name is not None
-        group = self._group(group_name)
-        return DeployedNodes(
-            wanted=group.desired,
-            instances=self._instances(group_name, group),
-            records=records,
-            membership=membership,
-            suspended=group.suspended,
-        )
-
-    def _service_group(self, fleet: DeployedFleet, records: Mapping[str, StoredRecord]) -> DeployedNodes:
+        if fleet.group is not None:
+            return self._scaling_group(fleet, fleet.group)
         service = ENGINES[fleet.engine].service_nodes()
-        assert service is not None
-        assert fleet.service_group is not None
-        group = service.group(self, fleet.service_group)
+        assert service is not None, "an engine without it records the group"
+        group = service.group(self, fleet.cluster)
+        if group is None:
+            raise self._missing(stack, f"the {service.called} of {fleet.cluster} does not exist")
+        records, _ = self._stored(fleet)
         return DeployedNodes(
             wanted=group.least,
             instances=group.instances,
             records=records,
             membership=Membership(),
-            for_jobs=JobBounds(most=group.most, planned=fleet.nodes),
+            for_jobs=JobBounds(most=group.most, planned=int(fleet.settings["nodes"])),
         )
 
-    def _group(self, name: str) -> Group:
+    def _scaling_group(self, fleet: StackRecord, name: str) -> DeployedNodes:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             try:
-                return describe_group(self.client("autoscaling"), name)
+                group = describe_group(self.client("autoscaling"), name)
             except NoGroupError as error:
-                raise UnavailableError(
-                    f"{error}, although the stack has one: it was deleted outside CloudFormation"
-                ) from error
+                raise self._missing(fleet.stack, str(error)) from error
+        records, membership = self._stored(fleet)
+        return DeployedNodes(
+            wanted=group.desired,
+            instances=self._instances(name, group),
+            records=records,
+            membership=membership,
+            suspended=group.suspended,
+        )
+
+    def _stored(self, fleet: StackRecord) -> tuple[Mapping[str, StoredRecord], Membership]:
+        bucket = fleet.bucket
+        if bucket not in self._stores:
+            self._stores[bucket] = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+        store = self._stores[bucket]
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
+            return store.records(), store.membership().membership
+
+    def _missing(self, stack: str, error: str) -> UnavailableError:
+        """The error for a missing group. A stack creates it after its record, and deletes it before."""
+        deployed = self.deployed_stack(stack)
+        if deployed and deployed.status not in STABLE_STATUSES:
+            return NodesNotCreatedError(stack, deployed.status)
+        return UnavailableError(f"{error}, although the stack has one: it was deleted outside CloudFormation")
 
     def _instances(self, group_name: str, group: Group) -> tuple[NodeInstance, ...]:
         if not group.instances:

@@ -18,7 +18,7 @@ class AwsNodeNotices(AwsFleets):
     """Implements the requests about notices of trainium_core.nodes.groups.NoticeAccount."""
 
     def notices(self, stack: str) -> Sequence[Notice]:
-        bucket = self._records(stack)
+        bucket = self._bucket(stack)
         if bucket is not None:
             with read_errors(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
                 return self._store(bucket).membership().membership.notices
@@ -32,7 +32,7 @@ class AwsNodeNotices(AwsFleets):
 
     def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
         """Change the notices in the membership. Returns False without a membership."""
-        bucket = self._records(stack)
+        bucket = self._bucket(stack)
         if bucket is None:
             return False
         with write_errors(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
@@ -49,9 +49,9 @@ class AwsNodeNotices(AwsFleets):
             )
         return False
 
-    def _records(self, stack: str) -> str | None:
-        deployed = self.deployed_stack(stack)
-        return self.fleet_resources(stack, deployed).records_bucket if deployed else None
+    def _bucket(self, stack: str) -> str | None:
+        fleet = self.fleet_record(stack)
+        return fleet.bucket if fleet else None
 
     def _store(self, bucket: str) -> NodeStore:
         return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

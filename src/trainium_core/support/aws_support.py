@@ -6,10 +6,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainium_core.nodes.aws_fleets import AwsFleets, FleetResources
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.keys import LOGS_PREFIX, key_instance
+from trainium_wire.stack_record import StackRecord
 
 _EVENTS, _ACTIVITIES, _LINES = 300, 50, 500
 _STREAMS, _LOGS, _CONSOLES = 3, 20, 10
@@ -32,7 +33,7 @@ class AwsSupport(AwsFleets):
         return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        bucket = self._fleet_resources(stack).records_bucket
+        bucket = self._fleet(stack).bucket
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
@@ -45,7 +46,7 @@ class AwsSupport(AwsFleets):
             return {f"{key_instance(key, LOGS_PREFIX)}.log": text for key, text in texts.items()}
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        group = self._fleet_resources(stack).group
+        group = self._fleet(stack).group
         if group is None:  # a service starts the nodes
             return []
         with read_errors("autoscaling:DescribeScalingActivities"):
@@ -89,8 +90,8 @@ class AwsSupport(AwsFleets):
         except UnavailableError as error:
             return f"not available: {error}"
 
-    def _fleet_resources(self, stack: str) -> FleetResources:
-        deployed = self.deployed_stack(stack)
-        if deployed is None:
+    def _fleet(self, stack: str) -> StackRecord:
+        fleet = self.fleet_record(stack)
+        if fleet is None:
             raise UnavailableError(f"the stack {stack} does not exist")
-        return self.fleet_resources(stack, deployed)
+        return fleet

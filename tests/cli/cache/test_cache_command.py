@@ -9,9 +9,11 @@ import pytest
 from click.testing import Result
 from moto.core import set_initial_no_auth_action_count
 
+from tests.cli.conftest import FakeLocating
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.jobs.test_job_commands import CACHE_USE
 from tests.cli.running import run
+from tests.core.aws_stubs import stack_record
 from tests.core.job_bucket import JOB, REGION
 from trainium_cli.cache import cache_clean_command, cache_look_commands
 from trainium_cli.exit_codes import ExitCode
@@ -85,11 +87,11 @@ def test_status_shows_size_cost_and_releases(stored: Stored) -> None:
     assert (as_json["bytes"], as_json["requests"], as_json["jobs"]) == (16, 1, None)
 
 
-def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cluster: Cluster) -> None:
-    outputs = {"CompileCache": {"Value": f"s3://{BUCKET}/{FOLDER}"}}
-    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": outputs}
+def test_status_finds_the_cache_of_the_record_and_its_hit_rate(
+    stored: Stored, cluster: Cluster, clusters: FakeLocating
+) -> None:
     assert run("cache", "status", *TWO).exit_code == ExitCode.NOT_READY
-    boto3.client("cloudformation", REGION).create_stack(StackName="TrnClusterStack", TemplateBody=json.dumps(template))
+    clusters.recorded = [stack_record(cache_url=f"s3://{BUCKET}/{FOLDER}")]
     cluster.job_nodes.put("job.json", json.loads(JOB.to_json()))
     cluster.job_nodes.start()
     cluster.job_nodes.node(0, "succeeded", compile_caches=[CACHE_USE])
@@ -97,23 +99,6 @@ def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cl
     ended = run("cache", "status", *TWO)
     assert ended.exit_code == ExitCode.OK, ended.output
     assert "93% in the last job: 40 hits, 3 misses" in ended.stdout
-
-
-@pytest.mark.usefixtures("stored")
-def test_cache_of_app_without_outputs_is_found_by_template() -> None:
-    rule = {"Id": "old", "Status": "Enabled", "Prefix": f"{FOLDER}/neuronx-cc-", "ExpirationInDays": 90}
-    resources = {
-        "Cache": {
-            "Type": "AWS::S3::Bucket",
-            "Properties": {"BucketName": "of-the-app", "LifecycleConfiguration": {"Rules": [rule]}},
-        },
-        "Notes": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "notes"}},
-    }
-    template = json.dumps({"Resources": resources})
-    boto3.client("cloudformation", REGION).create_stack(StackName="TrnClusterStack", TemplateBody=template)
-    ended = run("cache", "status", *TWO, "--jobs", "0")
-    assert ended.exit_code == ExitCode.OK, ended.output
-    assert f"s3://of-the-app/{FOLDER}" in ended.stdout
 
 
 def test_list_shows_entries_of_nodes_and_of_pytorch_xla(stored: Stored) -> None:

@@ -14,7 +14,7 @@ from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> FakeNodes:
     fake = FakeNodes([VERIFIED])
-    monkeypatch.setattr(nodes_command, "AwsNodes", lambda region: fake if region == "us-west-2" else None)
+    monkeypatch.setattr(nodes_command, "AwsNodes", lambda region, **_: fake if region == "us-west-2" else None)
     monkeypatch.setattr(nodes_command.time, "sleep", lambda _seconds: None)
     return fake
 

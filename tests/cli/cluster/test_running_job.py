@@ -1,30 +1,28 @@
 """The message about the job on nodes that end, with S3 of moto."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 
+from tests.core.aws_stubs import stack_record
 from tests.core.job_bucket import JOB, NodesOfAJob, job_bucket
 from tests.core.plans import GOOD, from_settings
 from trainium_cli.cluster import node_end
 from trainium_cli.cluster.node_end import running_job_sentence
 from trainium_cli.invocation import Invocation
 from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_wire.stack_record import StackRecord
 
 
 class Fleets:
-    """A stack, with or without a bucket of records."""
+    """A stack with a record, or none."""
 
     bucket: str | None = None
 
     def __init__(self, _region: str, **_: object) -> None: ...
 
-    def deployed_stack(self, _stack: str) -> object:
-        return object()
-
-    def fleet_resources(self, _stack: str, _deployed: object) -> SimpleNamespace:
-        return SimpleNamespace(records_bucket=self.bucket)
+    def fleet_record(self, stack: str) -> StackRecord | None:
+        return stack_record(stack, bucket=self.bucket) if self.bucket else None
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ MADE = StackEvent(kind="stack", logical_id="s", status="CREATE_COMPLETE", of_sta
 class FakeAccount(FakeClusters):
     """Has no bucket of records, and so no jobs."""
 
-    def deployed_stack(self, _name: str) -> None:
+    def fleet_record(self, _stack: str) -> None:
         return None
 
 
@@ -35,7 +35,7 @@ class FakeEvents:
         return [MADE]
 
 
-def answered_by(fake: Any, _region: str) -> Any:
+def answered_by(fake: Any, _region: str, **_: object) -> Any:
     return fake
 
 

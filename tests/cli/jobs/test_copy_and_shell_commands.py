@@ -9,10 +9,10 @@ from tests.cli.cluster.test_nodes_command import VERIFIED, A, B
 from tests.cli.conftest import FakeLocating
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
+from tests.core.aws_stubs import stack_record
 from tests.core.job_bucket import JOB
 from tests.nasty_names import NASTY_NAMES
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.clusters.cluster import ClusterStack
 from trainium_core.nodes.report import DeployedNodes
 
 # Copies
@@ -158,7 +158,7 @@ def test_rank_without_a_running_node_is_refused(cluster: Cluster, tmp_path: Path
 
 @pytest.mark.usefixtures("aws_cli")
 def test_shell_and_copy_need_no_cdk_json(cluster: Cluster, clusters: FakeLocating) -> None:
-    clusters.stacks = [ClusterStack(name="Training", cluster="web", status="CREATE_COMPLETE", has_nodes=True)]
+    clusters.recorded = [stack_record("Training", cluster="web")]
     assert cluster.jobs.submit(JOB, b"", over=None)
     named = ("--region", "us-west-2", "--cluster", "web")
     assert run("shell", *named).exit_code == 7

@@ -20,7 +20,6 @@ from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.errors import UnavailableError
 
 _SLURM_ONLY = "remove it, or add --on slurm: a cluster without Slurm runs one job at a time"
 
@@ -101,17 +100,13 @@ def stack_jobs(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
     """The jobs in the bucket of a stack's node records.
 
     Raises:
-        UnavailableError: A request failed or was denied, or the bucket does not exist.
+        UnavailableError: A request failed or was denied, or the stack has no nodes.
         NoStackError: The stack is not deployed.
     """
-    account = AwsFleets(plan.region, clients=clients)
-    deployed = account.deployed_stack(stack)
-    if deployed is None:
+    fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
+    if fleet is None:
         raise NoStackError(stack, plan.region)
-    bucket = account.fleet_resources(stack, deployed).records_bucket
-    if bucket is None:
-        raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records does not exist")
-    return AwsJobs(plan.region, bucket, clients=clients)
+    return AwsJobs(plan.region, fleet.bucket, clients=clients)
 
 
 @dataclass

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainium_core.engines.parts import ServiceNodes
-from trainium_core.engines.pcs.deployed_groups import RESOURCE_TYPE, fleets_in
+from trainium_core.engines.pcs.slurm_settings import NODE_GROUP
 from trainium_core.nodes.report import ServiceGroup, node_instance
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
-from trainium_runtime.errors import UnavailableError
 
 _GROUP_TAG = "tag:aws:pcs:compute-node-group-id"
 _EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
@@ -20,34 +19,36 @@ def running_nodes(account: AwsService, group_arn: str) -> int:
     Raises:
         UnavailableError: A request failed or was denied.
     """
-    return len([*_instances(account, group_arn)])
+    return len([*_instances(account, group_arn.rpartition("/")[2])])
 
 
-def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
-    """The bounds and instances of the group. The lower bound is the number of nodes that run without jobs.
+def node_group(account: AwsService, cluster: str) -> ServiceGroup | None:
+    """The bounds and instances of the group; None without a cluster of this name or without its group.
+
+    The lower bound is the number of nodes that run without jobs.
 
     Raises:
         UnavailableError: A request failed or was denied.
     """
-    cluster, _, group = group_arn.split("/")[-3:]
-    with read_errors("pcs:GetComputeNodeGroup"):
-        named = {"clusterIdentifier": cluster, "computeNodeGroupIdentifier": group}
-        bounds = account.client("pcs").get_compute_node_group(**named)["computeNodeGroup"]["scalingConfiguration"]
+    with read_errors("pcs:GetComputeNodeGroup", absent=("ResourceNotFoundException",)):
+        named = {"clusterIdentifier": cluster, "computeNodeGroupIdentifier": NODE_GROUP}
+        group = account.client("pcs").get_compute_node_group(**named)["computeNodeGroup"]
+        bounds = group["scalingConfiguration"]
         return ServiceGroup(
             least=bounds["minInstanceCount"],
             most=bounds["maxInstanceCount"],
             instances=tuple(
                 node_instance(instance["InstanceId"], instance)
-                for instance in sorted(_instances(account, group_arn), key=lambda instance: instance["InstanceId"])
+                for instance in sorted(_instances(account, group["id"]), key=lambda instance: instance["InstanceId"])
             ),
         )
-    raise UnavailableError(f"{group_arn} could not be read")
+    return None
 
 
-def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any]]:
+def _instances(account: AwsService, group_id: str) -> Iterator[Mapping[str, Any]]:
     """EC2's descriptions of the group's instances. AWS PCS tags each instance with the ID of its group."""
     filters = [
-        {"Name": _GROUP_TAG, "Values": [group_arn.rpartition("/")[2]]},
+        {"Name": _GROUP_TAG, "Values": [group_id]},
         {"Name": "instance-state-name", "Values": [*_EXISTING]},
     ]
     with read_errors("ec2:DescribeInstances"):
@@ -56,5 +57,5 @@ def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any
 
 
 SERVICE_NODES = ServiceNodes(
-    resource_type=RESOURCE_TYPE, called="compute node group", running=running_nodes, fleets=fleets_in, group=node_group
+    resource_type="AWS::PCS::ComputeNodeGroup", called="compute node group", running=running_nodes, group=node_group
 )
