@@ -30,6 +30,7 @@ from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, VERIFIED_NODES_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
+from trainium_wire.stack_record import RECORDS_PATH
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -67,7 +68,8 @@ class CreatedFleet(FleetBase):
         Raises:
             PropsError: The CDK cannot grant permissions to the grantee.
         """
-        return self.records.grant_jobs(grantee).combine(_granted(grantee, finding_actions(RUNNING), "*"))
+        found = _granted(grantee, finding_actions(RUNNING), "*").combine(self._grant_records(grantee))
+        return self.records.grant_jobs(grantee).combine(found)
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions of `trn nodes`, `list`, `status`, `sleep` and `wake`, and those of `grant_run_jobs`.
@@ -84,10 +86,20 @@ class CreatedFleet(FleetBase):
             self.records.grant_jobs(grantee),
             self.records.grant_notices(grantee),
             _granted(grantee, finding_actions(OPERATING), "*"),
+            self._grant_records(grantee),
             _granted(grantee, ["autoscaling:UpdateAutoScalingGroup"], group_arn(self, self.group.ref)),
             *([_granted(grantee, ["lambda:InvokeFunction"], sleep.function_arn)] if sleep else []),
+            *([_granted(grantee, ["sns:ListTagsForResource"], self.pilot.topic.topic_arn)] if self.pilot else []),
         ]
         return reduce(iam.Grant.combine, granted)
+
+    def _grant_records(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant the permission to read the records of all stacks, which contain settings and names."""
+        name = RECORDS_PATH.removeprefix("/")
+        arns = [
+            Stack.of(self).format_arn(service="ssm", resource="parameter", resource_name=n) for n in (name, f"{name}/*")
+        ]
+        return _granted(grantee, ["ssm:GetParametersByPath"], *arns)
 
     def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
         """Add a security group to every network interface of the nodes. This replaces the nodes of a deployed fleet.
@@ -218,5 +230,5 @@ def fleet_outputs(
         yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn
 
 
-def _granted(grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> iam.Grant:
-    return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[resource])
+def _granted(grantee: iam.IGrantable, actions: Sequence[str], *resources: str) -> iam.Grant:
+    return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=list(resources))

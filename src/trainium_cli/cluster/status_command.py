@@ -74,7 +74,9 @@ def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
 
     def usage(instances: Collection[str]) -> ClusterUsage | None:
         bucket = records_bucket()
-        return AwsUsage(plan.region, clients=clients).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
+        return (
+            AwsUsage(plan.region, clients=clients).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
+        )
 
     def job() -> JobStatus | None:
         bucket = records_bucket()
