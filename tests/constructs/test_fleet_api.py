@@ -287,7 +287,9 @@ def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]
     (writing,) = allowed_to(template, "Pipeline", "s3:PutObject")
     assert {name[:12] for name in references(writing)} == {"FleetRecords"}
     assert '"/jobs/*"' in json.dumps(writing)
-    (finding,) = allowed_to(template, "Pipeline", "tag:GetResources")
+    (records,) = allowed_to(template, "Pipeline", "ssm:GetParametersByPath")
+    assert re.findall(r":parameter(/[^\"]+)", json.dumps(records["Resource"])) == ["/trn", "/trn/*"]
+    (finding,) = allowed_to(template, "Pipeline", "cloudformation:DescribeStacks")
     assert all(
         action(name).access in ("Read", "List") and name.partition(":")[0] not in ("s3", "logs", "ssm")
         for name in finding["Action"]

@@ -95,11 +95,8 @@ class CreatedFleet(FleetBase):
 
     def _grant_records(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permission to read the records of all stacks, which contain settings and names."""
-        name = RECORDS_PATH.removeprefix("/")
-        arns = [
-            Stack.of(self).format_arn(service="ssm", resource="parameter", resource_name=n) for n in (name, f"{name}/*")
-        ]
-        return _granted(grantee, ["ssm:GetParametersByPath"], *arns)
+        all_records = Stack.of(self).format_arn(service="ssm", resource=f"parameter{RECORDS_PATH}")
+        return _granted(grantee, ["ssm:GetParametersByPath"], all_records, f"{all_records}/*")
 
     def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
         """Add a security group to every network interface of the nodes. This replaces the nodes of a deployed fleet.

@@ -40,9 +40,8 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
     """Show the clusters of the account in one region or all.
 
     Finds clusters of any app by the records of their stacks, and by the tag trn:cluster of stacks, their resources and
-    instances. Names stacks without a record. The region is that of
-    --region, else of the plan, else of the AWS configuration. Dollars per hour are for the instances, without prepaid
-    Capacity Blocks; `trn cost` shows all costs.
+    instances. Names stacks without a record. The region is that of --region, else of the plan, else of the AWS
+    configuration. Dollars per hour are for the instances, without prepaid Capacity Blocks; `trn cost` shows all costs.
 
     Exit code 0: everything was read, except possibly prices. 3: something else could not be read.
     """
