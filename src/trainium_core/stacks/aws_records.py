@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService, Clients
-from trainium_wire.stack_record import RECORDS_PATH, RecordError, StackRecord
+from trainium_wire.stack_record import RECORDS_PATH, StackRecord, StackRecordError
 
 _read: WeakKeyDictionary[Clients, dict[str, "Records"]] = WeakKeyDictionary()
 """The last records by region, which all objects with the same clients use: a command needs one request for them."""
@@ -53,7 +53,7 @@ class AwsRecords(AwsService):
             for parameter in sorted(found, key=lambda parameter: parameter["LastModifiedDate"]):
                 try:
                     record = StackRecord.from_parameter(parameter["Name"], parameter["Value"])
-                except RecordError as error:
+                except StackRecordError as error:
                     unreadable[parameter["Name"]] = str(error)
                 else:
                     newest[record.cluster, record.stack, record.engine] = record
