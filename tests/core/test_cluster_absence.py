@@ -12,7 +12,7 @@ from trainium_core.clusters.absence import ScalingGroup, absence, with_absences
 from trainium_core.clusters.cluster import ClusterStack, clusters_in
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import Memory, PilotTerms, SpentBudget, clock_decision
-from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.pilot_end import Deadline
 from trainium_wire.stack_record import StackRecord
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
