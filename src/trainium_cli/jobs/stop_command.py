@@ -60,7 +60,7 @@ def _confirm(job_id: str, stack: str) -> None:
     """Ask before ending a job that was not named: several people may have jobs in the queues of Slurm."""
     if not _is_interactive():
         raise click.UsageError(f"not a terminal: name the job, for example {job_id}, the last one of {stack}")
-    click.confirm(f"End {job_id}, the last job of {stack}, whoever submitted it?", abort=True, err=True)
+    click.confirm(f"End {job_id}, the last job of {stack}? Another user may have submitted it.", abort=True, err=True)
 
 
 def _is_interactive() -> bool:

@@ -166,7 +166,7 @@ def _followed(
     """The links to selected files, and the reasons why other links are left out.
 
     Raises:
-        JobError: Links leave the directory: whoever can read the bucket could read files of this machine.
+        JobError: Links leave the directory: users who can read the bucket could read files of this machine.
     """
     root = folder.resolve()
     targets = {name: path.resolve() for name, path in links.items()}

@@ -276,7 +276,7 @@ class Checkpoints:
         Args:
             nodes: The reports of all nodes by rank.
             names: The checkpoints.
-            own_names: Whether nodes save checkpoints under names of their own.
+            own_names: Whether each node saves checkpoints under its own names.
         """
         launch = self._launch
         for name in dict.fromkeys(names):

@@ -78,7 +78,7 @@ class Content(NamedTuple):
         files: Its files, sorted. Empty if there is a folder without files.
         is_finished: Whether its own form shows that it is whole: it was renamed into place, or it is one file that has
             the end of its format.
-        problem: Why it cannot be whole; empty if there is no such reason.
+        problem: Why it cannot be whole; empty if it can.
     """
 
     files: tuple[File, ...]
@@ -201,7 +201,7 @@ def _ends_all(mark: str) -> bool:
 
 
 def problem(files: tuple[File, ...]) -> str:
-    """Why files cannot be a whole checkpoint, by their names and sizes; empty if there is no such reason."""
+    """Why files cannot be a whole checkpoint, by their names and sizes; empty if they can."""
     for file in files:
         if file.name.endswith(".tmp"):
             return f"{file.name} is temporary"
@@ -251,7 +251,7 @@ def why_incomplete(
         name: The name of the checkpoint.
         nodes: The reports of all nodes by rank.
         settle_seconds: How long a part must be unchanged on all nodes.
-        own_names: Whether nodes save checkpoints under names of their own.
+        own_names: Whether each node saves checkpoints under its own names.
     """
     views = {rank: node.views[name] for rank, node in nodes.items() if name in node.views}
     views = {rank: each for rank, each in views.items() if not (each.is_empty and nodes[rank].ended_well)}
