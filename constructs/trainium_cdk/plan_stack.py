@@ -6,14 +6,15 @@ from constructs import Construct
 from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_core.naming import stack_name
 from trainium_core.plan import Plan
-from trainium_runtime.naming import PROJECT_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 
 
 class PlanStack(Stack):
     """A stack of a plan, in the plan's region and the account of the deploying credentials.
 
-    All its resources have the tags of the plan, and the tag trn:cluster, so `trn destroy` may delete the stack. The
-    stack has the plan's project ID as its tag trn:project, so `trn deploy` does not change it for another project.
+    All its resources have the tags of the plan. The stack and its resources have the tag trn:cluster, so commands find
+    the stack also after a failed deployment, and `trn destroy` may delete it. The stack has the plan's project ID as
+    its tag trn:project, so `trn deploy` does not change it for another project.
 
     Example:
 
@@ -32,7 +33,7 @@ class PlanStack(Stack):
             construct_id,
             stack_name=stack_name(construct_id, plan.cluster_name),
             env=Environment(region=plan.region),
-            tags={PROJECT_TAG: plan.project_id} if plan.project_id else None,
+            tags={CLUSTER_TAG: plan.cluster_name, **({PROJECT_TAG: plan.project_id} if plan.project_id else {})},
             description=f"AWS Trainium: {construct_id} of the cluster {plan.cluster_name}",
         )
         tag_all(self, plan.cluster_name, plan.tags)

@@ -16,7 +16,7 @@ from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.absence import absence
 from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
-from trainium_core.clusters.cluster import clusters_in
+from trainium_core.clusters.cluster import Cluster, clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
@@ -61,9 +61,15 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
 
 
 def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
+    def cluster_by(account: AwsClustersAccount) -> Cluster | None:
+        listed = clusters_in(plan.region, account, prices=plan.prices)
+        return next((found for found in listed.clusters if found.name == plan.cluster_name), None)
+
     account = AwsClustersAccount(plan.region, clients=clients, by_tag=False)
-    listed = clusters_in(plan.region, account, prices=plan.prices)
-    cluster = next((found for found in listed.clusters if found.name == plan.cluster_name), None)
+    cluster = cluster_by(account)
+    if cluster is None or stack not in {found.name for found in cluster.stacks}:
+        # A failed first deployment leaves a stack without a record.
+        cluster = cluster_by(AwsClustersAccount(plan.region, clients=clients))
     if cluster is None:
         return None
 

@@ -69,7 +69,9 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
     Raises:
         UnavailableError: A request failed or was denied.
     """
-    stack = next((stack for stack in cluster.stacks if stack.has_nodes), None)
+    # A failed first deployment leaves a stack without a record, which alone says whether the stack has nodes.
+    possible = (stack for stack in cluster.stacks if stack.has_nodes or not (stack.has_record or stack.is_steady))
+    stack = next(possible, None)
     if stack is None or cluster.node_counts:
         return None
     if stack.asleep:
