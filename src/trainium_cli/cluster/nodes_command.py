@@ -191,7 +191,7 @@ def checks_table(node: NodeStatus) -> Group:
     where = ", ".join(part for part in (node.zone, node.address) if part)
     title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
     problem = [Text(node.problem)] if node.problem else []
-    drawn = table(("CheckRecord", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
+    drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
     return Group(*[Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else [])])
 
 

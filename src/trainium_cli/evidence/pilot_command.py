@@ -279,7 +279,7 @@ def _show_steps(pilot: PilotFile, state: PilotState | None, options: dict[str, t
     for step in pilot_steps(pilot):
         words = _words(pilot, step, "JOB", {"plan": options[step.side or TRAINIUM], "grace": ()})
         rows.append((step.key, _pilot_state(step, state), f"trn {shlex.join(words)}"))
-    console().print(table(["PilotStep", "State", "Command"], rows, wrapping=["Command"]))
+    console().print(table(["Step", "State", "Command"], rows, wrapping=["Command"]))
 
 
 def _pilot_state(step: PilotStep, state: PilotState | None) -> str:

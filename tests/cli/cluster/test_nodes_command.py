@@ -46,6 +46,7 @@ def test_one_node_is_shown_with_every_check(account: FakeNodes) -> None:
     account.answers = [LOST]
     shown = run("nodes", *GOOD, "--node", B).stdout
     assert all(word in shown for word in (B, "is failed", "neuron-devices", "fail", "16", "15 (missing: device 7)"))
+    assert "Check Outcome Expected Found" in " ".join(shown.split())
     assert A not in shown
 
 

@@ -54,6 +54,7 @@ def test_dry_run_shows_commands_with_an_end_and_writes_nothing(folder: Path) -> 
     shown = run("pilot", "pilot.toml", "--dry-run")
     assert shown.exit_code == ExitCode.OK
     text = " ".join(shown.stdout.split())
+    assert "Step State Command" in text
     assert "trn deploy --yes --file cdk.json -c trn:ends=3h -c trn:ends_action=destroy" in text
     assert sorted(folder.iterdir()) == before
 
