@@ -237,7 +237,7 @@ def _decide(
     warned_of = (
         ends if ends and now >= warning_time(terms, deployed) and memory.notified != warning_mark(ends) else None
     )
-    if spent and (now >= _stop_reason(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
+    if spent and (now >= _stop_notice(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
         return _stop(_spent_reason(spent), _stopped_by(spent), warn_of=warned_of)
     if asleep:
         return ClockDecision(nodes=0, why="the cluster is asleep", warn_of=warned_of)
@@ -300,7 +300,7 @@ def _stopped_by(spent: SpentBudget) -> Stopped:
     return Stopped("budget", str(spent.usd))
 
 
-def _stop_reason(spent: SpentBudget) -> StopNotice:
+def _stop_notice(spent: SpentBudget) -> StopNotice:
     return StopNotice(at=spent.since + notice_period(), reason=_spent_reason(spent))
 
 
@@ -308,7 +308,7 @@ def _notice(
     ends: datetime | None, block: CapacityBlock | None, spent: SpentBudget | None, now: datetime
 ) -> StopNotice | None:
     """The notice for the earliest stop of the nodes, once it is near."""
-    coming: list[StopNotice] = [_stop_reason(spent)] if spent else []
+    coming: list[StopNotice] = [_stop_notice(spent)] if spent else []
     if ends:
         coming.append(StopNotice(at=ends, reason=f"the pilot ends at {utc_text(ends)}"))
     if block:

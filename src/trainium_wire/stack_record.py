@@ -9,7 +9,6 @@ one last. In between, the newer record applies.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
@@ -78,9 +77,6 @@ class StackRecord:
         given: dict[str, Any] = {key: value for key, value in asdict(self).items() if value and key not in _IN_THE_NAME}
         return {"schema": SCHEMA, **given, **{key: list(given[key]) for key in _LISTS if key in given}}
 
-    def to_json(self) -> str:
-        return json.dumps(self.value, separators=(",", ":"))
-
     @classmethod
     def from_parameter(cls, name: str, text: str) -> StackRecord:
         """Parse a parameter.
@@ -121,14 +117,9 @@ _LISTS = ("subnet_ids", "security_group_ids")
 _OPTIONAL_TEXTS = ("group", "sleep_function", "topic_arn", "role_arn", "kms_key_arn")
 
 
-def cluster_path(cluster: str) -> str:
-    """The SSM path of the records of one cluster."""
-    return f"{RECORDS_PATH}/{cluster}"
-
-
 def parameter_name(cluster: str, stack: str, construct: str) -> str:
     """The name of the parameter with a record."""
-    return f"{cluster_path(cluster)}/{stack}/{construct}"
+    return f"{RECORDS_PATH}/{cluster}/{stack}/{construct}"
 
 
 def _text(value: object) -> str:

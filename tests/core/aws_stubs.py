@@ -60,4 +60,4 @@ def stack_record(stack: str = "TrnClusterStack", **more: Any) -> StackRecord:
 
 
 def put_record(record: StackRecord) -> None:
-    client("ssm").put_parameter(Name=record.name, Value=record.to_json(), Type="String")
+    client("ssm").put_parameter(Name=record.name, Value=json.dumps(record.value), Type="String")

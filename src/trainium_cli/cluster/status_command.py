@@ -18,6 +18,7 @@ from trainium_core.clusters.absence import absence
 from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import Cluster, clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
+from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
 from trainium_core.nodes.report import report_as_json
@@ -67,7 +68,8 @@ def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
 
     account = AwsClustersAccount(plan.region, clients=clients, by_tag=False)
     cluster = cluster_by(account)
-    if cluster is None or stack not in {found.name for found in cluster.stacks}:
+    plans_nodes = any(key in ENGINES_WITH_NODES for key in plan.stacks)
+    if cluster is None or (plans_nodes and stack not in {found.name for found in cluster.stacks}):
         # A failed first deployment leaves a stack without a record.
         cluster = cluster_by(AwsClustersAccount(plan.region, clients=clients))
     if cluster is None:

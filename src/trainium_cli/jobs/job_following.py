@@ -6,7 +6,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import report_interruption
-from trainium_cli.jobs.job_report import duration_text, state_line
+from trainium_cli.jobs.job_report import lasted_seconds, state_line
 from trainium_cli.terminal import echo
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.explaining import job_explanation
@@ -45,7 +45,7 @@ def follow_job(
             else:
                 last = event
                 # A node's clock determines the end, this machine's clock the time before: durations never decrease.
-                seconds = max(seconds, duration_text(event))
+                seconds = max(seconds, lasted_seconds(event))
                 echo(state_line(event, seconds), err=True, dim=not event.is_over)
     except KeyboardInterrupt as interrupt:
         report_interruption(when_interrupted or f"Interrupted: {_still_running(follower.job_id)}")

@@ -49,7 +49,7 @@ def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:
             str(state.job.nodes),
             str(len(state.attempts)),
             state.job.submitted_at.replace("T", " ").removesuffix("Z"),
-            duration(duration_text(state)),
+            duration(lasted_seconds(state)),
         )
         for engine, state in found
     ]
@@ -76,7 +76,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("cache", "; ".join(cache_lines(state))),
         ("observed", "; ".join(observed_lines(state))),
         ("profile", _profile(state.job)),
-        ("lasted", duration(duration_text(state))),
+        ("lasted", duration(lasted_seconds(state))),
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
         *state.places.items(),
@@ -251,7 +251,7 @@ def _cache_line(use: CacheUse) -> str:
 def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:
     """A job, and its record if one is passed."""
     more = {} if record is None else {"record": record}
-    return {"status": state.status, "seconds": duration_text(state), **asdict(state), **more}
+    return {"status": state.status, "seconds": lasted_seconds(state), **asdict(state), **more}
 
 
 def _nodes(job: Job) -> str:
@@ -268,7 +268,7 @@ def _where(outcome: Outcome) -> str:
     return ", ".join(part for part in named if part)
 
 
-def duration_text(state: JobState) -> float:
+def lasted_seconds(state: JobState) -> float:
     """Seconds from the submission of a job to its end, or to now; 0 if the submission time is unknown."""
     begun = moment(state.job.submitted_at)
     ended = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
@@ -294,5 +294,5 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
         return (
             f"{least}{dollars(usd)} for {duration(seconds)} of its attempts; nodes also cost while they start and idle"
         )
-    usd = running_hour.usd * Decimal(duration_text(state)) / _HOUR
+    usd = running_hour.usd * Decimal(lasted_seconds(state)) / _HOUR
     return f"{least}{dollars(usd)} of the cluster's time"

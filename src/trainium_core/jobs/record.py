@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from trainium_core.jobs.progress import JobState
-from trainium_wire.formats import moment
+from trainium_wire.formats import moment, time_text
 from trainium_wire.job import Outcome
 from trainium_wire.job_progress import Attempt, NodeProgress
 
@@ -113,7 +113,7 @@ def attempt_records(state: JobState, usd_per_hour: Decimal | None) -> Iterator[M
         yield {
             "event": "attempt",
             "attempt": number,
-            "at": time_text(attempt.started),
+            "at": time_text(attempt.started) if attempt.started else None,
             "instance_ids": attempt.instance_ids,
             "resume_from": attempt.resume_from,
         }
@@ -219,7 +219,7 @@ def _phase_seconds(attempt: Attempt, node: NodeProgress, name: str) -> float:
 
 def _end(outcome: Outcome) -> Mapping[str, Any]:
     return {
-        "at": time_text(outcome.at),
+        "at": time_text(outcome.at) if outcome.at else None,
         "result": outcome.result,
         "reason": outcome.reason,
         "node": outcome.node,
@@ -231,7 +231,3 @@ def _end(outcome: Outcome) -> Mapping[str, Any]:
 def seconds_between(first: datetime | None, last: datetime | None) -> float | None:
     """Seconds between two times, at least 0 because the clocks of two machines differ; None if a time is unknown."""
     return None if first is None or last is None else max(0.0, (last - first).total_seconds())
-
-
-def time_text(at: datetime | None) -> str | None:
-    return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -9,7 +9,7 @@ from trainium_runtime.controller.deployment import DeploymentDecision, FleetDepl
 from trainium_runtime.controller.execution import Executor, MembershipChangedError
 from trainium_runtime.controller.nodes import node_steps
 from trainium_runtime.controller.pilot import PilotLook
-from trainium_runtime.controller.reading import Clients, Reader
+from trainium_runtime.controller.reading import ClientFactory, Reader
 from trainium_runtime.controller.settings import ControllerSettings
 from trainium_runtime.controller.snapshot import Snapshot
 from trainium_runtime.log import log
@@ -27,7 +27,7 @@ class ClusterController:
         store: The node records, which an execution environment reads only once.
     """
 
-    def __init__(self, settings: ControllerSettings, client: Clients, store: NodeStore) -> None:
+    def __init__(self, settings: ControllerSettings, client: ClientFactory, store: NodeStore) -> None:
         self._settings = settings
         self._reader, self._executor = Reader(settings, client, store), Executor(settings, client, store)
 

@@ -16,7 +16,7 @@ from trainium_runtime.controller.actions import (
     TagInstances,
     WriteMembership,
 )
-from trainium_runtime.controller.reading import Clients
+from trainium_runtime.controller.reading import ClientFactory
 from trainium_runtime.controller.settings import ControllerSettings, PilotOptions
 from trainium_runtime.log import log
 from trainium_runtime.node_store import NodeStore
@@ -31,7 +31,7 @@ class MembershipChangedError(Exception):
 class Executor:
     """Executes the actions of a cluster's controller."""
 
-    def __init__(self, settings: ControllerSettings, client: Clients, store: NodeStore) -> None:
+    def __init__(self, settings: ControllerSettings, client: ClientFactory, store: NodeStore) -> None:
         self._settings, self._client, self._store = settings, client, store
 
     def execute(self, steps: Iterable[Step]) -> Sequence[Exception]:

@@ -18,7 +18,7 @@ from trainium_runtime.usage_store import read_usage
 from trainium_wire.formats import one_line
 from trainium_wire.keys import RECORDS_PREFIX
 
-Clients = Callable[[str], Any]
+ClientFactory = Callable[[str], Any]
 """Makes the client of a service."""
 
 
@@ -33,7 +33,7 @@ def environment_store(bucket: str) -> NodeStore:
 class Reader:
     """Reads snapshots of one cluster."""
 
-    def __init__(self, settings: ControllerSettings, client: Clients, store: NodeStore) -> None:
+    def __init__(self, settings: ControllerSettings, client: ClientFactory, store: NodeStore) -> None:
         self._settings, self._client, self._store = settings, client, store
         self._consoles = Consoles(client)
 
@@ -159,7 +159,7 @@ _CONSOLE_INTERVAL_S = 60.0
 class Consoles:
     """The consoles of nodes without a record: a few in each look, each at most once a minute."""
 
-    def __init__(self, client: Clients) -> None:
+    def __init__(self, client: ClientFactory) -> None:
         self._client = client
         self._failures: dict[str, str] = {}
         self._last_request: dict[str, float] = {}
