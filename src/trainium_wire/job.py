@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, cast
@@ -313,9 +313,21 @@ def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
     return f"was saved on {nodes} node{'s' * (nodes != 1)}, and this job has {job.nodes}"
 
 
-def checkpoint_names(keys: Iterable[str]) -> list[str]:
-    """The names of checkpoints with a manifest among the keys, in the same order."""
+def checkpoint_names(manifests: Mapping[str, Any]) -> list[str]:
+    """The names of complete checkpoints, newest last.
+
+    S3's times have whole seconds. Within a second, numbers in names decide: step-1000 follows step-200.
+
+    Args:
+        manifests: When each object in the folder of a job's checkpoints was written, by its key.
+    """
+    keys = sorted(manifests, key=lambda key: (manifests[key], _natural(key)))
     return [key.rpartition("/")[2][: -len(".json")] for key in keys if key.endswith(".json")]
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """A sort key that orders numbers by value."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
 def _has_type(value: Any, annotation: str) -> bool:

@@ -27,6 +27,7 @@ from trainium_local.server import Settings
 from trainium_local.stand_ins.nodes import BOOT_SECONDS
 from trainium_runtime.aws_service import Clients
 from trainium_wire.job import Job
+from trainium_wire.job_keys import job_keys
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord
 
@@ -212,8 +213,12 @@ def test_stand_ins_run_a_job_as_local_processes(
     script = tmp_path / "hello.sh"
     script.write_text(
         'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >>"../outputs/out #1?"\n'
-        f"command -v {Path(sys.executable).name}; python -c 'import click, tool'; [ $TRN_ATTEMPT = 2 ] || exit 75\n"
+        f"command -v {Path(sys.executable).name}; python -c 'import click, tool'\n"
+        "basename $TRN_RESUME_FROM; [ $TRN_ATTEMPT = 2 ] || exit 75\n"
     )
+    earlier = job_keys("earlier")
+    for checkpoint in ("step-9", "step-10"):
+        s3.put_object(Bucket=bucket, Key=earlier.checkpoint(checkpoint), Body=b'{"parts": []}')
     job = Job(
         id="hello-20261122-120000",
         name="hello",
@@ -223,6 +228,7 @@ def test_stand_ins_run_a_job_as_local_processes(
         processes_per_node=1,
         command="bash hello.sh",
         setup=f"pip install --quiet --no-index {wheel(tmp_path.parent, '1.0')}",
+        resume_from="earlier",
         retries=1,
         retry_on_exit_codes=(75,),
     )
@@ -237,7 +243,8 @@ def test_stand_ins_run_a_job_as_local_processes(
     assert len(state.attempts) == 2
     assert state.attempts[1].nodes[0].progress["loss"] == "2.0"
     lines = [event.text for event in events if isinstance(event, LogLine)]
-    assert {"0 of 2", "tool 1.0"} <= {*lines}
+    assert {"0 of 2", "tool 1.0", "step-10"} <= {*lines}
+    assert "step-9" not in lines
     assert any(re.fullmatch(rf"/.*/node-0/venv/bin/{Path(sys.executable).name}", line) for line in lines)
     assert find_spec("tool") is None
     assert any("The job receives the notices of `trn` (SIGUSR1), but not those of AWS" in line for line in lines)

@@ -1,10 +1,10 @@
-"""How the processes or nodes that saved a checkpoint differ from a job's."""
+"""Checkpoints of a job: which is the newest, and how the processes or nodes that saved it differ from the job's."""
 
 from typing import Any
 
 import pytest
 
-from trainium_wire.job import Job, saved_otherwise
+from trainium_wire.job import Job, checkpoint_names, saved_otherwise
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,8 @@ from trainium_wire.job import Job, saved_otherwise
 def test_difference_from_a_checkpoint_is_named(manifest: dict[str, Any], has_ranks: bool, difference: str) -> None:
     job = Job(id="a", nodes=2, processes_per_node=32, command="true", has_ranks=has_ranks)
     assert saved_otherwise(manifest, job) == difference
+
+
+def test_newest_checkpoint_is_last_and_numbers_decide_within_a_second() -> None:
+    manifests = {"a/step-1000.json": 2, "a/step-200.json": 2, "a/step-3000.json": 1, "a/step-200.tmp": 3}
+    assert checkpoint_names(manifests) == ["step-3000", "step-200", "step-1000"]

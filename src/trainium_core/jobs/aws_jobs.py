@@ -219,8 +219,8 @@ class AwsJobs(JobBucket):
             folder_url: S3 URL of the folder with the checkpoints of all jobs. Default: the folder in this bucket.
         """
         bucket, prefix = self._checkpoint_place(job_id, folder_url)
-        entries = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
-        return checkpoint_names(key for entry in entries if "/" not in (key := entry["Key"]).removeprefix(prefix))
+        written = {entry["Key"]: entry["LastModified"] for entry in self._entries(prefix, bucket=bucket)}
+        return checkpoint_names({key: time for key, time in written.items() if "/" not in key.removeprefix(prefix)})
 
     def resumable(self, job_id: str, folder_url: str | None = None) -> tuple[str, Sequence[str]]:
         """Find the checkpoints for a job that resumes this one.

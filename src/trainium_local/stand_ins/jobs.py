@@ -98,11 +98,16 @@ class _Bucket:
             "s3", "PutObject", self.region, {"Bucket": self.name, "Key": key, "Body": json.dumps(content).encode()}
         )
 
-    def names(self, prefix: str) -> list[str]:
-        response = api.call(
-            "s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"}
-        )
-        return [entry["Key"].removeprefix(prefix) for entry in response.get("Contents", [])]
+    def written(self, prefix: str) -> dict[str, datetime]:
+        """When each object in a folder was written, by its name there."""
+        found, following = dict[str, datetime](), dict[str, str]()
+        while True:
+            arguments = {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/", **following}
+            page = api.call("s3", "ListObjectsV2", self.region, arguments)
+            found |= {entry["Key"].removeprefix(prefix): entry["LastModified"] for entry in page.get("Contents", [])}
+            if not page["IsTruncated"]:
+                return found
+            following = {"ContinuationToken": page["NextContinuationToken"]}
 
 
 def _run_attempts(
@@ -122,10 +127,10 @@ def _run_attempts(
         number = len(attempts) + 1
         end = _run_attempt(bucket, spec, start)
         outcome = Outcome.from_record(end)
-        joined = len(bucket.names(job_keys(job.id).attempt(number).nodes)) == job.nodes
+        joined = len(bucket.written(job_keys(job.id).attempt(number).nodes)) == job.nodes
         following = _start(bucket, spec, (), number + 1)
         attempts.append(EndedAttempt(outcome, joined, has_progressed(outcome.result, start, following)))
-        is_stopped = "stop.json" in bucket.names(f"{job_keys(job.id).folder}/")
+        is_stopped = "stop.json" in bucket.written(f"{job_keys(job.id).folder}/")
         pause = None if is_stopped else restart_pause(job, attempts)
         if pause is None:
             return job_end_record(end, attempts=number)
@@ -150,23 +155,28 @@ def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[
     return []
 
 
-def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | None:
-    """Return the name of a job's last complete checkpoint, if there is one."""
+def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> dict[str, str]:
+    """Return what the start of an attempt says of a job's newest complete checkpoint, if there is one."""
     place = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
-    prefix = job_keys(job_id, place.path.strip("/")).checkpoints
-    return next(reversed(checkpoint_names(_Bucket(place.netloc, bucket.region).names(prefix))), None)
+    written = _Bucket(place.netloc, bucket.region).written(job_keys(job_id, place.path.strip("/")).checkpoints)
+    names = checkpoint_names(written)
+    if not names:
+        return {}
+    return {
+        "checkpoint": names[-1],
+        "checkpoint_job": job_id,
+        "checkpoint_saved_at": written[f"{names[-1]}.json"].isoformat(),
+    }
 
 
 def _start(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
     """Return the record of an attempt's start, from the checkpoints of now."""
     owners = [spec["id"] if number > 1 else "", spec.get("resume_from") or ""]
-    checkpoints = [(job_id, name) for job_id in owners if job_id and (name := _checkpoint(bucket, spec, job_id))]
-    owner, checkpoint = checkpoints[0] if checkpoints else (None, None)
+    found = (_checkpoint(bucket, spec, job_id) for job_id in owners if job_id)
     return start_record(
         number,
         dict.fromkeys(instance_ids, HOST),
-        checkpoint=checkpoint,
-        checkpoint_job=owner,
+        **next(filter(None, found), {}),
         seconds_left=spec.get("time_limit_seconds"),
     )
 
@@ -184,7 +194,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], start: Mapping[str, A
         part.wait(bucket, keys.notice)
     if not any(folder.glob(f"*/{KEPT_MARK}")):
         shutil.rmtree(folder, ignore_errors=True)
-    if "end.json" not in bucket.names(f"{keys.folder}/"):
+    if "end.json" not in bucket.written(f"{keys.folder}/"):
         # All parts were ended before they could report.
         reason = f"{instance_ids[0]} was terminated"
         bucket.write(keys.end, end_record(NODE_LOST, reason, instance_id=instance_ids[0], node=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -61,16 +60,11 @@ def resumption(s3: Objects, spec: Job, attempts: int, jobs_url: str) -> Resumpti
 
 def _newest_checkpoint(s3: Objects, job: str, checkpoints_url: str) -> Resumption:
     """The newest checkpoint with a manifest, which is written last."""
-    found = s3.list(job_keys(job, checkpoints_url).checkpoints)
-    for each in sorted(found, key=lambda each: (each.modified, _natural(each.key)), reverse=True):
-        for name in checkpoint_names([each.key]):
-            return Resumption(name, job, each.modified)
-    return Resumption(None, job)
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """A sort key that orders numbers by value: step-1000 comes after step-200."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
+    written = {
+        each.key.rpartition("/")[2]: each.modified for each in s3.list(job_keys(job, checkpoints_url).checkpoints)
+    }
+    names = checkpoint_names(written)
+    return Resumption(names[-1], job, written[f"{names[-1]}.json"]) if names else Resumption(None, job)
 
 
 def ended_attempts(
