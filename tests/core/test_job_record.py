@@ -108,6 +108,15 @@ def test_attempt_without_outcome_lasts_until_the_next_one_or_the_end_of_the_job(
     assert attempt_seconds(replace(RESTARTED, attempts=())) is None
 
 
+def test_job_lasts_until_its_nodes_have_stored_their_results() -> None:
+    stored = tuple(replace(node(rank), at=at(270 + 30 * rank)) for rank in (0, 1))
+    lost = replace(node(2), at=at(900), state="running")
+    state = replace(RESTARTED, attempts=(FIRST, replace(SECOND, nodes=(*stored, lost))), has_own_nodes=True)
+    assert attempt_seconds(state) == 100 + 130
+    [end] = events(state, "end")
+    assert (end["seconds"], end["usd"]) == (300, 23.0)
+
+
 @pytest.mark.parametrize("saved_at", [None, at(-600)])
 def test_attempt_that_saved_no_checkpoint_loses_all_work(saved_at: datetime | None) -> None:
     state = replace(RESTARTED, attempts=(FIRST, replace(SECOND, checkpoint_at=saved_at)))

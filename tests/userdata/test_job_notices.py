@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.userdata.job_nodes import JobNodes
+from tests.userdata.node_files import BUCKET, JOB
 
 ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
 HANDLES = """
@@ -19,7 +20,7 @@ def save(*_):
     os.write(1, b"saved\\n")  # the signal may come while Python writes `ready` to the same buffer
     sys.exit(0)
 signal.signal(signal.SIGUSR1, save)
-print("ready", flush=True)
+print("ready", os.getpid(), flush=True)
 while True: time.sleep(1)
 """
 
@@ -33,14 +34,36 @@ def test_notice_of_another_node_reaches_the_script_and_ends_the_job(nodes: JobNo
     assert (nodes.end["result"], nodes.end["reason"]) == ("interrupted", "EC2 takes it back, at any moment")
 
 
+def spot_notice(file: Path) -> None:
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 120))
+    file.write_text(json.dumps({"kind": "spot", "reason": "EC2 takes it back", "at": at, "seconds_left": 120}))
+
+
 def test_notice_of_this_node_is_published_and_ends_the_job(nodes: JobNodes, tmp_path: Path) -> None:
     notice = tmp_path / "notice.json"
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 120))
-    notice.write_text(json.dumps({"kind": "spot", "reason": "EC2 takes it back", "at": at, "seconds_left": 120}))
-    nodes.start("print('saved')", notice_file=str(notice))
+    nodes.start(HANDLES, notice_file=str(notice))
+    nodes.await_(lambda: "ready" in nodes.log())
+    spot_notice(notice)
+    nodes.await_(lambda: f"{BUCKET}/jobs/{JOB}/attempts/1/notice.json" in nodes.aws.records)
+    os.kill(int(nodes.log().split("ready ")[1].split()[0]), signal.SIGUSR1)  # as the watch does
     nodes.wait()
     assert nodes.content("attempts/1/notice.json")["node"] == 0
     assert nodes.end["result"] == "interrupted"
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["own notice", "notice to another node"])
+def test_job_that_handles_no_notice_and_finishes_its_work_succeeds(
+    nodes: JobNodes, tmp_path: Path, is_own: bool
+) -> None:
+    notice = tmp_path / "notice.json"
+    nodes.start("import time; print('ready', flush=True); time.sleep(1)", notice_file=str(notice))
+    nodes.await_(lambda: "ready" in nodes.log())
+    if is_own:
+        spot_notice(notice)
+    else:
+        nodes.put("attempts/1/notice.json", {"node": 1, "kind": "spot", "reason": "EC2 takes it back", "at": ""})
+    assert nodes.wait() == [0]
+    assert nodes.end["result"] == "succeeded"
 
 
 def test_sigterm_after_a_notice_interrupts_the_job(nodes: JobNodes) -> None:

@@ -272,7 +272,12 @@ def _wake(target: _Target) -> str:
 
 
 def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
-    """The events of an update that changes only the parameter `Asleep`. Raises RequestRefusedError."""
+    """The events of an update that changes only the parameter `Asleep`.
+
+    Raises:
+        RequestRefusedError: The update did not begin.
+        UnavailableError: It is unknown whether the update began, or how it ended.
+    """
     account, stack = target.account, target.stack
     before = account.last_event(stack)
     change = "terminated" if asleep else "launched, and billed"
@@ -280,7 +285,13 @@ def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
         f"Interrupted: CloudFormation continues to update {stack}. Its nodes are {change}. `trn status` shows them."
     )
     with interrupt_message(message):
-        account.set_asleep(stack, asleep=asleep)
+        try:
+            account.set_asleep(stack, asleep=asleep)
+        except RequestRefusedError:
+            # A request whose response is late is repeated, and the repetition is refused because of its own update.
+            changed = account.sleep_state(stack)
+            if changed is None or changed.asleep != asleep:
+                raise
         with ProgressReporter() as reporter:
 
             def on_progress(message: str) -> None:

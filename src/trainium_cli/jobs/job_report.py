@@ -269,9 +269,9 @@ def _where(outcome: Outcome) -> str:
 
 
 def lasted_seconds(state: JobState) -> float:
-    """Seconds from the submission of a job to its end, or to now; 0 if the submission time is unknown."""
+    """Seconds from the submission of a job until its nodes are free, or until now; 0 if the submission is unknown."""
     begun = moment(state.job.submitted_at)
-    ended = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
+    ended = state.freed_at or datetime.now(UTC)
     return max(0.0, (ended - begun).total_seconds()) if begun else 0.0
 
 

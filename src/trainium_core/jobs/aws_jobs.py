@@ -337,7 +337,7 @@ class AwsJobs(JobBucket):
             attempt = self._ended.get((job_id, number)) or self._attempt(job, number, every_node=every_node)
             if attempt is None:
                 return
-            if attempt.outcome is not None and every_node:
+            if attempt.outcome is not None and every_node and all(node.has_ended for node in attempt.nodes):
                 self._ended[job_id, number] = attempt
             yield attempt
             if attempt.outcome is None:

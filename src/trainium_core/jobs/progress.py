@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from trainium_wire.job import FAILED, RESULTS_LOST, SUCCEEDED, Job, Outcome
 from trainium_wire.job_progress import Attempt
@@ -41,6 +42,15 @@ class JobState:
     @property
     def is_over(self) -> bool:
         return self.outcome is not None
+
+    @property
+    def freed_at(self) -> datetime | None:
+        """When the nodes that were read had stored their results, after the end of the job; None before the end."""
+        if self.outcome is None:
+            return None
+        nodes = self.attempts[-1].nodes if self.attempts else ()
+        times = [self.outcome.at, *(node.at for node in nodes if node.has_ended)]
+        return max((time for time in times if time), default=None)
 
     @property
     def status(self) -> str:

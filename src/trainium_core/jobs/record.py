@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from trainium_core.jobs.progress import JobState
@@ -139,7 +140,7 @@ def attempt_records(state: JobState, usd_per_hour: Decimal | None) -> Iterator[M
             lasted = seconds_between(attempt.started, attempt.outcome.at)
             yield {"event": "attempt-end", "attempt": number, **_end(attempt.outcome), **costs(lasted)}
     if state.outcome is not None:
-        lasted = seconds_between(submitted, state.outcome.at)
+        lasted = seconds_between(submitted, state.freed_at)
         billed = {"billed_seconds": state.billed_seconds, "usd": _usd(state.billed_seconds, usd_per_hour)}
         more = billed if state.is_billed else nodes_usd(attempt_seconds(state))
         yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted), **more}
@@ -154,14 +155,16 @@ def _usd(seconds: float | None, usd_per_hour: Decimal | None) -> float | None:
 def attempt_seconds(state: JobState) -> float | None:
     """The sum of the durations of the attempts, until now if the last one is running; None if no start is known.
 
-    An attempt without an outcome ends with the job, or with the start of the next attempt.
+    An attempt without an outcome ends with the start of the next attempt. The last one ends with the job, when its
+    nodes have stored their results.
     """
-    last = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
-    following = [*(attempt.started for attempt in state.attempts[1:]), last]
     ends = [
-        (attempt.outcome.at if attempt.outcome else None) or next_start
-        for attempt, next_start in zip(state.attempts, following, strict=False)
+        (attempt.outcome.at if attempt.outcome else None) or following.started
+        for attempt, following in pairwise(state.attempts)
     ]
+    if state.attempts:
+        outcome = state.outcome or state.attempts[-1].outcome
+        ends.append(state.freed_at or (outcome.at if outcome else None) or datetime.now(UTC))
     return _sum(seconds_between(attempt.started, end) for attempt, end in zip(state.attempts, ends, strict=True))
 
 
@@ -178,7 +181,7 @@ def graph_counts(node: NodeProgress) -> Mapping[str, float]:
 
 def restart_counts(state: JobState) -> Iterator[Restart]:
     """The restarts: one for each attempt after the first."""
-    for before, attempt in zip(state.attempts, state.attempts[1:], strict=False):
+    for before, attempt in pairwise(state.attempts):
         ended = before.outcome.at if before.outcome else None
         compute = _preparation(before)
         worked = seconds_between(before.started, ended)

@@ -183,6 +183,36 @@ def test_refused_wake_changes_nothing_and_reports_it(monkeypatch: pytest.MonkeyP
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
 
+@pytest.mark.parametrize(("command", "state", "asleep"), [("sleep", None, True), ("wake", ASLEEP, False)])
+def test_refusal_because_of_the_own_update_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, asleep: bool
+) -> None:
+    class Late(FakeSleepAccount):
+        """Its first response is lost, so the request is repeated."""
+
+        def set_asleep(self, stack: str, *, asleep: bool) -> None:
+            super().set_asleep(stack, asleep=asleep)
+            assert self.state
+            self.state = replace(self.state, asleep=asleep, status="UPDATE_IN_PROGRESS")
+            raise RequestRefusedError(f"{stack} is in UPDATE_IN_PROGRESS state and can not be updated")
+
+    account = Late(state=state) if state else Late()
+    ended = switch(monkeypatch, command, account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert (account.updates, account.emptied) == ([asleep], [])
+
+
+def test_wake_whose_update_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(FakeSleepAccount):
+        def set_asleep(self, stack: str, *, asleep: bool) -> None:
+            self.unavailable = True
+            super().set_asleep(stack, asleep=asleep)
+
+    ended = switch(monkeypatch, "wake", Silent(state=ASLEEP, refusal="read timeout"), "--yes")
+    assert ended.exit_code == ExitCode.UNKNOWN
+    assert "Nothing was changed" not in ended.stderr
+
+
 def test_wake_without_image_parameter_suggests_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = "Unable to fetch parameters [/my/image] from parameter store for this account."
     ended = switch(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal=refusal), "--yes")

@@ -334,8 +334,10 @@ class NodeAttempt:
             self._notices.poll()
         if not self._notices.announced:
             return False
-        if self._exit_code in (0, -signal.SIGTERM) or (self._terminated and not self._why_ended):
+        if self._exit_code == -signal.SIGTERM or (self._terminated and not self._why_ended):
             return True
+        if self._exit_code == 0:
+            return self._notices.is_handled
         return self._finder.failure(self._exit_code or 0).may_be_a_consequence
 
     def _declare_interruption(self) -> None:

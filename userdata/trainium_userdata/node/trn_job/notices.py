@@ -19,6 +19,8 @@ class Notices:
 
     Attributes:
         announced: The notice that a node of the job will be interrupted soon, or None.
+        is_handled: Whether a process of the job handles the signal of notices. A job without such a process does not
+            stop because of a notice.
     """
 
     def __init__(self, launch: Launch, store: Store) -> None:
@@ -26,6 +28,7 @@ class Notices:
         self._key = launch.keys.notice
         self._is_published = False
         self.announced: dict[str, Any] | None = None
+        self.is_handled = False
 
     def poll(self) -> None:
         """Publish a notice to this node for the others; after a notice to another node, signal the processes here.
@@ -33,6 +36,8 @@ class Notices:
         The watch, which writes the notice file, has already signalled this node's processes. Raises OSError if S3
         does not answer or refuses.
         """
+        # Before there is a notice, too: the watch signals first, and a process may end at once.
+        self.is_handled = self.is_handled or bool(processes.handling_notices())
         own = self._own()
         if own:
             self.announced = self.announced or own

@@ -52,10 +52,19 @@ def computing() -> list[int]:
 
 def notify() -> None:
     """Send SIGNAL to the processes that handle it, because it would end the others."""
+    for process in handling_notices():
+        with contextlib.suppress(OSError):
+            os.kill(process, SIGNAL)
+
+
+def handling_notices() -> list[int]:
+    """The processes that handle SIGNAL."""
+    handling: list[int] = []
     for process in descendants():
         with contextlib.suppress(OSError):
             if handles_signal(Path(f"/proc/{process}/status").read_text()):
-                os.kill(process, SIGNAL)
+                handling.append(process)
+    return handling
 
 
 def compiles() -> bool:
