@@ -330,19 +330,13 @@ class NodeAttempt:
 
     def _is_interrupted(self) -> bool:
         """Whether the attempt ends because a node will be interrupted."""
-        with contextlib.suppress(OSError):
-            self._notices.poll()
-        if not self._notices.announced:
-            return False
-        if self._exit_code == -signal.SIGTERM or (self._terminated and not self._why_ended):
-            return True
-        if self._exit_code == 0:
-            return self._notices.is_handled
-        return self._finder.failure(self._exit_code or 0).may_be_a_consequence
+        may_be = self._finder.failure(self._exit_code or 0).may_be_a_consequence
+        return self._notices.end_attempt(
+            self._exit_code, is_lost=self._terminated and not self._why_ended, may_be_a_consequence=may_be
+        )
 
     def _declare_interruption(self) -> None:
-        announced = self._notices.announced or {}
-        self._end.declare("interrupted", f"{announced.get('reason')}, {announced.get('at') or 'at any moment'}")
+        self._end.declare("interrupted", self._notices.reason)
 
     def _declare_termination(self) -> None:
         if self._is_interrupted():

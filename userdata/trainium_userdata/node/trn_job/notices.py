@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,28 @@ class Notices:
         if found:
             self.announced, self._is_published = found, True
             processes.notify()
+
+    @property
+    def reason(self) -> str:
+        """The reason and the time of the interruption."""
+        announced = self.announced or {}
+        return f"{announced.get('reason')}, {announced.get('at') or 'at any moment'}"
+
+    def end_attempt(self, exit_code: int | None, *, is_lost: bool, may_be_a_consequence: bool) -> bool:
+        """Whether the attempt ends because of a notice.
+
+        Args:
+            exit_code: Exit code of the command; None while it is running.
+            is_lost: Whether this node is shutting down.
+            may_be_a_consequence: Whether the failure of another node may be the cause of the exit code.
+        """
+        with contextlib.suppress(OSError):
+            self.poll()
+        if not self.announced:
+            return False
+        if is_lost or exit_code == -signal.SIGTERM:
+            return True
+        return self.is_handled if exit_code == 0 else may_be_a_consequence
 
     def _own(self) -> dict[str, Any] | None:
         """The notice to this node, if the interruption is near; None without one."""
