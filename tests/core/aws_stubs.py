@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 from botocore.stub import Stubber
 
-from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.aws.account import AwsAccount
 from trainium_wire.stack_record import StackRecord
 
 REGION = "us-west-2"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from trainium_core.preflight.aws_account import AwsAccount
+    from trainium_core.aws.account import AwsAccount
 
 REGION = "us-west-2"
 
@@ -28,7 +28,7 @@ def account() -> "Iterator[AwsAccount]":
     """An account in moto, for all tests of a module."""
     from moto import mock_aws  # late: most tests need neither
 
-    from trainium_core.preflight.aws_account import AwsAccount
+    from trainium_core.aws.account import AwsAccount
 
     with mock_aws():
         yield AwsAccount(REGION)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Self
 
 from tests.core.fake_capacity import FakeCapacity
 from tests.core.fake_file_systems import SERVICES, FakeFileSystems
@@ -10,10 +11,10 @@ from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from tests.core.fake_resource_use import FakeResourceUse
-from trainium_core.identity.caller import Identity
-from trainium_core.images.image import Image
-from trainium_core.network.vpc import PlacementGroup
-from trainium_core.permissions.simulation import Calls, Denial
+from trainium_core.aws.identity import Identity
+from trainium_core.aws.images import Image
+from trainium_core.aws.network import PlacementGroup
+from trainium_core.aws.simulation import Calls, Denial
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents
 
 IMAGE = Image(
@@ -31,7 +32,12 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 @dataclass(kw_only=True)
 class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
-    """An account that is ready for a deployment. `unavailable` has the names of the calls that fail."""
+    """An account that is ready for a deployment, which answers for all of its parts.
+
+    Attributes:
+        unavailable: Names of the calls that fail.
+        stack_status: Statuses of the existing stacks, by name.
+    """
 
     endpoint: str | None = None
     zones: Collection[str] = ("usw2-az1", "usw2-az4")
@@ -48,7 +54,13 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
     simulated: list[Calls] = field(default_factory=list[Calls])
     created: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     stack_tags: Mapping[str, str] = field(default_factory=dict[str, str])
-    stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
+    stack_status: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
+
+    @property
+    def images(self) -> Self:
+        return self
+
+    budgets = simulation = stacks = images
 
     def identity(self) -> Identity:
         self._check_available("identity")
@@ -79,7 +91,7 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
         self._check_available("placement")
         return self.group if self.group and self.group.name == name else None
 
-    def budgets_enabled(self, account: str) -> bool:
+    def enabled(self, account: str) -> bool:
         assert account == "123456789012"
         self._check_available("budgets")
         return self.has_budgets
@@ -96,7 +108,7 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
         self._check_available("stack" if name.endswith("TrnClusterStack") else "bootstrap")
-        status, tags = self.stacks.get(name), self.stack_tags
+        status, tags = self.stack_status.get(name), self.stack_tags
         return DeployedStack(stack_id=name, status=status, created=self.created, tags=tags) if status else None
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:

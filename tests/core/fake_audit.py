@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_core.audit.stack_record import AuditedStack
-from trainium_core.identity.caller import Identity
+from trainium_core.aws.identity import Identity
 from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.errors import UnavailableError
 

@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Self
 
 from tests.core.plans import RESERVATION
-from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, Reservation
+from trainium_core.aws.capacity import BlockOffering, ExtensionOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -75,6 +76,10 @@ class FakeCapacity:
     account_reservations: Sequence[Reservation] = ()
     nodes_in_reservation: int = 0
     latest_end: datetime | None = None
+
+    @property
+    def capacity(self) -> Self:
+        return self
 
     def _check_available(self, question: str) -> None:
         if question in self.unavailable:

@@ -1,10 +1,11 @@
 """File systems in memory. By default they exist in the existing network, in a region that has FSx and EFS."""
 
 from dataclasses import dataclass
+from typing import Self
 
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.plans import EXISTING_EFS, EXISTING_LUSTRE
-from trainium_core.storage.storage import EfsFileSystem, FsxFileSystem, MountTarget
+from trainium_core.aws.storage import EfsFileSystem, FsxFileSystem, MountTarget
 
 LUSTRE = FsxFileSystem(
     file_system_id=EXISTING_LUSTRE["fsx_lustre"],
@@ -31,6 +32,10 @@ class FakeFileSystems:
     found_lustre: FsxFileSystem | None = LUSTRE
     found_efs: EfsFileSystem | None = EFS
     services: tuple[str, ...] = ("fsx-lustre", "efs")
+
+    @property
+    def storage(self) -> Self:
+        return self
 
     def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
         assert file_system_id == LUSTRE.file_system_id

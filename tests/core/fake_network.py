@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.aws.network import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.quota import Quota
 
 VPC = Vpc(
@@ -27,6 +28,10 @@ class FakeNetwork:
     addresses_held: int = 0
     other_vpcs: int = 1
     vpc_limit: float | None = 5
+
+    @property
+    def network(self) -> Self:
+        return self
 
     def quota(self, service: str, code: str) -> Quota | None:
         if service != "vpc":

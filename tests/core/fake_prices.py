@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Self
 
 from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.errors import UnavailableError
@@ -21,6 +22,10 @@ class FakePrices:
 
     unavailable: Collection[str] = ()
     usd: Mapping[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])
+
+    @property
+    def prices(self) -> Self:
+        return self
 
     def price(self, item: PricedItem) -> Price:
         if "price" in self.unavailable:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric
@@ -37,6 +38,10 @@ class FakeQuotas:
     reserved: int = 0
     requests: Sequence[QuotaRequest] = ()
     sagemaker: Mapping[str, Quota] = field(default_factory=dict[str, Quota])
+
+    @property
+    def quotas(self) -> Self:
+        return self
 
     def _check_available(self, question: str) -> None:
         if question in self.unavailable:

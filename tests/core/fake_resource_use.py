@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
+from trainium_core.aws.resource_use import UsedAmount
 from trainium_core.facts import facts
-from trainium_core.quotas.resource_use import UsedAmount
 from trainium_runtime.quota import Quota
 
 BY_CODE = {limit["code"]: key for key, limit in facts()["limits"].items() if isinstance(limit, dict)}
@@ -26,6 +27,10 @@ class FakeResourceUse:
     in_use: Mapping[str, float] = field(default_factory=dict[str, float])
     uncounted: Collection[str] = ()
     clusters_of_pcs: Collection[str] = ()
+
+    @property
+    def resource_use(self) -> Self:
+        return self
 
     def quota(self, service: str, code: str) -> Quota | None:
         if code not in BY_CODE:

@@ -12,7 +12,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.aws.account import AwsAccount
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
@@ -55,7 +55,7 @@ def test_deprecated_image_is_found_with_its_date() -> None:
     }
     request = {"ImageIds": ["ami-1"], "IncludeDeprecated": True}
     stub.add_response("describe_images", {"Images": [described]}, request)
-    image = account.image("ami-1")
+    image = account.images.image("ami-1")
     assert image is not None
     assert (image.deprecated, image.owner) == (datetime(2026, 1, 26, tzinfo=UTC), "210987654321")
 
@@ -63,9 +63,9 @@ def test_deprecated_image_is_found_with_its_date() -> None:
 def contents(account: AwsAccount, name: str, template: Mapping[str, Any]) -> StackContents:
     """The contents of a new stack of the template."""
     client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
-    stack = account.deployed_stack(name)
+    stack = account.stacks.deployed_stack(name)
     assert stack is not None
-    return account.stack_contents(stack)
+    return account.stacks.stack_contents(stack)
 
 
 def test_stack_has_its_parameters() -> None:
@@ -82,7 +82,7 @@ def test_stack_has_its_parameters() -> None:
         "Parameters": parameters,
     }
     stub.add_response("describe_stacks", {"Stacks": [entry]}, {"StackName": "A"})
-    stack = account.deployed_stack("A")
+    stack = account.stacks.deployed_stack("A")
     assert stack is not None
     assert stack.parameters == {"Image": "/my/image", "Asleep": "false"}
 
@@ -107,12 +107,12 @@ def test_stack_file_system_is_found_by_template(monkeypatch: pytest.MonkeyPatch,
         "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"AvailabilityZoneId": "usw2-az4"}},
         "Lustre": {"Type": "AWS::FSx::FileSystem"},
     }
-    monkeypatch.setattr(account, "template_resources", lambda *_: resources)
+    monkeypatch.setattr(account.stacks, "template_resources", lambda *_: resources)
     stack = DeployedStack(stack_id="Lustre", status="CREATE_COMPLETE", created=datetime(2026, 11, 21, tzinfo=UTC))
-    network = account.stack_contents(stack).network
+    network = account.stacks.stack_contents(stack).network
     assert network is not None
     assert network.has_lustre
 
 
 def test_missing_image_is_none(account: AwsAccount) -> None:
-    assert account.image("ami-0123456789abcdef0") is None
+    assert account.images.image("ami-0123456789abcdef0") is None

@@ -7,8 +7,8 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.storage.storage import FsxFileSystem, MountTarget
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.storage import FsxFileSystem, MountTarget
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -38,7 +38,7 @@ def target(account: AwsAccount) -> tuple[str, str]:  # noqa: ARG001
 
 def test_mount_target_has_zone_groups_and_their_cluster(account: AwsAccount, target: tuple[str, str]) -> None:
     file_system, group = target
-    found = account.efs_file_system(file_system)
+    found = account.storage.efs_file_system(file_system)
     assert found is not None
     assert (found.state, found.only_zone_id) == ("available", None)
     (shown,) = found.mount_targets
@@ -52,7 +52,7 @@ def test_mount_target_has_zone_groups_and_their_cluster(account: AwsAccount, tar
 
 
 def test_unknown_efs_file_system_is_none(account: AwsAccount) -> None:
-    assert account.efs_file_system(UNKNOWN) is None
+    assert account.storage.efs_file_system(UNKNOWN) is None
 
 
 def test_lustre_file_system_has_groups_of_its_interfaces() -> None:
@@ -63,7 +63,7 @@ def test_lustre_file_system_has_groups_of_its_interfaces() -> None:
     interfaces: list[dict[str, Any]] = [{"Groups": [{"GroupId": "sg-1"}]}, {"Groups": [{"GroupId": "sg-2"}]}]
     parameters = {"NetworkInterfaceIds": ["eni-00000001", "eni-00000002"]}
     ec2.add_response("describe_network_interfaces", {"NetworkInterfaces": interfaces}, parameters)
-    assert account.fsx_file_system(UNKNOWN) == FsxFileSystem(
+    assert account.storage.fsx_file_system(UNKNOWN) == FsxFileSystem(
         file_system_id=UNKNOWN,
         kind="LUSTRE",
         state="AVAILABLE",
@@ -77,7 +77,7 @@ def test_lustre_file_system_has_groups_of_its_interfaces() -> None:
 def test_unknown_fsx_file_system_is_none() -> None:
     account, fsx = stubbed("fsx")
     fsx.add_client_error("describe_file_systems", "FileSystemNotFound", "File system does not exist.")
-    assert account.fsx_file_system(UNKNOWN) is None
+    assert account.storage.fsx_file_system(UNKNOWN) is None
 
 
 def test_fsx_file_system_without_interfaces_has_no_groups() -> None:
@@ -85,6 +85,6 @@ def test_fsx_file_system_without_interfaces_has_no_groups() -> None:
     shown = {**SHOWN, "Lifecycle": "CREATING", "NetworkInterfaceIds": []}
     fsx.add_response("describe_file_systems", {"FileSystems": [shown]}, {"FileSystemIds": [UNKNOWN]})
     Stubber(account.client("ec2")).activate()
-    found = account.fsx_file_system(UNKNOWN)
+    found = account.storage.fsx_file_system(UNKNOWN)
     assert found is not None
     assert found.security_group_ids == frozenset()

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.network.vpc import RouteTable, VpcEndpoint
-from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.network import RouteTable, VpcEndpoint
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -25,26 +25,26 @@ def subnet_id(ec2: Any, vpc_id: str) -> str:
 
 
 def test_missing_network_parts_are_none(account: AwsAccount) -> None:
-    assert account.subnet("subnet-0123456789abcdef0") is None
-    assert account.vpc("vpc-0123456789abcdef0") is None
-    assert account.route_table(subnet_id="subnet-0123456789abcdef0", vpc_id="vpc-0123456789abcdef0") is None
-    assert account.endpoints("vpc-0123456789abcdef0") == []
+    assert account.network.subnet("subnet-0123456789abcdef0") is None
+    assert account.network.vpc("vpc-0123456789abcdef0") is None
+    assert account.network.route_table(subnet_id="subnet-0123456789abcdef0", vpc_id="vpc-0123456789abcdef0") is None
+    assert account.network.endpoints("vpc-0123456789abcdef0") == []
 
 
 def test_vpc_resolvers_are_those_of_its_dhcp_options(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     named = {"Key": "domain-name-servers", "Values": ["10.1.0.2", "10.1.1.2"]}
     options = ec2.create_dhcp_options(DhcpConfigurations=[named, {"Key": "domain-name", "Values": ["example.com"]}])
     ec2.associate_dhcp_options(VpcId=vpc_id, DhcpOptionsId=options["DhcpOptions"]["DhcpOptionsId"])
-    found = account.vpc(vpc_id)
+    found = account.network.vpc(vpc_id)
     assert found
     assert found.dns_servers == ["10.1.0.2", "10.1.1.2"]
 
 
 def test_vpcs_of_the_cluster_are_not_counted(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
-    before = account.vpcs_excluding("mine")
+    before = account.network.vpcs_excluding("mine")
     ec2.create_tags(Resources=[vpc_id], Tags=OWN_TAGS)
-    assert account.vpcs_excluding("mine") == before - 1
-    assert account.vpcs_excluding("another") == before
+    assert account.network.vpcs_excluding("mine") == before - 1
+    assert account.network.vpcs_excluding("another") == before
 
 
 def test_route_table_of_the_subnet_takes_precedence(account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str) -> None:
@@ -54,7 +54,7 @@ def test_route_table_of_the_subnet_takes_precedence(account: AwsAccount, ec2: An
     ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc_id)
     ec2.create_route(RouteTableId=own, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
     expected = RouteTable(route_table_id=own, default_target=gateway)
-    assert account.route_table(subnet_id=subnet_id, vpc_id=vpc_id) == expected
+    assert account.network.route_table(subnet_id=subnet_id, vpc_id=vpc_id) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_default_route_has_its_target_unless_deleted(route: dict[str, str], targ
     account, stub = stubbed("ec2")
     table = {"RouteTableId": "rtb-1", "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", **route}]}
     stub.add_response("describe_route_tables", {"RouteTables": [table]})
-    found = account.route_table(subnet_id="subnet-1", vpc_id="vpc-1")
+    found = account.network.route_table(subnet_id="subnet-1", vpc_id="vpc-1")
     assert found == RouteTable(route_table_id="rtb-1", default_target=target)
 
 
@@ -78,7 +78,7 @@ def test_only_available_endpoints_count() -> None:
     ssm = {"VpcEndpointType": "Interface", "ServiceName": f"com.amazonaws.{REGION}.ssm", "PrivateDnsEnabled": True}
     found = [{**ssm, "State": "available"}, {**ssm, "State": "pendingAcceptance"}]
     stub.add_response("describe_vpc_endpoints", {"VpcEndpoints": found})
-    assert account.endpoints("vpc-1") == [VpcEndpoint(service="ssm", kind="interface", private_dns=True)]
+    assert account.network.endpoints("vpc-1") == [VpcEndpoint(service="ssm", kind="interface", private_dns=True)]
 
 
 def test_cluster_addresses_are_those_of_its_interfaces_in_the_subnet() -> None:
@@ -93,4 +93,4 @@ def test_cluster_addresses_are_those_of_its_interfaces_in_the_subnet() -> None:
     pages = [{"Reservations": [{"Instances": [instance]}]} for instance in instances]
     stub.add_response("describe_instances", {**pages[0], "NextToken": "more"}, {"Filters": filters})
     stub.add_response("describe_instances", pages[1], {"Filters": filters, "NextToken": "more"})
-    assert account.addresses_in_use("mine", subnet_id="subnet-1") == 2
+    assert account.network.addresses_in_use("mine", subnet_id="subnet-1") == 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.prices.price import PricedItem, products
 from trainium_runtime.errors import UnavailableError
 

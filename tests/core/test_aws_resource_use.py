@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.quotas.resource_use import UsedAmount
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.resource_use import UsedAmount
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -26,10 +26,10 @@ def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network
         for _ in range(2)
     ]
     ec2.create_tags(Resources=gateways[:1], Tags=OWN_TAGS)
-    assert account.nat_gateways_excluding("mine", zone_id="usw2-az1") == UsedAmount(amount=1)
-    assert account.nat_gateways_excluding("another", zone_id="usw2-az1") == UsedAmount(amount=2)
-    assert account.nat_gateways_excluding("another", zone_id="usw2-az2") == UsedAmount(amount=0)
-    assert account.nat_gateways_excluding("another", zone_id=None) == UsedAmount(amount=2)
+    assert account.resource_use.nat_gateways_excluding("mine", zone_id="usw2-az1") == UsedAmount(amount=1)
+    assert account.resource_use.nat_gateways_excluding("another", zone_id="usw2-az1") == UsedAmount(amount=2)
+    assert account.resource_use.nat_gateways_excluding("another", zone_id="usw2-az2") == UsedAmount(amount=0)
+    assert account.resource_use.nat_gateways_excluding("another", zone_id=None) == UsedAmount(amount=2)
 
 
 def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> None:
@@ -38,8 +38,8 @@ def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> 
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp3")
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp2")
     ec2.create_tags(Resources=[own], Tags=OWN_TAGS)
-    assert account.gp3_tib_excluding("mine") == UsedAmount(amount=0.5)
-    assert account.gp3_tib_excluding("another") == UsedAmount(amount=0.75)
+    assert account.resource_use.gp3_tib_excluding("mine") == UsedAmount(amount=0.5)
+    assert account.resource_use.gp3_tib_excluding("another") == UsedAmount(amount=0.75)
 
 
 @pytest.mark.parametrize(("pages", "complete"), [(20, True), (21, False)])
@@ -48,5 +48,5 @@ def test_count_of_more_than_twenty_pages_is_incomplete(pages: int, complete: boo
     for number in range(min(pages, 20)):
         more = {"NextToken": str(number)} if number + 1 < pages else {}
         stub.add_response("describe_network_interfaces", {"NetworkInterfaces": [{}], **more})
-    assert account.network_interfaces_excluding("mine") == UsedAmount(amount=20, complete=complete)
+    assert account.resource_use.network_interfaces_excluding("mine") == UsedAmount(amount=20, complete=complete)
     stub.assert_no_pending_responses()

@@ -15,10 +15,10 @@ def of_budget(account: FakeAccount) -> Finding:
 class Refused(FakeAccount):
     """An account with budgets that these credentials may not read."""
 
-    def budgets_enabled(self, account: str) -> bool:
+    def enabled(self, account: str) -> bool:
         budgets, stub = stubbed("budgets")
         stub.add_client_error("describe_budgets", "AccessDeniedException")
-        return budgets.budgets_enabled(account)
+        return budgets.budgets.enabled(account)
 
 
 def test_denied_budgets_are_unknown_and_name_billing_access() -> None:
@@ -32,7 +32,7 @@ def test_linked_account_without_budgets_is_recognised_by_the_message() -> None:
     account, stub = stubbed("budgets")
     message = "Account 123456789012 is a linked account. To enable budgets for your account, ask the payer account."
     stub.add_client_error("describe_budgets", "AccessDeniedException", message)
-    assert account.budgets_enabled(ACCOUNT) is False
+    assert account.budgets.enabled(ACCOUNT) is False
 
 
 def test_account_without_budgets_fails() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core.aws_stubs import stubbed
-from trainium_core.capacity.aws_capacity import AwsCapacity
-from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, Reservation
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.capacity import BlockOffering, ExtensionOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
@@ -43,12 +43,12 @@ RESERVED: dict[str, Any] = {
 REQUEST = {"InstanceType": TYPE, "InstanceCount": 2, "CapacityDurationHours": 48, "EndDateRange": END}
 
 
-def offerings(account: AwsCapacity) -> Any:
-    return account.block_offerings(instance_type=TYPE, instances=2, hours=48, latest_end=END)
+def offerings(account: AwsAccount) -> Any:
+    return account.capacity.block_offerings(instance_type=TYPE, instances=2, hours=48, latest_end=END)
 
 
-def scores(account: AwsCapacity) -> Any:
-    return account.spot_placement_scores(instance_type=TYPE, instances=2)
+def scores(account: AwsAccount) -> Any:
+    return account.capacity.spot_placement_scores(instance_type=TYPE, instances=2)
 
 
 def test_offerings_of_all_pages_have_their_zone_id() -> None:
@@ -97,8 +97,8 @@ def test_refused_search_for_blocks_is_unknown_with_the_reason(code: str, message
         offerings(account)
 
 
-def extensions(account: AwsCapacity) -> Any:
-    return account.extension_offerings(ID, hours=24)
+def extensions(account: AwsAccount) -> Any:
+    return account.capacity.extension_offerings(ID, hours=24)
 
 
 def test_extensions_of_all_pages_have_new_end_and_price() -> None:
@@ -135,14 +135,14 @@ def test_reservations_are_active_or_scheduled_ones_of_the_type() -> None:
     page = {"CapacityReservations": [RESERVED]}
     ec2.add_response("describe_capacity_reservations", {**page, "NextToken": "more"}, {"Filters": filters})
     ec2.add_response("describe_capacity_reservations", page, {"Filters": filters, "NextToken": "more"})
-    assert [found.reservation_id for found in account.reservations(TYPE)] == [ID, ID]
+    assert [found.reservation_id for found in account.capacity.reservations(TYPE)] == [ID, ID]
 
 
 def reservation(**changed: Any) -> Reservation:
     account, ec2 = stubbed("ec2")
     answer = {"CapacityReservations": [{**RESERVED, **changed}]}
     ec2.add_response("describe_capacity_reservations", answer, {"CapacityReservationIds": [ID]})
-    found = account.reservation(ID)
+    found = account.capacity.reservation(ID)
     assert found is not None
     return found
 
@@ -174,7 +174,7 @@ def test_scheduled_block_has_its_size_from_a_tag() -> None:
 def test_missing_reservation_is_none(code: str) -> None:
     account, ec2 = stubbed("ec2")
     ec2.add_client_error("describe_capacity_reservations", code)
-    assert account.reservation(ID) is None
+    assert account.capacity.reservation(ID) is None
 
 
 def test_nodes_in_reservation_are_those_of_the_cluster() -> None:
@@ -185,7 +185,7 @@ def test_nodes_in_reservation_are_those_of_the_cluster() -> None:
     ]
     instances: list[dict[str, Any]] = [{"CapacityReservationId": ID}, {"CapacityReservationId": "cr-1"}, {}]
     ec2.add_response("describe_instances", {"Reservations": [{"Instances": instances}]}, {"Filters": filters})
-    assert account.instances_in_reservation(ID, cluster="mine") == 1
+    assert account.capacity.instances_in_reservation(ID, cluster="mine") == 1
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_nodes_in_reservation_are_those_of_the_cluster() -> None:
             "ec2:DescribeCapacityBlockExtensionOfferings",
             extensions,
         ),
-        ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.reservations(TYPE)),
+        ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.capacity.reservations(TYPE)),
     ],
 )
-def test_denied_call_names_the_permission(operation: str, permission: str, query: Callable[[AwsCapacity], Any]) -> None:
+def test_denied_call_names_the_permission(operation: str, permission: str, query: Callable[[AwsAccount], Any]) -> None:
     account, ec2 = stubbed("ec2")
     ec2.add_client_error(operation, "UnauthorizedOperation", "You are not authorized")
     with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):

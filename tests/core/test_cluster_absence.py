@@ -7,7 +7,7 @@ import pytest
 
 from tests.core.aws_stubs import stack_record
 from tests.core.test_clusters import FakeClusters, clusters, stack
-from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
+from trainium_core.aws.capacity import INSTANCE_PLATFORM, Reservation
 from trainium_core.clusters.absence import ScalingGroup, absence, with_absences
 from trainium_core.clusters.cluster import ClusterStack, clusters_in
 from trainium_runtime.errors import UnavailableError

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from trainium_core.aws.identity import Identity
 from trainium_core.clusters.cluster import Cluster, ClusterNode, ClusterStack, ClusterStacks, clusters_in
-from trainium_core.identity.caller import Identity
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem
 from trainium_runtime.errors import UnavailableError
 

@@ -10,8 +10,8 @@ from tests.core.fake_file_systems import EFS, TARGET
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import finding_of
 from tests.core.plans import EXISTING_EFS, EXISTING_VPC
+from trainium_core.aws.storage import EfsFileSystem, MountTarget
 from trainium_core.preflight.finding import Finding
-from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:

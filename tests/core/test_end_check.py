@@ -34,7 +34,7 @@ def test_past_end_fails_with_its_consequence(settings: dict[str, Any], what: str
 @pytest.mark.parametrize(("days", "outcome"), [(4, "pass"), (6, "fail")])
 def test_duration_counts_from_the_first_deployment(days: int, outcome: str) -> None:
     created = datetime.now(UTC) - timedelta(days=days)
-    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, created=created)
+    account = FakeAccount(stack_status={"TrnClusterStack": "CREATE_COMPLETE"}, created=created)
     answer = check_end(from_settings(ends="5d"), account)
     assert answer is not None
     assert answer.outcome == outcome

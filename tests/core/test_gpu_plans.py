@@ -10,9 +10,9 @@ import pytest
 from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.findings import finding_of
 from tests.core.plans import from_settings, the_problem
+from trainium_core.aws.images import Image
 from trainium_core.engines.registry import plan_warnings
 from trainium_core.facts import facts
-from trainium_core.images.image import Image
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest

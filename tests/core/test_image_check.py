@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.findings import finding_of
+from trainium_core.catalog.neuron_release import NeuronRelease, neuron_release
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
-from trainium_core.images.image import NeuronRelease, neuron_release
 
 PYTORCH = facts()["image"]["ssm_parameter"]
 JAX = "/aws/service/neuron/dlami/jax-0.10/ubuntu-24.04/latest/image_id"
@@ -133,7 +133,7 @@ def test_outdated_pin_warns_with_both_ids_and_releases() -> None:
     ],
 )
 def test_release_is_read_from_the_description(description: str, release: str | None) -> None:
-    named = neuron_release(replace(IMAGE, description=description))
+    named = neuron_release(description)
     assert (str(named) if named else None) == release
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import finding_of
 from tests.core.plans import plans
+from trainium_core.aws.resource_use import UsedAmount
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.limits_check import LIMITS, judge_limit
-from trainium_core.quotas.resource_use import UsedAmount
 from trainium_runtime.quota import Quota
 
 WITH_NAT: dict[str, Any] = {"egress": "nat-gateway"}

@@ -10,7 +10,7 @@ from tests.core.fake_file_systems import LUSTRE
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import finding_of
 from tests.core.plans import EXISTING_LUSTRE, EXISTING_VPC
-from trainium_core.network.vpc import Subnet
+from trainium_core.aws.network import Subnet
 from trainium_core.preflight.finding import Finding
 
 ELSEWHERE = Subnet(subnet_id="subnet-1", vpc_id=VPC.vpc_id, zone_id="usw2-az1", free_addresses=251)

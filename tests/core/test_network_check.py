@@ -12,7 +12,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import finding_of
 from tests.core.plans import EXISTING_VPC, from_settings
-from trainium_core.network.vpc import VpcEndpoint
+from trainium_core.aws.network import VpcEndpoint
 from trainium_core.permissions.roles import role_scope
 from trainium_core.preflight.endpoint_policy_check import s3_needs
 from trainium_core.preflight.finding import Finding

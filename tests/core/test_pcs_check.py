@@ -78,4 +78,4 @@ def test_clusters_are_listed_by_name() -> None:
     }
     responses: Any = stub
     responses.add_response("list_clusters", {"clusters": [cluster]}, {})
-    assert account.pcs_clusters() == ["trn-pilot"]
+    assert account.resource_use.pcs_clusters() == ["trn-pilot"]

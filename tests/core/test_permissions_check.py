@@ -7,8 +7,8 @@ import pytest
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import from_settings
+from trainium_core.aws.simulation import Calls, Denial
 from trainium_core.permissions.roles import allowed_actions
-from trainium_core.permissions.simulation import Calls, Denial
 from trainium_core.preflight.permissions_check import check_permissions
 from trainium_runtime.check_result import CheckResult
 
@@ -74,7 +74,7 @@ def test_denial_fails_unless_a_context_key_has_no_value(denial: Denial, outcome:
 def simulate(page: dict[str, Any]) -> list[Denial]:
     account, stub = stubbed("iam")
     stub.add_response("simulate_principal_policy", page)
-    found = account.denials(
+    found = account.simulation.denials(
         ROLE, Calls(actions=["s3:GetObject"], resources=["arn:aws:s3:::b/x"], context={"aws:key": "v"})
     )
     stub.assert_no_pending_responses()

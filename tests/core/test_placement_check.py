@@ -5,7 +5,7 @@ import pytest
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import finding_of
-from trainium_core.network.vpc import PlacementGroup
+from trainium_core.aws.network import PlacementGroup
 from trainium_core.preflight.finding import Finding
 
 NEW_ONE = "set trn:placement_group to another, or remove it"
@@ -36,4 +36,4 @@ def test_group_that_cannot_hold_the_nodes_fails(there: PlacementGroup | None, sa
 def test_group_unknown_to_ec2_does_not_exist() -> None:
     account, stub = stubbed("ec2")
     stub.add_client_error("describe_placement_groups", "InvalidPlacementGroup.Unknown")
-    assert account.placement_group("ours") is None
+    assert account.network.placement_group("ours") is None

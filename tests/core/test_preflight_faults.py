@@ -15,8 +15,8 @@ from botocore.awsrequest import AWSResponse
 
 from tests.core.plans import RESERVATION, from_settings
 from tests.forked import start_server
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import CHECKS, no_access, preflight
 from trainium_local import lifecycle

@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
 from tests.core.fake_quotas import METRIC, ON_DEMAND
-from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
+from trainium_core.aws.quota_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_runtime.aws_quotas import AwsQuotas
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
@@ -26,14 +26,14 @@ HISTORY = "list_requested_service_quota_change_history_by_quota"
 def test_applied_quota_is_the_limit() -> None:
     account, stub = stubbed("service-quotas")
     stub.add_response("get_service_quota", {"Quota": SHOWN}, REQUEST)
-    assert account.quota("ec2", ON_DEMAND) == Quota(code=ON_DEMAND, name=SHOWN["QuotaName"], limit=384)
+    assert account.quotas.quota("ec2", ON_DEMAND) == Quota(code=ON_DEMAND, name=SHOWN["QuotaName"], limit=384)
 
 
 def test_default_quota_counts_without_an_applied_one() -> None:
     account, stub = stubbed("service-quotas")
     stub.add_client_error("get_service_quota", "NoSuchResourceException")
     stub.add_response("get_aws_default_service_quota", {"Quota": {**SHOWN, "Value": 0.0}}, REQUEST)
-    quota = account.quota("ec2", ON_DEMAND)
+    quota = account.quotas.quota("ec2", ON_DEMAND)
     assert quota is not None
     assert (quota.limit, quota.is_default) == (0, True)
 
@@ -42,7 +42,7 @@ def test_missing_quota_is_none() -> None:
     account, stub = stubbed("service-quotas")
     stub.add_client_error("get_service_quota", "NoSuchResourceException")
     stub.add_client_error("get_aws_default_service_quota", "NoSuchResourceException")
-    assert account.quota("ec2", ON_DEMAND) is None
+    assert account.quotas.quota("ec2", ON_DEMAND) is None
 
 
 def test_quota_without_a_value_is_unknown() -> None:
@@ -50,7 +50,7 @@ def test_quota_without_a_value_is_unknown() -> None:
     reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "EC2 is busy"}
     stub.add_response("get_service_quota", {"Quota": {"QuotaCode": ON_DEMAND, "QuotaName": "x", "ErrorReason": reason}})
     with pytest.raises(UnavailableError, match=f"has no value for {ON_DEMAND}: DEPENDENCY_THROTTLING_ERROR: EC2"):
-        account.quota("ec2", ON_DEMAND)
+        account.quotas.quota("ec2", ON_DEMAND)
 
 
 def test_quota_is_found_by_its_name_on_a_later_page() -> None:
@@ -58,7 +58,7 @@ def test_quota_is_found_by_its_name_on_a_later_page() -> None:
     other, request = {**SHOWN, "QuotaName": "other", "QuotaCode": "L-00000000"}, {"ServiceCode": "sagemaker"}
     stub.add_response("list_service_quotas", {"Quotas": [other], "NextToken": "2"}, request)
     stub.add_response("list_service_quotas", {"Quotas": [SHOWN]}, request | {"NextToken": "2"})
-    found = account.quota_named("sagemaker", "running on-demand trn instances")
+    found = account.quotas.quota_named("sagemaker", "running on-demand trn instances")
     assert found is not None
     assert (found.code, found.is_default) == (ON_DEMAND, False)
 
@@ -72,7 +72,7 @@ def test_requests_of_all_pages_come_newest_first() -> None:
     pages = [entry("old", 1, "DENIED")], [entry("new", 2, "CASE_OPENED", CaseId="7"), entry("last", 3, "PENDING")]
     stub.add_response(HISTORY, {"RequestedQuotas": pages[0], "NextToken": "2"}, REQUEST)
     stub.add_response(HISTORY, {"RequestedQuotas": pages[1]}, REQUEST | {"NextToken": "2"})
-    shown = [(each.request_id, each.case_id, each.is_open) for each in account.quota_requests("ec2", ON_DEMAND)]
+    shown = [(each.request_id, each.case_id, each.is_open) for each in account.quotas.quota_requests("ec2", ON_DEMAND)]
     assert shown == [("last", None, True), ("new", "7", True), ("old", None, False)]
 
 
@@ -89,7 +89,7 @@ def test_metered_usage_is_the_latest_data_point() -> None:
         "Statistics": ["Maximum"],
     }
     stub.add_response("get_metric_statistics", {"Datapoints": points}, parameters)
-    assert account.metered_use(METRIC) == 5
+    assert account.quotas.metered_use(METRIC) == 5
 
 
 def reservation(**changes: Any) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_unused_reservations_count_with_their_free_instances(second: dict[str, A
     with Stubber(account.client("sts")) as sts:
         for _ in pages:
             sts.add_response("get_caller_identity", {"Account": "123456789012"})
-        assert account.unused_reserved_vcpus("trn") == vcpus
+        assert account.quotas.unused_reserved_vcpus("trn") == vcpus
 
 
 def test_instances_are_those_of_the_family_by_market_and_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_usage_is_unknown_if_types_may_not_be_described() -> None:
     stub.add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]})
     stub.add_client_error("describe_instance_types", "UnauthorizedOperation", "no")
     with pytest.raises(UnavailableError, match="the permission ec2:DescribeInstanceTypes is missing"):
-        account.running_instances("trn")
+        account.quotas.running_instances("trn")
 
 
 # Requests for an increase.

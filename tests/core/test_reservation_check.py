@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import ACTIVE, NOW, SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.capacity.offerings import Reservation
+from trainium_core.aws.capacity import Reservation
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation, judge_reservation
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError

@@ -35,7 +35,7 @@ def test_missing_bootstrap_fails_with_the_command() -> None:
     ],
 )
 def test_state_of_the_stack_decides_whether_it_can_be_deployed(status: str | None, outcome: str) -> None:
-    account = FakeAccount(stacks={"TrnClusterStack": status} if status else {})
+    account = FakeAccount(stack_status={"TrnClusterStack": status} if status else {})
     assert finding_of("stack", account).outcome == outcome
 
 
@@ -49,13 +49,13 @@ def test_state_of_the_stack_decides_whether_it_can_be_deployed(status: str | Non
     ],
 )
 def test_state_that_prevents_a_deployment_has_a_fix(status: str, fix: str) -> None:
-    assert fix in finding_of("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
+    assert fix in finding_of("stack", FakeAccount(stack_status={"TrnClusterStack": status})).fix
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_FAILED"])
 def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
     account = FakeAccount(
-        stacks={"TrnClusterStack": status}, contents={"TrnClusterStack": StackContents(cluster="others")}
+        stack_status={"TrnClusterStack": status}, contents={"TrnClusterStack": StackContents(cluster="others")}
     )
     finding = finding_of("stack", account)
     assert finding.outcome == "fail"
@@ -64,7 +64,7 @@ def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
 
 
 def test_unreadable_owner_of_the_stack_is_unknown() -> None:
-    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
+    account = FakeAccount(stack_status={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
     assert finding_of("stack", account).outcome == "unknown"
 
 
@@ -72,7 +72,7 @@ def deployed(**network: Any) -> FakeAccount:
     """An account with the cluster of a plan for usw2-az4."""
     there = StackNetwork(**{"zone_id": "usw2-az4", "cidr": "10.42.0.0/16", **network})
     contents = StackContents(cluster="trn-pilot", network=there)
-    return FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": contents})
+    return FakeAccount(stack_status={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": contents})
 
 
 def test_subnet_cannot_move_to_another_zone() -> None:
@@ -101,6 +101,6 @@ def test_change_of_vpc_is_refused_only_if_it_would_replace_a_file_system(setting
 
 def test_stack_without_cluster_tag_is_judged_by_its_state() -> None:
     account = FakeAccount(
-        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
+        stack_status={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
     )
     assert finding_of("stack", account).outcome == "pass"

@@ -8,7 +8,7 @@ from botocore.stub import Stubber
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import finding_of
-from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.aws.account import AwsAccount
 
 REGION = "us-west-2"
 KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"
@@ -44,4 +44,4 @@ def test_only_a_customer_managed_key_is_returned(
 ) -> None:
     ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": KEY})
     kms.add_response("describe_key", {"KeyMetadata": {"KeyId": KEY, "KeyManager": manager}}, {"KeyId": KEY})
-    assert account.default_volume_key() == expected
+    assert account.storage.default_volume_key() == expected

@@ -12,6 +12,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_cli.terminal import console, echo, pairs, print_json, say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.compile_cache.contents import releases
 from trainium_core.costs.estimate import dollars
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
@@ -19,7 +20,6 @@ from trainium_core.jobs.cache_hits import CacheHits, cache_hits
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.plan import Plan
 from trainium_core.plurals import count
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import PricedItem, PriceTable
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError

@@ -12,11 +12,11 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
 from trainium_cli.waiting import waiting
+from trainium_core.aws.storage import AwsStorage
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
 from trainium_core.compile_cache.contents import Contents, cache_contents
 from trainium_core.compile_cache.location import CacheLocation, cache_location
 from trainium_core.plan import Plan
-from trainium_core.storage.aws_storage import AwsBuckets
 
 DEFAULT_REQUESTS = 10_000
 
@@ -118,7 +118,7 @@ def _bucket_region(invocation: Invocation, location: CacheLocation) -> str:
     the bucket does not exist."""
     region = configured_region(invocation)
     with waiting(f"Asking S3 for {location.bucket} ..."):
-        found = AwsBuckets(region, clients=invocation.clients).bucket_region(location.bucket)
+        found = AwsStorage(region, clients=invocation.clients).bucket_region(location.bucket)
     if found is None:
         raise CliError(f"Bucket {location.bucket} does not exist.", ExitCode.NOT_READY)
     return found or region

@@ -16,8 +16,8 @@ from trainium_cli.plan.preflight_command import EXIT_CODES, refuse_without_acces
 from trainium_cli.plan.preflight_report import show_findings
 from trainium_cli.terminal import question, say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import CHECKS, preflight
 

@@ -13,8 +13,8 @@ from trainium_cli.interruption import interrupt_message
 from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
 from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
-from trainium_core.capacity.aws_capacity import AwsCapacity
-from trainium_core.capacity.offerings import RegionCapacity
+from trainium_core.aws.capacity import AwsCapacity
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.naming import CONSTRUCT_IDS
@@ -24,7 +24,6 @@ from trainium_core.nodes.report import nodes_report
 from trainium_core.nodes.terminated_nodes import NodeChanges, TerminatedNodes, terminated_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.change_sets import ResourceChange
@@ -143,7 +142,7 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
     echo("Next: `trn run SCRIPT` runs a job, `trn status` shows the cluster and its price, `trn destroy` deletes it.")
 
 
-def _start_text(reservation_id: str, capacity: RegionCapacity) -> str:
+def _start_text(reservation_id: str, capacity: AwsCapacity) -> str:
     """When nodes launch in a reservation that has yet to begin; empty if it has begun."""
     try:
         reservation = capacity.reservation(reservation_id)

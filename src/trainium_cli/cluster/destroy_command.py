@@ -16,10 +16,10 @@ from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_opt
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say, table
 from trainium_cli.waiting import waiting
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import dollars
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, RetainedResource, inventory

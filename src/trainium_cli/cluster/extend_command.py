@@ -16,12 +16,12 @@ from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, changed_file_option, cluster_options, pass_invocation
 from trainium_cli.terminal import echo, question, say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.account import AwsAccount
 from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.context import with_settings
 from trainium_core.plan.pilot_end import extended_end, minute_text, read_pilot_end
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.stack_checks import other_project
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack
@@ -146,9 +146,9 @@ def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> tuple[Mappi
     """The existing stacks, and the cost of the extension. Raises UnavailableError."""
     account = AwsAccount(plan.region)
     with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
-        described = {name: account.deployed_stack(name) for name in names}
+        described = {name: account.stacks.deployed_stack(name) for name in names}
         stacks = {name: stack for name, stack in described.items() if stack is not None}
-        return stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
+        return stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account.prices)
 
 
 def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:

@@ -17,13 +17,13 @@ from trainium_cli.plan.plan_report import pilot_end_text
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text, read_pilot_end
 from trainium_core.polling import Polling
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.sleep.account import SleepAccount, SleepState
 from trainium_core.sleep.aws_account import AwsSleepControl

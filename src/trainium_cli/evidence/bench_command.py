@@ -17,6 +17,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import read_engine
 from trainium_cli.terminal import console, echo, print_json, question, say, table
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.evidence.bench import SidePrices, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
 from trainium_core.evidence.fidelity import loss_fidelity
@@ -36,7 +37,6 @@ from trainium_core.evidence.record import (
 from trainium_core.evidence.software import job_software
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import ON_DEMAND, PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError

@@ -62,7 +62,7 @@ def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCo
 
 
 def aws_prices(region: str) -> Prices:
-    from trainium_core.prices.aws_prices import AwsPrices  # boto3, which --offline does not import.
+    from trainium_core.aws.prices import AwsPrices  # boto3, which --offline does not import.
 
     return AwsPrices(region)
 

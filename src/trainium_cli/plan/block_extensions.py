@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_cli.invocation import Invocation
 from trainium_cli.terminal import console, shell_lines, table
-from trainium_core.capacity.offerings import ExtensionOffering
+from trainium_core.aws.capacity import ExtensionOffering
 from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import CapacitySearch
 from trainium_core.plan.context import settings_given

@@ -18,13 +18,13 @@ from trainium_cli.plan.block_extensions import extensions_as_json, planned_block
 from trainium_cli.plan.plan_choices import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option
 from trainium_cli.terminal import console, print_json, shell_lines, table
 from trainium_cli.waiting import waiting
-from trainium_core.capacity.offerings import INSTANCE_PLATFORM
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.capacity import INSTANCE_PLATFORM
 from trainium_core.capacity.option import CapacityOption, Prospect, outlook
 from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import CapacitySearch, search_capacity
 from trainium_core.costs.estimate import dollars
 from trainium_core.plurals import count
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
 from trainium_core.problems import SETTING_PREFIX
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS

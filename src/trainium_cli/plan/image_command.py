@@ -12,11 +12,12 @@ from trainium_cli.invocation import Invocation, changed_file_option, pass_invoca
 from trainium_cli.lazy_group import CommandGroup, refuse_options_before_subcommand
 from trainium_cli.terminal import console, echo, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.images import Image
+from trainium_core.catalog.neuron_release import neuron_release
 from trainium_core.engines.ec2.checks.image_check import check_image
-from trainium_core.images.image import Image, neuron_release
 from trainium_core.plan import Plan
 from trainium_core.plan.context import with_settings
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
@@ -82,7 +83,7 @@ def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
     account = AwsAccount(plan.region)
     try:
         image_id = account.parameter(plan.image) if plan.ami_is_parameter else plan.image
-        found = account.image(image_id) if image_id else None
+        found = account.images.image(image_id) if image_id else None
         return found, check_image(plan, account)
     except UnavailableError as error:
         return None, CheckResult(outcome="unknown", found=str(error))
@@ -96,7 +97,7 @@ def _resolved(plan: Plan, parameter: str) -> str:
         message = f"Nothing was pinned: {endpoint} is not AWS, and its images are simulated."
         raise CliError(message, ExitCode.NOT_READY)
     image_id = account.parameter(parameter)
-    found = account.image(image_id) if image_id else None
+    found = account.images.image(image_id) if image_id else None
     if image_id is None or found is None:
         what = f"the image {image_id} of {parameter}" if image_id else f"the SSM parameter {parameter}"
         message = f"Nothing to pin: {what} is not in {plan.region}, or not visible to this account."
@@ -114,7 +115,7 @@ def _show(plan: Plan, found: Image | None, result: CheckResult) -> None:
             *(
                 []
                 if plan.type.is_gpu
-                else [("Neuron SDK", str(neuron_release(found) or "not named in the description"))]
+                else [("Neuron SDK", str(neuron_release(found.description) or "not named in the description"))]
             ),
             ("description", found.description),
             ("root", f"{found.root_device_name}, {found.root_volume_gib} GiB or more, {found.architecture}"),

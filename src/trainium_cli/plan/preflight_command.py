@@ -12,8 +12,8 @@ from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan.preflight_report import findings_as_json, show_findings
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
+from trainium_core.aws.account import AwsAccount
 from trainium_core.permissions.roles import CLOUDFORMATION, roles
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
 from trainium_core.preflight.runner import CHECKS, no_access

@@ -9,12 +9,12 @@ from trainium_cli.exit_codes import CHECK_EXIT_CODES, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, table
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.quota_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.engines.registry import CLUSTER, ENGINES, engines_with_check
 from trainium_core.plan import Plan
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import worst_result
-from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import REMEDIES, RequestRefusedError, UnavailableError
@@ -124,8 +124,9 @@ def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     account, need = AwsAccount(plan.region), quota_need(plan)
     if need is None:
         return None, check_quota(plan, account)
+    quotas = account.quotas
     try:
-        state = replace(quota_state(need, account), requests=tuple(account.quota_requests(SERVICE, need.code)))
+        state = replace(quota_state(need, quotas), requests=tuple(quotas.quota_requests(SERVICE, need.code)))
     except UnavailableError as error:
         return None, CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
     return state, evaluate_quota(state)
@@ -133,7 +134,7 @@ def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
 
 def _read_again(state: QuotaState) -> QuotaState:
     try:
-        requests = AwsAccount(state.need.region).quota_requests(SERVICE, state.need.code)
+        requests = AwsAccount(state.need.region).quotas.quota_requests(SERVICE, state.need.code)
     except UnavailableError:
         requests = ()
     return replace(state, requests=tuple(requests))

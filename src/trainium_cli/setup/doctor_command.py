@@ -19,8 +19,8 @@ from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invoca
 from trainium_cli.setup.tool_install import install_missing_tools
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
+from trainium_core.aws.account import AwsAccount
 from trainium_core.facts import facts
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.stack_checks import toolkit_bootstrap
 from trainium_runtime.errors import OfflineError, UnavailableError
 

@@ -19,13 +19,13 @@ from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.runner import audit
+from trainium_core.aws.account import AwsAccount
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.record import attempt_records
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.plan import Plan
-from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.problems import PlanError
 from trainium_core.support.archive import Part, SupportFiles, gather, write_archive
 from trainium_core.support.aws_support import AwsSupport

@@ -10,8 +10,8 @@ from trainium_core.audit.listings.listing import AwsResourceLister, Location, en
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack
-from trainium_core.identity.aws_caller import AwsIdentities
-from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.aws.identity import AwsIdentities
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStackReader, tagged_cluster
 from trainium_core.stacks.cluster_resources import cluster_resources
 from trainium_runtime.errors import UnavailableError

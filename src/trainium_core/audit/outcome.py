@@ -8,7 +8,7 @@ from typing import Literal
 
 from trainium_core.audit.resource import Found
 from trainium_core.audit.stack_record import AuditedStack
-from trainium_core.identity.caller import Identity
+from trainium_core.aws.identity import Identity
 
 Group = Literal["left", "kept", "shared"]
 """left: left behind, or still in use. kept: retained by the stack, or a kind that users keep. shared: part of the CDK

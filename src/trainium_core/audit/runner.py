@@ -12,7 +12,7 @@ from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Ownership, Seen, belonging
 from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack, AuditedStacks, resource_status
-from trainium_core.identity.caller import Identities
+from trainium_core.aws.identity import Identity
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Prices
@@ -69,8 +69,12 @@ def only_in_stack_records(
                 yield Found(kind=resource_type, resource=resource, found_by=(f"created by stack {stack.name}",))
 
 
-class AuditedAccount(Identities, Prices, Protocol):
+class AuditedAccount(Prices, Protocol):
     """Methods that send requests raise UnavailableError if a request fails or is denied."""
+
+    def identity(self) -> Identity:
+        """The identity of the credentials."""
+        ...
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
         """One per kind of resource. Sends no request."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from trainium_core.capacity.offerings import INSTANCE_PLATFORM, BlockOffering, Reservation
+from trainium_core.aws.capacity import INSTANCE_PLATFORM, BlockOffering, Reservation
 from trainium_core.capacity.option import CapacityOption
 from trainium_core.facts import facts
 from trainium_core.plan import Plan

@@ -5,13 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, RegionCapacity
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.capacity import BlockOffering, ExtensionOffering
 from trainium_core.capacity.option import CapacityOption, ranked
 from trainium_core.capacity.region_options import CapacityRequest, RegionAnswers, capacity_options, priced_items
 from trainium_core.facts import facts
-from trainium_core.prices.price import CAPACITY_BLOCK, SPOT, Price, Prices
+from trainium_core.prices.price import CAPACITY_BLOCK, SPOT, Price
 from trainium_core.prices.quotes import Quotes, quotes
 from trainium_runtime.errors import NoAccessError, UnavailableError
 
@@ -43,14 +44,6 @@ _Result = TypeVar("_Result")
 _Item = TypeVar("_Item", bound=Hashable)
 
 
-class Seller(RegionCapacity, Prices, Protocol):
-    """An account in one region: its capacity and prices."""
-
-    def zones_offering(self, instance_type: str) -> Collection[str]:
-        """The IDs of the region's Availability Zones that offer the type."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class CapacitySearch:
     """The ranked options, with their prices and the reasons why AWS's prices are unavailable.
@@ -66,14 +59,14 @@ class CapacitySearch:
 
 
 def search_capacity(
-    request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]
+    request: CapacityRequest, regions: Collection[str], account_in: Callable[[str], AwsAccount]
 ) -> CapacitySearch:
     """Query all regions in parallel. Options whose request failed are unknown, with the reason.
 
     Args:
         request: What to search for.
         regions: Names of the regions.
-        seller_in: Returns the account in a region.
+        account_in: Returns the account in a region.
 
     Returns:
         The options of all regions.
@@ -84,12 +77,12 @@ def search_capacity(
     """
 
     def query(region: str) -> tuple[RegionAnswers, Quotes]:
-        return query_region(request, region, seller_in(region))
+        return query_region(request, region, account_in(region))
 
     def extensions() -> Sequence[ExtensionOffering]:
         if request.block is None:
             return ()
-        return seller_in(request.plan.region).extension_offerings(request.block, hours=request.hours)
+        return account_in(request.plan.region).capacity.extension_offerings(request.block, hours=request.hours)
 
     with ThreadPoolExecutor(len(regions) + 1) as threads:
         extended = threads.submit(_answer, extensions)
@@ -106,23 +99,23 @@ def search_capacity(
     )
 
 
-def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
+def query_region(request: CapacityRequest, region: str, account: AwsAccount) -> tuple[RegionAnswers, Quotes]:
     """The responses of one region, and its on-demand and spot prices."""
     name, nodes, sold = request.plan.instance_type, request.plan.nodes, request.plan.type.usage_classes
     wants_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
     with ThreadPoolExecutor() as threads:
         scores = blocks = None
         if SPOT in sold:
-            score = partial(seller.spot_placement_scores, instance_type=name, instances=nodes)
+            score = partial(account.capacity.spot_placement_scores, instance_type=name, instances=nodes)
             scores = threads.submit(_answer, score)
         if wants_blocks:
-            blocks = threads.submit(_answer, partial(_blocks, request, seller))
-        reservations = threads.submit(_answer, partial(seller.reservations, name))
-        zones = _answer(partial(seller.zones_offering, name))
+            blocks = threads.submit(_answer, partial(_blocks, request, account))
+        reservations = threads.submit(_answer, partial(account.capacity.reservations, name))
+        zones = _answer(partial(account.network.zones_offering, name))
         region_quotes = _NO_PRICES
         if not isinstance(zones, UnavailableError):
             items = priced_items(request, region, zones)
-            region_quotes = quotes(items, own=request.plan.prices, aws=seller)
+            region_quotes = quotes(items, own=request.plan.prices, aws=account.prices)
     offered = blocks.result() if blocks else ()
     answers = RegionAnswers(
         region=region,
@@ -136,10 +129,10 @@ def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple
     return answers, region_quotes
 
 
-def _blocks(request: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
+def _blocks(request: CapacityRequest, account: AwsAccount) -> Sequence[BlockOffering] | None:
     # A block may be up to a day longer than requested.
     latest_end = request.start_by + timedelta(hours=request.hours, days=1) if request.start_by else None
-    return seller.block_offerings(
+    return account.capacity.block_offerings(
         instance_type=request.plan.instance_type,
         instances=request.plan.nodes,
         hours=request.hours,

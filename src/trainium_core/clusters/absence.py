@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
-from trainium_core.capacity.offerings import Reservation
+from trainium_core.aws.capacity import Reservation
 from trainium_core.capacity.region_options import usable_until
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
 from trainium_core.explanations.known_errors import known_error

@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from trainium_core.capacity.aws_capacity import AwsCapacity
-from trainium_core.capacity.offerings import Reservation
+from trainium_core.aws.capacity import AwsCapacity, Reservation
+from trainium_core.aws.identity import AwsIdentities
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.clusters.absence import ScalingGroup
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.engines.registry import ENGINES_WITH_NODES
-from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.naming import ASLEEP_PARAMETER
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_groups import EXISTING_STATES
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.aws_stacks import as_deployed_stack

@@ -8,9 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
+from trainium_core.aws.identity import Identity
 from trainium_core.costs.estimate import Total
 from trainium_core.facts import facts
-from trainium_core.identity.caller import Identities
 from trainium_core.prices.price import CAPACITY_BLOCK, PricedItem, Prices, PriceTable
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
@@ -80,8 +80,12 @@ class ClusterStacks:
     not_read: Sequence[str] = ()
 
 
-class ClustersAccount(Identities, Prices, Protocol):
+class ClustersAccount(Prices, Protocol):
     """Methods raise UnavailableError if a request fails or is denied."""
+
+    def identity(self) -> Identity:
+        """The identity of the credentials."""
+        ...
 
     def cluster_stacks(self) -> ClusterStacks:
         """The stacks of every cluster, whatever their names and apps."""

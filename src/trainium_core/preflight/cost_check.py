@@ -1,15 +1,15 @@
 """The cost of the plan. The check never fails; an unknown price, or capacity that AWS may not sell, is a warning."""
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.costs.estimate import Estimate, estimate, sales_warning, stack_cost_items, stack_cost_notes
 from trainium_core.plan import Plan
-from trainium_core.prices.price import Prices
 from trainium_runtime.check_result import CheckResult
 
 _OWN_PRICES = "give your prices in a file (trn:prices); `trn estimate` shows which are missing"
 
 
-def check_cost(plan: Plan, aws: Prices) -> CheckResult:
-    estimated = estimate(plan, aws=aws, items=stack_cost_items)
+def check_cost(plan: Plan, account: AwsAccount) -> CheckResult:
+    estimated = estimate(plan, aws=account.prices, items=stack_cost_items)
     found = (
         f"per hour with nodes running: {estimated.running_hour}; "
         f"per month without nodes: {estimated.asleep_month}; {_where_from(estimated)}"

@@ -3,26 +3,26 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import LATER, minute_text, read_pilot_end
-from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.pilot_end import Deadline
 
 _AFTER_THE_END = {"sleep": "no nodes would be launched", "destroy": "the stack would be deleted"}
 
 
-def check_end(plan: Plan, account: Account) -> CheckResult | None:
+def check_end(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the end; None for a plan without an end, or only with training jobs, which have their own time limits."""
     stacks = [plan.stack_names[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:
         return None
-    reservation = account.reservation(plan.reservation_id) if plan.reservation_id else None
+    reservation = account.capacity.reservation(plan.reservation_id) if plan.reservation_id else None
     begins = reservation.start if reservation else None
     if read_pilot_end(plan.pilot.ends).at is not None:
         return judge_end(plan, deployed=None, begins=begins, now=datetime.now(UTC))
-    created = [stack.created for stack in map(account.deployed_stack, stacks) if stack is not None]
+    created = [stack.created for stack in map(account.stacks.deployed_stack, stacks) if stack is not None]
     return judge_end(plan, deployed=min(created, default=None), begins=begins, now=datetime.now(UTC))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
 
-from trainium_core.network.vpc import VpcEndpoint
+from trainium_core.aws.network import VpcEndpoint
 from trainium_core.permissions.roles import physical_name_prefix
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_result

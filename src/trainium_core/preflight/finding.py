@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult, Outcome
 
-Check = Callable[[Plan, Account], CheckResult | None]
+Check = Callable[[Plan, AwsAccount], CheckResult | None]
 """A preflight check: returns its result, or None if it does not apply to the plan.
 
 A check may raise UnavailableError. The result is then `unknown`.

@@ -1,11 +1,11 @@
 """The account and identity that the checks use."""
 
-from trainium_core.identity.caller import Identities
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
 
-def check_identity(plan: Plan, account: Identities) -> CheckResult:
+def check_identity(plan: Plan, account: AwsAccount) -> CheckResult:
     identity = account.identity()
     elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     return CheckResult(

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.resource_use import GIB_PER_TIB, UsedAmount
 from trainium_core.costs.estimate import stack_cost_items
 from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
-from trainium_core.quotas.resource_use import GIB_PER_TIB, UsedAmount
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import NoAccessError, UnavailableError
 from trainium_runtime.quota import Quota
@@ -37,11 +37,11 @@ class Limit:
     one: str
     many: str
     need: Callable[[Plan], float]
-    use: Callable[[Plan, Account], UsedAmount]
+    use: Callable[[Plan, AwsAccount], UsedAmount]
     by_nodes: bool = False
 
 
-def check_limits(plan: Plan, account: Account) -> CheckResult | None:
+def check_limits(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the quotas; None if the plan creates nothing that they count.
 
     Raises:
@@ -53,7 +53,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
     with ThreadPoolExecutor(2 * len(needs)) as threads:
         used_quotas = {
             key: (
-                threads.submit(account.quota, facts()["limits"][key]["service"], facts()["limits"][key]["code"]),
+                threads.submit(account.quotas.quota, facts()["limits"][key]["service"], facts()["limits"][key]["code"]),
                 threads.submit(LIMITS[key].use, plan, account),
             )
             for key in needs
@@ -132,26 +132,26 @@ LIMITS: Mapping[str, Limit] = {
         one="Elastic IP",
         many="Elastic IPs",
         need=lambda plan: _billed(plan, "public-ipv4"),
-        use=lambda plan, account: account.elastic_ips_excluding(plan.cluster_name),
+        use=lambda plan, account: account.resource_use.elastic_ips_excluding(plan.cluster_name),
     ),
     "nat_gateways": Limit(
         one="NAT gateway in the zone",
         many="NAT gateways in the zone",
         need=lambda plan: _billed(plan, "nat-gateway"),
-        use=lambda plan, account: account.nat_gateways_excluding(plan.cluster_name, zone_id=plan.zone_id),
+        use=lambda plan, account: account.resource_use.nat_gateways_excluding(plan.cluster_name, zone_id=plan.zone_id),
     ),
     "gp3_storage": Limit(
         one="TiB of gp3 storage",
         many="TiB of gp3 storage",
         need=_gp3_tib,
-        use=lambda plan, account: account.gp3_tib_excluding(plan.cluster_name),
+        use=lambda plan, account: account.resource_use.gp3_tib_excluding(plan.cluster_name),
         by_nodes=True,
     ),
     "network_interfaces": Limit(
         one="network interface",
         many="network interfaces",
         need=_interfaces,
-        use=lambda plan, account: account.network_interfaces_excluding(plan.cluster_name),
+        use=lambda plan, account: account.resource_use.network_interfaces_excluding(plan.cluster_name),
         by_nodes=True,
     ),
 }

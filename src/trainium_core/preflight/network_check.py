@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.network import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.engines.registry import plan_engines
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
-from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import addresses_needed
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.endpoint_policy_check import check_s3_policies, check_session_policies
 from trainium_core.preflight.finding import worst_result
 from trainium_core.problems import SETTING_PREFIX
@@ -102,7 +102,7 @@ class _ExistingNetwork:
         ]
 
 
-def check_network(plan: Plan, account: Account) -> CheckResult | None:
+def check_network(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the network; None if no stack of the plan is in a VPC.
 
     Each stack in a VPC creates a VPC, unless trn:vpc_id is set.
@@ -112,21 +112,22 @@ def check_network(plan: Plan, account: Account) -> CheckResult | None:
         return None
     if plan.network.vpc_id is None or plan.network.subnet_id is None:
         return _room_for_vpcs(vpcs, plan, account)
+    network, vpc_id, subnet_id = account.network, plan.network.vpc_id, plan.network.subnet_id
     with ThreadPoolExecutor() as threads:
-        vpc = threads.submit(account.vpc, plan.network.vpc_id)
-        subnet = threads.submit(account.subnet, plan.network.subnet_id)
-        table = threads.submit(account.route_table, subnet_id=plan.network.subnet_id, vpc_id=plan.network.vpc_id)
-        endpoints = threads.submit(account.endpoints, plan.network.vpc_id)
-        held = threads.submit(account.addresses_in_use, plan.cluster_name, subnet_id=plan.network.subnet_id)
+        vpc = threads.submit(network.vpc, vpc_id)
+        subnet = threads.submit(network.subnet, subnet_id)
+        table = threads.submit(network.route_table, subnet_id=subnet_id, vpc_id=vpc_id)
+        endpoints = threads.submit(network.endpoints, vpc_id)
+        held = threads.submit(network.addresses_in_use, plan.cluster_name, subnet_id=subnet_id)
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
-def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
+def _room_for_vpcs(count: int, plan: Plan, account: AwsAccount) -> CheckResult:
     needed = f"{count} VPC{'s' if count > 1 else ''}"
     code = facts()["vpcs"]["quota_code"]
     with ThreadPoolExecutor() as threads:
-        limit = threads.submit(account.quota, "vpc", code)
-        others = threads.submit(account.vpcs_excluding, plan.cluster_name)
+        limit = threads.submit(account.quotas.quota, "vpc", code)
+        others = threads.submit(account.network.vpcs_excluding, plan.cluster_name)
     quota, used = limit.result(), others.result()
     if quota is None:
         return CheckResult(

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.simulation import Calls, Denial
 from trainium_core.permissions.roles import CLOUDFORMATION, policies, role_scope
-from trainium_core.permissions.simulation import Calls, Denial, Simulation
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
@@ -16,7 +17,7 @@ _SHOWN = 6
 _SOME_NAME = "simulated"
 
 
-def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: str = CLOUDFORMATION) -> CheckResult:
+def check_permissions(plan: Plan, account: AwsAccount, *, principal: str, role: str = CLOUDFORMATION) -> CheckResult:
     """Simulate the actions of a role.
 
     Args:
@@ -31,7 +32,7 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
     arn = PRINCIPAL.fullmatch(principal)
     assert arn is not None
     wanted = list(_calls(plan, role, account=arn["account"], partition=arn["partition"]))
-    denials = [denial for calls in wanted for denial in account.denials(principal, calls)]
+    denials = [denial for calls in wanted for denial in account.simulation.denials(principal, calls)]
     count = len({action for calls in wanted for action in calls.actions})
     needed = f"{count} actions of `trn permissions {role}`"
     if not denials:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.engines.registry import ENGINES, engines_with_check
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.budget_check import check_budget
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
@@ -52,7 +52,7 @@ _SUPPRESSED = CheckResult(outcome="unknown", found="not checked: suppressed")
 
 
 def preflight(
-    plan: Plan, account: Account, *, suppressed: Collection[str] = (), more: Mapping[str, Check] = _NO_MORE
+    plan: Plan, account: AwsAccount, *, suppressed: Collection[str] = (), more: Mapping[str, Check] = _NO_MORE
 ) -> tuple[Finding, ...]:
     """Run the checks of a plan.
 
@@ -72,7 +72,7 @@ def preflight(
     return tuple(_findings({name: running[name].result() if name in running else _SUPPRESSED for name in checks}))
 
 
-def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckResult | None:
+def _run_check(name: str, check: Check, plan: Plan, account: AwsAccount) -> CheckResult | None:
     if name in _ENGINES_OF and not _ENGINES_OF[name] & {*plan.stacks}:
         return None
     try:

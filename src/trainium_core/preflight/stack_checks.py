@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES, DeployedStack, StackNetwork
 from trainium_runtime.check_result import CheckResult
@@ -25,7 +25,7 @@ _REPAIRS: Mapping[str, str] = {
 """The advice for states in which a stack cannot be updated; _stack_result() has the advice for other states."""
 
 
-def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
+def check_bootstrap(plan: Plan, account: AwsAccount) -> CheckResult:
     """Whether the account and region are bootstrapped for the CDK, in a version that the stacks accept."""
     result = toolkit_bootstrap(plan.region, account)
     if result.outcome != "fail":
@@ -34,7 +34,7 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
     return replace(result, found=f"{result.found}; {hint}")  # `trn deploy` runs the command in `fix`
 
 
-def toolkit_bootstrap(region: str, account: Account) -> CheckResult:
+def toolkit_bootstrap(region: str, account: AwsAccount) -> CheckResult:
     """Check the version that `cdk bootstrap` stored in a parameter, which does not depend on the stack's name."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
@@ -51,17 +51,17 @@ def toolkit_bootstrap(region: str, account: Account) -> CheckResult:
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def check_stack(plan: Plan, account: Account) -> CheckResult:
+def check_stack(plan: Plan, account: AwsAccount) -> CheckResult:
     """Whether the stacks in trn:stacks are in a state that allows a deployment, and belong to the cluster."""
     return worst_result(
         [_stack_result(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks]
     )
 
 
-def check_project(plan: Plan, account: Account) -> CheckResult:
+def check_project(plan: Plan, account: AwsAccount) -> CheckResult:
     """Whether the plan's existing stacks were deployed by its project."""
     names = [plan.stack_names[key] for key in plan.stacks]
-    deployed = {name: stack for name in names if (stack := account.deployed_stack(name)) is not None}
+    deployed = {name: stack for name in names if (stack := account.stacks.deployed_stack(name)) is not None}
     for name, stack in deployed.items():
         other = other_project(plan, stack)
         if other:
@@ -77,14 +77,14 @@ def other_project(plan: Plan, stack: DeployedStack) -> str | None:
     return None if project == plan.project_id else project
 
 
-def _stack_result(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:
-    deployed = account.deployed_stack(stack)
+def _stack_result(stack: str, construct_id: str, plan: Plan, account: AwsAccount) -> CheckResult:
+    deployed = account.stacks.deployed_stack(stack)
     if deployed is None:
         return CheckResult(outcome="pass", found=f"{stack} does not exist yet")
     status = deployed.status
     if status == "REVIEW_IN_PROGRESS":
         return CheckResult(outcome="pass", found=f"{stack} has only change sets ({status})")
-    contents = account.stack_contents(deployed)
+    contents = account.stacks.stack_contents(deployed)
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
         found = f"{stack} belongs to cluster {cluster}, not to {plan.cluster_name}: cdk deploy would replace {cluster}"

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Protocol
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.nodes.report import Nodes, NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.runner import preflight
 from trainium_core.problems import PlanError
@@ -67,7 +67,7 @@ def problems_part(error: PlanError) -> Part:
 
 
 def account_parts(
-    plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, history: SupportAccount, node_stack: str
+    plan: Plan, stacks: Sequence[str], *, account: AwsAccount, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
     """Structured records of the account.
 

@@ -138,7 +138,7 @@ def test_cluster_of_another_project_is_changed_only_by_its_name(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, options: tuple[str, ...], code: ExitCode, message: str
 ) -> None:
     stacks = {"CDKToolkit": "CREATE_COMPLETE", "TrnClusterStack": "CREATE_COMPLETE"}
-    account = FakeAccount(stacks=stacks, stack_tags={"trn:project": "theirs"})
+    account = FakeAccount(stack_status=stacks, stack_tags={"trn:project": "theirs"})
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: account)
     context = () if own is None else ("-c", f"trn:project_id={own}")
     ended = deploy("--yes", *context, *options)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from click.testing import Result
@@ -32,22 +32,28 @@ class FakeStacks:
     """An account and its deployments.
 
     Attributes:
-        stacks: Existing stacks by name.
+        existing: Existing stacks by name.
         unavailable: Whether requests fail.
         ended: The result of each deployment.
         deployed: The stacks of each deployment.
     """
 
-    stacks: Mapping[str, DeployedStack] = field(default_factory=lambda: {"TrnClusterStack": deployed_stack()})
+    existing: Mapping[str, DeployedStack] = field(default_factory=lambda: {"TrnClusterStack": deployed_stack()})
     unavailable: bool = False
     ended: ExitCode = ExitCode.OK
     deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
     ends: list[str | None] = field(default_factory=list[str | None])
 
+    @property
+    def stacks(self) -> Self:
+        return self
+
+    prices = stacks
+
     def deployed_stack(self, name: str) -> DeployedStack | None:
         if self.unavailable:
             raise UnavailableError(f"no answer about {name}")
-        return self.stacks.get(name)
+        return self.existing.get(name)
 
     def price(self, item: PricedItem) -> Price:
         raise UnavailableError(f"no price of {item.product}")
@@ -74,7 +80,7 @@ def written(folder: Path) -> dict[str, Any]:
 
 def test_cluster_of_another_project_is_not_extended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stack = replace(deployed_stack(), tags={"trn:project": "theirs"})
-    account = FakeStacks(stacks={"TrnClusterStack": stack})
+    account = FakeStacks(existing={"TrnClusterStack": stack})
     ended = extend(monkeypatch, tmp_path, account, project_id="mine")
     assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
     assert "TrnClusterStack belongs to the project theirs" in ended.stderr
@@ -93,7 +99,7 @@ def test_extend_writes_and_deploys_the_new_end(monkeypatch: pytest.MonkeyPatch, 
 def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     later = datetime(2098, 1, 1, tzinfo=UTC)
     stacks = {"TrnClusterStack": deployed_stack(), "PcsStack": deployed_stack(created=later)}
-    extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
+    extend(monkeypatch, tmp_path, FakeStacks(existing=stacks), ends="40h")
     assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
 
 
@@ -115,7 +121,7 @@ def test_question_names_the_deployment_only_if_there_is_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stacks: Mapping[str, DeployedStack], asks: str
 ) -> None:
     monkeypatch.setattr(extend_command, "is_interactive", lambda: True)
-    ended = extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), answer="n\n")
+    ended = extend(monkeypatch, tmp_path, FakeStacks(existing=stacks), answer="n\n")
     assert (ended.exit_code, asks in ended.stdout) == (ExitCode.NOT_READY, True)
 
 
@@ -139,7 +145,7 @@ def test_extend_of_another_app_shows_the_code_to_change(
         (tmp_path / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
     created = datetime(2098, 1, 1, 4, 41, 38, 266889, tzinfo=UTC)
     plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training", ends="20h", nodes=2)
-    account = FakeStacks(stacks={"Training": deployed_stack(created=created)})
+    account = FakeStacks(existing={"Training": deployed_stack(created=created)})
     ended = extend_elsewhere(monkeypatch, plan, account)
     assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
     assert ended.stdout.startswith("Training ends at 2098-01-02T00:41Z. With 2 x trn1.32xlarge running, 8 hours more")

@@ -10,13 +10,13 @@ import pytest
 from tests.cli.running import GOOD, run
 from tests.core.fake_prices import FakePrices
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.prices import aws_prices
+from trainium_core.aws import prices
 
 TRN2 = ("-c", "trn:instance_type=trn2.48xlarge", "-c", "trn:region=us-east-2")
 
 
 def invoke(monkeypatch: pytest.MonkeyPatch, aws: FakePrices, *arguments: str) -> Any:
-    monkeypatch.setattr(aws_prices, "AwsPrices", lambda region: aws if region == "us-west-2" else None)
+    monkeypatch.setattr(prices, "AwsPrices", lambda region: aws if region == "us-west-2" else None)
     return run("estimate", *GOOD, *arguments)
 
 

@@ -14,7 +14,7 @@ from tests.cli.running import GOOD, run
 from tests.core.fake_quotas import ON_DEMAND, FakeQuotas
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan import quota_command
-from trainium_core.quotas.aws_requests import AlreadyRequestedError
+from trainium_core.aws.quota_requests import AlreadyRequestedError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
 
 FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

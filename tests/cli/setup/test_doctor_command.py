@@ -11,8 +11,8 @@ import pytest
 from tests.cli.running import GOOD, run
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.setup import doctor_command, tool_install
+from trainium_core.aws.identity import Identity
 from trainium_core.facts import facts
-from trainium_core.identity.caller import Identity
 from trainium_runtime.errors import NotSignedInError, OfflineError, UnavailableError
 
 ROOT = Path(__file__).parents[3]

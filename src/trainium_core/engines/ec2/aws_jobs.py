@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_bucket_jobs import SAGEMAKER_ONLY, BucketJobs, PreparedBucketJob
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
@@ -18,7 +19,6 @@ from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_service import Clients
 
 _SLURM_ONLY = "remove it, or add --on slurm: a cluster without Slurm runs one job at a time"

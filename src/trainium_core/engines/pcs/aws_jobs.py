@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
 from trainium_core.engines.pcs.aws_login_node import GROUP_TAG, AwsLoginNode, NoAnswerError
 from trainium_core.engines.pcs.batch_script import batch_script
@@ -32,7 +33,6 @@ from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_core.plan import Plan
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import ON_DEMAND, SPOT
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.stacks.deployed_stack import DeployedStack

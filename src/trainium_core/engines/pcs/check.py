@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.images import Image
 from trainium_core.facts import facts
-from trainium_core.images.image import Image
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
 
-def check_pcs(plan: Plan, account: Account) -> CheckResult:
+def check_pcs(plan: Plan, account: AwsAccount) -> CheckResult:
     """Whether the quota allows another AWS PCS cluster, and whether the nodes can boot the plan's image.
 
     Raises:
@@ -20,8 +20,8 @@ def check_pcs(plan: Plan, account: Account) -> CheckResult:
     return worst_result([_clusters(plan, account), *_image(plan, account)])
 
 
-def _clusters(plan: Plan, account: Account) -> CheckResult:
-    names, most = account.pcs_clusters(), facts()["pcs"]["quotas"]["clusters"]
+def _clusters(plan: Plan, account: AwsAccount) -> CheckResult:
+    names, most = account.resource_use.pcs_clusters(), facts()["pcs"]["quotas"]["clusters"]
     found = f"{len(names)} AWS PCS clusters in {plan.region}"
     if plan.cluster_name in names or len(names) < most:
         return CheckResult(outcome="pass", found=found)
@@ -32,10 +32,10 @@ def _clusters(plan: Plan, account: Account) -> CheckResult:
     return CheckResult(outcome="unknown", found=found, needed=f"fewer than {most}, the default quota", fix=fix)
 
 
-def _image(plan: Plan, account: Account) -> Iterator[CheckResult]:
+def _image(plan: Plan, account: AwsAccount) -> Iterator[CheckResult]:
     own, key = plan.pcs.image, "trn:pcs_ami" if plan.pcs.image else "trn:ami"
     image_id = own or (account.parameter(plan.image) if plan.ami_is_parameter else plan.image)
-    image = account.image(image_id) if image_id else None
+    image = account.images.image(image_id) if image_id else None
     if image is None:
         what = f"image {image_id}" if image_id else f"SSM parameter {plan.image}"
         found = f"no {what} in {plan.region} that this account can access"

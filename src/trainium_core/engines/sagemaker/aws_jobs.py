@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
+from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.engines.sagemaker.costs import SPOT_TRAINING, TRAINING
 from trainium_core.engines.sagemaker.jobs.job import (
@@ -34,7 +35,6 @@ from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
-from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.aws_stacks import AwsStacks

@@ -5,6 +5,7 @@ AWS does not document the codes of its quotas for instance types, so their names
 
 from collections.abc import Iterator
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.engines.sagemaker.jobs.job import on_spot
 from trainium_core.engines.sagemaker.jobs.request import volume_gib
 from trainium_core.facts import facts, training_facts
@@ -17,11 +18,12 @@ SERVICE = "sagemaker"
 _SECONDS_PER_HOUR = 3600
 
 
-def check_training_quota(plan: Plan, account: Quotas) -> CheckResult:
-    return worst_result([_instances(plan, account), *_run_time(plan, account), *_volume(plan, account)])
+def check_training_quota(plan: Plan, account: AwsAccount) -> CheckResult:
+    quotas = account.quotas
+    return worst_result([_instances(plan, quotas), *_run_time(plan, quotas), *_volume(plan, quotas)])
 
 
-def instance_quota(plan: Plan, account: Quotas) -> tuple[str, Quota | None]:
+def instance_quota(plan: Plan, quotas: Quotas) -> tuple[str, Quota | None]:
     """The name of the quota for the plan's instances, and the quota; None if SageMaker has none.
 
     Raises:
@@ -30,21 +32,21 @@ def instance_quota(plan: Plan, account: Quotas) -> tuple[str, Quota | None]:
     known = facts()["sagemaker_quotas"]
     usage = known["usages"]["spot-training-job" if on_spot(plan) else "training-job"]
     name = f"ml.{plan.instance_type} for {usage}"
-    return name, _quota(name, known["codes"].get(name), account)
+    return name, _quota(name, known["codes"].get(name), quotas)
 
 
-def _quota(name: str, code: str | None, account: Quotas) -> Quota | None:
+def _quota(name: str, code: str | None, quotas: Quotas) -> Quota | None:
     """The quota of this name. A known code saves paging through a thousand quotas, if the name is still the same."""
-    known = account.quota(SERVICE, code) if code else None
+    known = quotas.quota(SERVICE, code) if code else None
     if known and known.name == name:
         return known
-    return account.quota_named(SERVICE, name)
+    return quotas.quota_named(SERVICE, name)
 
 
-def _instances(plan: Plan, account: Quotas) -> CheckResult:
+def _instances(plan: Plan, quotas: Quotas) -> CheckResult:
     """Whether the quota allows the plan's instances, as if none were in use."""
     needed = f"{plan.nodes} instance{'s' if plan.nodes > 1 else ''}"
-    name, quota = instance_quota(plan, account)
+    name, quota = instance_quota(plan, quotas)
     if quota is None:
         return CheckResult(outcome="unknown", found=f"SageMaker in {plan.region} lists no quota {name}", needed=needed)
     found = f"the quota {quota.code}, {name}, is {quota.limit:g} in {plan.region}"
@@ -56,9 +58,9 @@ def _instances(plan: Plan, account: Quotas) -> CheckResult:
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def _run_time(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
+def _run_time(plan: Plan, quotas: Quotas) -> Iterator[CheckResult]:
     limits, hours = training_facts()["quotas"], plan.sagemaker.max_runtime_hours
-    quota = _quota(limits["longest_run"], limits["longest_run_code"], account)
+    quota = _quota(limits["longest_run"], limits["longest_run_code"], quotas)
     if quota is None:
         yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {limits['longest_run']}")
     elif hours > (longest := quota.limit / _SECONDS_PER_HOUR):
@@ -69,9 +71,9 @@ def _run_time(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
         yield CheckResult(outcome="fail", found=f"a job may run {longest:g} h", needed=f"{hours:g} h", fix=fix)
 
 
-def _volume(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
+def _volume(plan: Plan, quotas: Quotas) -> Iterator[CheckResult]:
     limits, size = training_facts()["quotas"], volume_gib(plan)
-    quota = _quota(limits["volume"], limits["volume_code"], account)
+    quota = _quota(limits["volume"], limits["volume_code"], quotas)
     if quota is None:
         yield CheckResult(outcome="warn", found=f"SageMaker lists no quota {limits['volume']}")
     elif size > quota.limit:

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.storage import EfsFileSystem, MountTarget
 from trainium_core.engines.ec2.checks.place import check_file_system_dns, check_region_service, node_zone_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.file_systems import NEW_EFS
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
-from trainium_core.storage.storage import EfsFileSystem, MountTarget
 from trainium_runtime.check_result import CheckResult
 
 _USABLE = "available"
 
 
-def check_efs(plan: Plan, account: Account) -> CheckResult | None:
+def check_efs(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the file system and its mount target; None for a plan without EFS."""
     if plan.file_systems.efs is None:
         return None
@@ -26,8 +26,8 @@ def check_efs(plan: Plan, account: Account) -> CheckResult | None:
     return worst_result(results)
 
 
-def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
-    file_system = account.efs_file_system(file_system_id)
+def _judge(plan: Plan, file_system_id: str, account: AwsAccount) -> Iterator[CheckResult]:
+    file_system = account.storage.efs_file_system(file_system_id)
     if file_system is None:
         text = f"no {file_system_id} in {plan.region} that this account can access"
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs to another, or to {NEW_EFS}")

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.images import Image
+from trainium_core.catalog.neuron_release import NeuronRelease, neuron_release, other_content
 from trainium_core.catalog.neuron_software import (
     Framework,
     frameworks,
@@ -14,20 +17,19 @@ from trainium_core.catalog.neuron_software import (
     pytorch_for,
 )
 from trainium_core.facts import facts
-from trainium_core.images.image import Image, Images, NeuronRelease, neuron_release, other_content
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
 
-def check_image(plan: Plan, account: Images) -> CheckResult:
+def check_image(plan: Plan, account: AwsAccount) -> CheckResult:
     """Check the image that the plan names, by its ID or by an SSM parameter, or the default image."""
     current = account.parameter(plan.image_parameter) if plan.image_parameter else None
     if plan.ami_is_parameter and current is None:
         found = f"no SSM parameter {plan.image} in {plan.region}"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one, or to an AMI ID")
     image_id = current if plan.ami_is_parameter and current else plan.image
-    image = account.image(image_id)
+    image = account.images.image(image_id)
     if image is None:
         found = f"no image {image_id} in {plan.region} that this account can access"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one")
@@ -45,14 +47,14 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
 
 def _is_known(plan: Plan, image: Image) -> bool:
     """Whether the facts list the type with this release as verified on an account."""
-    return [plan.instance_type, str(neuron_release(image))] in facts()["verification"]["known"]
+    return [plan.instance_type, str(neuron_release(image.description))] in facts()["verification"]["known"]
 
 
 def described(image: Image) -> str:
     """The image's ID with the Neuron SDK release in its description, or, for a GPU image, with its name."""
     if image.name.startswith(image_facts(gpus=True)["name_prefix"]):
         return f"{image.image_id} ({image.name})"
-    release = neuron_release(image)
+    release = neuron_release(image.description)
     return f"{image.image_id} ({f'Neuron SDK {release}' if release else 'no Neuron SDK release named'})"
 
 
@@ -105,7 +107,7 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
     """
     promised = parameter_framework(plan.image_parameter) or image_name_framework(image.name)
     wanted = promised if promised and promised.is_pytorch else None
-    release, needed = neuron_release(image), _releases(wanted) if wanted else ""
+    release, needed = neuron_release(image.description), _releases(wanted) if wanted else ""
     if wanted and not wanted.runs_on(plan.type):
         found = f"{image.image_id} contains {wanted.title}, which does not run on {plan.type.accelerator}"
         return CheckResult(
@@ -158,10 +160,10 @@ def _doubts(plan: Plan, image: Image) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=found, fix="move to a newer image when you can")
 
 
-def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Images) -> CheckResult:
+def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: AwsAccount) -> CheckResult:
     if current is None:
         found = f"{parameter}, the source of {pinned.image_id}, does not exist"
         return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
-    newer = account.image(current)
+    newer = account.images.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
     return CheckResult(outcome="warn", found=found, fix="to use the newer image, run `trn image pin`")

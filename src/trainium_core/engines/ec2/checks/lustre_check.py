@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.storage import FsxFileSystem
 from trainium_core.engines.ec2.checks.place import check_file_system_dns, check_region_service, node_zone_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
-from trainium_core.storage.storage import FsxFileSystem
 from trainium_runtime.check_result import CheckResult
 
 _LUSTRE = "LUSTRE"
 _USABLE = ("AVAILABLE", "UPDATING")
 
 
-def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
+def check_lustre(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the file system; None for a plan without FSx for Lustre."""
     if plan.file_systems.fsx_lustre is None:
         return None
@@ -27,8 +27,8 @@ def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
     return worst_result(results)
 
 
-def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
-    file_system = account.fsx_file_system(file_system_id)
+def _judge(plan: Plan, file_system_id: str, account: AwsAccount) -> Iterator[CheckResult]:
+    file_system = account.storage.fsx_file_system(file_system_id)
     if file_system is None:
         text = f"no {file_system_id} in {plan.region} that this account can access"
         yield CheckResult(
@@ -52,7 +52,7 @@ def _state(file_system: FsxFileSystem) -> Iterator[CheckResult]:
         yield CheckResult(outcome="fail", found=text, needed=_USABLE[0], fix="wait, or check it in the FSx console")
 
 
-def _place(plan: Plan, file_system: FsxFileSystem, account: Account) -> Iterator[CheckResult]:
+def _place(plan: Plan, file_system: FsxFileSystem, account: AwsAccount) -> Iterator[CheckResult]:
     if file_system.vpc_id != plan.network.vpc_id:
         text = f"{file_system.file_system_id} is in {file_system.vpc_id}, not in {plan.network.vpc_id}"
         yield CheckResult(
@@ -61,7 +61,7 @@ def _place(plan: Plan, file_system: FsxFileSystem, account: Account) -> Iterator
         return
     if file_system.subnet_id == plan.network.subnet_id:
         return
-    nodes, subnet = node_zone_id(plan, account), account.subnet(file_system.subnet_id)
+    nodes, subnet = node_zone_id(plan, account), account.network.subnet(file_system.subnet_id)
     if subnet is None:
         yield CheckResult(
             outcome="unknown", found=f"the zone of {file_system.subnet_id}, the file system's subnet, is unknown"

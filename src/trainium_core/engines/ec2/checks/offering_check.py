@@ -1,14 +1,14 @@
 """Whether the zone of the nodes offers their type."""
 
-from trainium_core.network.vpc import Network
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
 
-def check_offering(plan: Plan, account: Network) -> CheckResult:
+def check_offering(plan: Plan, account: AwsAccount) -> CheckResult:
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
-        subnet = account.subnet(plan.network.subnet_id)
+        subnet = account.network.subnet(plan.network.subnet_id)
         if subnet is None:
             found = f"no {plan.network.subnet_id} in {plan.region}"
             return CheckResult(
@@ -20,7 +20,7 @@ def check_offering(plan: Plan, account: Network) -> CheckResult:
             return CheckResult(
                 outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or remove it"
             )
-    offering = account.zones_offering(plan.instance_type)
+    offering = account.network.zones_offering(plan.instance_type)
     if zone_id in offering:
         found = f"{zone_id} offers {plan.instance_type}, but capacity is not guaranteed"
         return CheckResult(outcome="pass", found=found)

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.facts import facts
-from trainium_core.images.image import Images
-from trainium_core.network.vpc import Network
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 
-def node_zone_id(plan: Plan, account: Network) -> str:
+def node_zone_id(plan: Plan, account: AwsAccount) -> str:
     """The Availability Zone ID of the nodes.
 
     Raises:
@@ -18,14 +17,14 @@ def node_zone_id(plan: Plan, account: Network) -> str:
     """
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
-        subnet = account.subnet(plan.network.subnet_id)
+        subnet = account.network.subnet(plan.network.subnet_id)
         zone_id = subnet.zone_id if subnet else None
     if zone_id is None:
         raise UnavailableError(f"the zone of the nodes is unknown: no {plan.network.subnet_id} in {plan.region}")
     return zone_id
 
 
-def check_region_service(name: str, service: str, plan: Plan, account: Images, *, setting: str) -> CheckResult:
+def check_region_service(name: str, service: str, plan: Plan, account: AwsAccount, *, setting: str) -> CheckResult:
     """Whether AWS lists the service in the region.
 
     AWS does not publish which zones have the service, so the result is a warning even if the region has it.
@@ -45,14 +44,14 @@ def check_region_service(name: str, service: str, plan: Plan, account: Images, *
     return CheckResult(outcome="warn", found=found)
 
 
-def check_file_system_dns(plan: Plan, account: Network) -> Iterator[CheckResult]:
+def check_file_system_dns(plan: Plan, account: AwsAccount) -> Iterator[CheckResult]:
     """Whether nodes can resolve the DNS names of file systems. Yields nothing if they can, and for a new VPC.
 
     The Amazon DNS server requires both DNS settings of the VPC. A new VPC has them.
     """
     if plan.network.vpc_id is None:
         return
-    vpc = account.vpc(plan.network.vpc_id)
+    vpc = account.network.vpc(plan.network.vpc_id)
     if vpc is None:
         found = f"no {plan.network.vpc_id} in {plan.region}"
         yield CheckResult(outcome="fail", found=found, fix="set trn:vpc_id to another")

@@ -1,6 +1,6 @@
 """Whether an existing placement group is a cluster placement group, and available."""
 
-from trainium_core.network.vpc import PlacementGroups
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
@@ -8,12 +8,12 @@ _NEEDED = "a cluster placement group that is available"
 _ANOTHER = "set trn:placement_group to another, or remove it"
 
 
-def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
+def check_placement(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the placement group; None for a plan that does not name one."""
     name = plan.network.placement_group
     if name is None:
         return None
-    group = account.placement_group(name)
+    group = account.network.placement_group(name)
     if group is None:
         found = f"no placement group {name} in {plan.region}"
         return CheckResult(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
+from trainium_core.aws.account import AwsAccount
+from trainium_core.aws.capacity import INSTANCE_PLATFORM, Reservation
 from trainium_core.capacity.region_options import usable_until
 from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.plan import Plan
 from trainium_core.plurals import count
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_result
 from trainium_runtime.check_result import CheckResult
 
@@ -19,14 +19,14 @@ USABLE = ("active", "scheduled")
 _BECOMING_USABLE = ("pending", "assessing", "payment-pending", "delayed")
 
 
-def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
+def check_reservation(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """Check the reservation; None for a plan without one."""
     if plan.reservation_id is None:
         return None
     with ThreadPoolExecutor() as threads:
         zone = threads.submit(node_zone_id, plan, account)
-        own = threads.submit(account.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
-        reservation = account.reservation(plan.reservation_id)
+        own = threads.submit(account.capacity.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
+        reservation = account.capacity.reservation(plan.reservation_id)
     if reservation is None:
         found = f"no {plan.reservation_id} in {plan.region} that this account can access"
         fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists the reservations"

@@ -1,19 +1,19 @@
 """Warns of an encryption key that Auto Scaling may not be allowed to use."""
 
+from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
-from trainium_core.storage.storage import Volumes
 from trainium_runtime.check_result import CheckResult
 
 _ROLE = "AWSServiceRoleForAutoScaling"
 
 
-def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
+def check_volumes(plan: Plan, account: AwsAccount) -> CheckResult | None:
     """None if the default key of new volumes is the AWS managed key, which all principals of the account may use.
 
     With a customer managed key whose policy omits Auto Scaling's role, instances are terminated as they start, and EC2
     reports only "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted volumes).
     """
-    key = account.default_volume_key()
+    key = account.storage.default_volume_key()
     if key is None:
         return None
     found = (

@@ -1,29 +1,49 @@
-"""Counts Elastic IPs, NAT gateways, volumes and network interfaces in EC2, and lists AWS PCS clusters.
+"""The use of the quotas in the section `limits` of facts.toml, from EC2, and the AWS PCS clusters.
 
 If the account hides resources that AWS services manage, EC2 does not list them. The parameter IncludeManagedResources,
 which would list them, is newer than the oldest supported boto3.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from trainium_core.quotas.resource_use import GIB_PER_TIB, UsedAmount
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 
+GIB_PER_TIB = 1024
 _GATEWAY_STATES = ("pending", "available", "deleting")
 _LARGEST_PAGE = 1000
 _MAX_PAGES = 20
 """Counting stops after this number of pages, which hold four times the default quota of network interfaces."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class UsedAmount:
+    """The amount of something that a quota limits.
+
+    Attributes:
+        amount: The counted amount.
+        complete: Whether everything was counted.
+    """
+
+    amount: float
+    complete: bool = True
+
+
 class AwsResourceUse(AwsService):
+    """The use of quotas in one region. Methods raise UnavailableError if a request fails or is denied.
+
+    Methods whose names end in `_excluding` count the resources without the tag trn:cluster of the cluster.
+    """
+
     def elastic_ips_excluding(self, cluster: str) -> UsedAmount:
         with read_errors("ec2:DescribeAddresses"):
             return UsedAmount(amount=len(_others(self.client("ec2").describe_addresses()["Addresses"], cluster)))
 
     def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> UsedAmount:
+        """Gateways in a zone, with all regional ones, or in the whole region if zone_id is None."""
         states = [{"Name": "state", "Values": [*_GATEWAY_STATES]}]
         with read_errors("ec2:DescribeNatGateways"):
             found, complete = self._listed("describe_nat_gateways", "NatGateways", Filter=states)
@@ -50,6 +70,7 @@ class AwsResourceUse(AwsService):
         return UsedAmount(amount=len(_others(found, cluster)), complete=complete)
 
     def pcs_clusters(self) -> Collection[str]:
+        """The names of all AWS PCS clusters of the region."""
         with read_errors("pcs:ListClusters"):
             pages = self.client("pcs").get_paginator("list_clusters").paginate()
             return [cluster["name"] for page in pages for cluster in page["clusters"]]

@@ -1,7 +1,9 @@
-"""The identity of the AWS credentials, and the protocol that reads it."""
+"""The identity of the AWS credentials, from STS."""
 
 from dataclasses import dataclass
-from typing import Protocol
+
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService, is_aws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +21,15 @@ class Identity:
     endpoint: str | None = None
 
 
-class Identities(Protocol):
+class AwsIdentities(AwsService):
     def identity(self) -> Identity:
         """The identity of the credentials.
 
         Raises:
             UnavailableError: A request failed or was denied.
         """
-        ...
+        sts = self.client("sts")
+        endpoint = None if is_aws(str(sts.meta.endpoint_url)) else str(sts.meta.endpoint_url)
+        with read_errors("sts:GetCallerIdentity"):
+            answer = sts.get_caller_identity()
+            return Identity(account=answer["Account"], arn=answer["Arn"], endpoint=endpoint)

@@ -1,23 +1,42 @@
-"""Reads parameters from SSM and images from EC2."""
+"""Machine images, from EC2."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from trainium_core.images.image import Image
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 
 
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """A machine image.
+
+    Attributes:
+        owner: EC2's alias of the owner, such as `amazon`, else an account ID.
+        root_volume_gib: Minimum size of its root volume.
+        deprecated: Time of deprecation, if set.
+    """
+
+    image_id: str
+    name: str
+    description: str
+    owner: str
+    architecture: str
+    state: str
+    root_device_name: str
+    root_volume_gib: int
+    deprecated: datetime | None = None
+
+
 class AwsImages(AwsService):
-    """Implements trainium_core.images.image.Images."""
-
-    def parameter(self, name: str) -> str | None:
-        with read_errors("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
-            return self.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
-        return None
-
     def image(self, image_id: str) -> Image | None:
+        """The image of this ID; None if it does not exist.
+
+        Raises:
+            UnavailableError: A request failed or was denied.
+        """
         with read_errors("ec2:DescribeImages", absent=("InvalidAMIID.",)):
             # EC2 can launch deprecated images of other accounts, but lists them only on request.
             images = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]

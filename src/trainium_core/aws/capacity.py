@@ -1,19 +1,22 @@
-"""Reads Capacity Blocks, reservations and spot placement scores from EC2."""
+"""Capacity that is reserved, sold in blocks, or likely available on the spot market, from EC2."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from botocore.exceptions import ClientError
 
-from trainium_core.capacity.offerings import BlockOffering, ExtensionOffering, Reservation
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
+
+INSTANCE_PLATFORM = "Linux/UNIX"
+"""EC2's platform name of Ubuntu and Amazon Linux images."""
 
 _RUNNING = ("pending", "running")
 _USABLE = ("active", "scheduled")
@@ -34,12 +37,96 @@ _MESSAGES = {
 """Messages for AWS's errors, by a part of their code or message."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class BlockOffering:
+    """A Capacity Block that AWS currently sells.
+
+    Its duration may differ from the requested one, because every block ends at the same time of day.
+
+    Attributes:
+        instances: Number of instances.
+        upfront_fee: Price of all instances for the whole duration, in `currency`.
+    """
+
+    offering_id: str
+    instance_type: str
+    instances: int
+    zone_id: str
+    start: datetime
+    end: datetime
+    upfront_fee: Decimal
+    currency: str
+
+    @property
+    def hours(self) -> Decimal:
+        return Decimal((self.end - self.start) / timedelta(hours=1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionOffering:
+    """An extension of a Capacity Block that AWS currently sells.
+
+    Attributes:
+        start: Start of the extension, which is the current end of the block.
+        end: The new end of the block.
+        upfront_fee: Price of all instances for the whole extension, in `currency`.
+    """
+
+    offering_id: str
+    start: datetime
+    end: datetime
+    upfront_fee: Decimal
+    currency: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """A purchased Capacity Block, or an On-Demand Capacity Reservation.
+
+    Attributes:
+        capacity: The purchase option, as in a plan.
+        state: EC2's state, such as active.
+        platform: EC2's platform, such as Linux/UNIX.
+        total: Number of instances.
+        available: Number of instances that can be launched now.
+        start: Start; None if EC2 returns none.
+        end: End; None if it has none.
+        placement_group: Name of the placement group in which it was created, if any.
+    """
+
+    reservation_id: str
+    capacity: Literal["capacity-block", "reservation"]
+    state: str
+    instance_type: str
+    platform: str
+    tenancy: str
+    zone_id: str
+    total: int
+    available: int
+    start: datetime | None = None
+    end: datetime | None = None
+    placement_group: str | None = None
+
+    @property
+    def launchable(self) -> int:
+        """Number of instances that can be launched, for a scheduled reservation once it is active."""
+        return self.total if self.state == "scheduled" else self.available
+
+
 class AwsCapacity(AwsService):
-    """Implements trainium_core.capacity.offerings.Capacity."""
+    """Reads capacity of one region. Methods raise UnavailableError if a request fails or is denied."""
 
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
     ) -> Sequence[BlockOffering] | None:
+        """Capacity Blocks for sale; None if AWS sells none of the type.
+
+        Args:
+            instance_type: The instance type.
+            instances: Number of instances in a block.
+            hours: Duration of a block, one of block_durations().
+            latest_end: Only blocks that end by this time. Default: any.
+        """
         arguments: dict[str, Any] = {
             "InstanceType": instance_type,
             "InstanceCount": instances,
@@ -55,6 +142,7 @@ class AwsCapacity(AwsService):
         return None
 
     def extension_offerings(self, reservation_id: str, *, hours: int) -> Sequence[ExtensionOffering]:
+        """Extensions for sale of a purchased Capacity Block, each `hours` long."""
         with read_errors("ec2:DescribeCapacityBlockExtensionOfferings"):
             pages = self.client("ec2").get_paginator("describe_capacity_block_extension_offerings")
             found = pages.paginate(CapacityReservationId=reservation_id, CapacityBlockExtensionDurationHours=hours)
@@ -71,6 +159,7 @@ class AwsCapacity(AwsService):
             ]
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
+        """The scores, from 1 to 10, by zone ID. EC2 may omit zones of the region."""
         # One region per call: EC2 refuses a whole list if one of its regions is not enabled.
         with read_errors("ec2:GetSpotPlacementScores"), _translated_errors():
             pages = self.client("ec2").get_paginator("get_spot_placement_scores")
@@ -85,6 +174,7 @@ class AwsCapacity(AwsService):
             }
 
     def reservations(self, instance_type: str) -> Sequence[Reservation]:
+        """Active and scheduled reservations of the type, including purchased Capacity Blocks."""
         filters = [
             {"Name": "instance-type", "Values": [instance_type]},
             {"Name": "state", "Values": [*_USABLE]},
@@ -98,6 +188,7 @@ class AwsCapacity(AwsService):
             ]
 
     def reservation(self, reservation_id: str) -> Reservation | None:
+        """The reservation with this ID, in any state; None if it does not exist."""
         with read_errors("ec2:DescribeCapacityReservations", absent=("InvalidCapacityReservationId.",)):
             answer = self.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
             for entry in answer["CapacityReservations"]:
@@ -105,6 +196,7 @@ class AwsCapacity(AwsService):
         return None
 
     def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
+        """Number of the cluster's instances in the reservation that are pending or running."""
         filters = [
             {"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]},
             {"Name": "instance-state-name", "Values": [*_RUNNING]},

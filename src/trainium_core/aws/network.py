@@ -1,23 +1,13 @@
-"""Reads placement groups, zones, VPCs, subnets, routes and endpoints from EC2."""
+"""Availability Zones, placement groups, and VPCs with their subnets, routes and endpoints, from EC2."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from trainium_core.network.vpc import PlacementGroup, RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
-
-
-class AwsPlacementGroups(AwsService):
-    def placement_group(self, name: str) -> PlacementGroup | None:
-        with read_errors("ec2:DescribePlacementGroups", absent=("InvalidPlacementGroup.Unknown",)):
-            answer = self.client("ec2").describe_placement_groups(GroupNames=[name])
-            for entry in answer["PlacementGroups"]:
-                return PlacementGroup(name=name, strategy=entry["Strategy"], state=entry["State"])
-        return None
-
 
 _RUNNING = ("pending", "running")
 _ANYWHERE = "0.0.0.0/0"
@@ -40,8 +30,92 @@ _TARGETS = (
 """Fields of a route in DescribeRouteTables that contain its target."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlacementGroup:
+    """A placement group.
+
+    Attributes:
+        strategy: EC2's term, such as cluster.
+        state: EC2's term, such as available.
+    """
+
+    name: str
+    strategy: str
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subnet:
+    subnet_id: str
+    vpc_id: str
+    zone_id: str
+    free_addresses: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vpc:
+    """An existing VPC.
+
+    Attributes:
+        dns_support: Whether Amazon's DNS server answers.
+        dns_hostnames: Whether instances get DNS hostnames; private DNS names of endpoints require both attributes.
+        cidr: The primary IPv4 block.
+        dns_servers: DNS servers of the DHCP option set, AmazonProvidedDNS or addresses; None if EC2 returns no set.
+    """
+
+    vpc_id: str
+    dns_support: bool
+    dns_hostnames: bool
+    cidr: str
+    dns_servers: Sequence[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteTable:
+    """A route table.
+
+    Attributes:
+        default_target: ID of the target of 0.0.0.0/0, such as nat-...; None without an active default route.
+    """
+
+    route_table_id: str
+    default_target: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VpcEndpoint:
+    """An available endpoint.
+
+    Attributes:
+        service: Last part of the service name, such as s3, or dkr of ecr.dkr.
+        private_dns: Whether the service's DNS name resolves to the endpoint in the VPC.
+        cluster: Value of the tag trn:cluster, if any.
+        policy: Endpoint policy as JSON; None if EC2 returns none.
+    """
+
+    service: str
+    kind: Literal["gateway", "interface", "other"]
+    private_dns: bool = False
+    route_table_ids: Collection[str] = ()
+    cluster: str | None = None
+    policy: str | None = None
+
+
 class AwsNetwork(AwsService):
+    """Reads networks of one region. Methods for one resource return None if it does not exist.
+
+    Methods raise UnavailableError if a request fails or is denied.
+    """
+
+    def placement_group(self, name: str) -> PlacementGroup | None:
+        with read_errors("ec2:DescribePlacementGroups", absent=("InvalidPlacementGroup.Unknown",)):
+            answer = self.client("ec2").describe_placement_groups(GroupNames=[name])
+            for entry in answer["PlacementGroups"]:
+                return PlacementGroup(name=name, strategy=entry["Strategy"], state=entry["State"])
+        return None
+
     def zones_offering(self, instance_type: str) -> Collection[str]:
+        """The IDs of the region's Availability Zones that offer the type."""
         with read_errors("ec2:DescribeInstanceTypeOfferings"):
             answer = self.client("ec2").describe_instance_type_offerings(
                 LocationType="availability-zone-id",
@@ -61,6 +135,7 @@ class AwsNetwork(AwsService):
         return None
 
     def addresses_in_use(self, cluster: str, *, subnet_id: str) -> int:
+        """The number of private IPv4 addresses of the cluster's pending and running instances in the subnet."""
         filters = [_filter(f"tag:{CLUSTER_TAG}", cluster), _filter("instance-state-name", *_RUNNING)]
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances")
@@ -80,11 +155,13 @@ class AwsNetwork(AwsService):
         return None
 
     def vpcs_excluding(self, cluster: str) -> int:
+        """The number of VPCs in the region without the tag trn:cluster of the cluster."""
         with read_errors("ec2:DescribeVpcs"):
             pages = self.client("ec2").get_paginator("describe_vpcs")
             return sum(_tagged_cluster(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
+        """The subnet's route table, else the main route table of its VPC; None if EC2 returns neither."""
         own = (_filter("association.subnet-id", subnet_id),)
         main = (_filter("vpc-id", vpc_id), _filter("association.main", "true"))
         with read_errors("ec2:DescribeRouteTables"):
@@ -94,6 +171,7 @@ class AwsNetwork(AwsService):
         return None
 
     def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:
+        """The available endpoints of a VPC."""
         with read_errors("ec2:DescribeVpcEndpoints"):
             pages = self.client("ec2").get_paginator("describe_vpc_endpoints")
             return [

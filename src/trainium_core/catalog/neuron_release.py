@@ -1,46 +1,11 @@
-"""Machine images, the SSM parameters that contain their IDs, and their Neuron release."""
+"""The Neuron release of a machine image, and the content of the images of SSM parameters."""
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 from trainium_core.catalog.neuron_software import Framework, parameter_framework
 from trainium_core.facts import facts
-
-
-@dataclass(frozen=True, kw_only=True)
-class Image:
-    """A machine image.
-
-    Attributes:
-        owner: EC2's alias of the owner, such as `amazon`, else an account ID.
-        root_volume_gib: Minimum size of its root volume.
-        deprecated: Time of deprecation, if set.
-    """
-
-    image_id: str
-    name: str
-    description: str
-    owner: str
-    architecture: str
-    state: str
-    root_device_name: str
-    root_volume_gib: int
-    deprecated: datetime | None = None
-
-
-class Images(Protocol):
-    """Methods raise UnavailableError if a request fails or is denied."""
-
-    def parameter(self, name: str) -> str | None:
-        """The value of an SSM parameter; None if the parameter does not exist."""
-        ...
-
-    def image(self, image_id: str) -> Image | None:
-        """The image of this ID; None if it does not exist."""
-        ...
 
 
 @dataclass(frozen=True, order=True)
@@ -67,9 +32,9 @@ class NeuronRelease:
         return ".".join(str(number) for number in self.numbers)
 
 
-def neuron_release(image: Image) -> NeuronRelease | None:
-    """The release in the image's description, if any."""
-    match = re.search(r"\bNeuron SDK v?([0-9]+(?:\.[0-9]+)+)", image.description)
+def neuron_release(description: str) -> NeuronRelease | None:
+    """The release in the description of an image, if any."""
+    match = re.search(r"\bNeuron SDK v?([0-9]+(?:\.[0-9]+)+)", description)
     return NeuronRelease.from_text(match[1]) if match else None
 
 

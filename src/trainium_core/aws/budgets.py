@@ -10,7 +10,7 @@ _NOT_ENABLED = "is a linked account"
 
 
 class AwsBudgets(AwsService):
-    def budgets_enabled(self, account: str) -> bool:
+    def enabled(self, account: str) -> bool:
         """Whether an account can have budgets.
 
         Raises:

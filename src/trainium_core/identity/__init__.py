@@ -1,1 +1,0 @@
-"""The identity of the AWS credentials."""

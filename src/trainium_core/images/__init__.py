@@ -1,1 +1,0 @@
-"""Machine images, and the content of Neuron images."""

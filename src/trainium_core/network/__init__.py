@@ -1,1 +1,0 @@
-"""Availability Zones, placement groups, and VPCs with their subnets, routes and endpoints."""

@@ -1,1 +1,0 @@
-"""Existing buckets, file systems and volume encryption."""
