@@ -18,9 +18,10 @@ _ENDED = ("Successful", "Failed", "Cancelled")
 
 
 class AwsSpendingAccount(AwsAuditedAccount):
-    """Implements trainium_core.spending.runner.SpendingAccount."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
+        """The scaling activities of a group in the last six weeks, also of a deleted group."""
         with read_errors("autoscaling:DescribeScalingActivities"):
             pages = self.client("autoscaling").get_paginator("describe_scaling_activities")
             arguments = {"AutoScalingGroupName": group, "IncludeDeletedGroups": True}
@@ -36,6 +37,13 @@ class AwsSpendingAccount(AwsAuditedAccount):
             ]
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
+        """Billed US dollars by service, for resources with the tag trn:cluster. AWS bills this request.
+
+        Args:
+            cluster: Name of the cluster.
+            start: The first day.
+            end: The day after the last.
+        """
         with read_errors("ce:GetCostAndUsage"):
             answer = self._clients.client("ce", COST_EXPLORER_REGION).get_cost_and_usage(
                 TimePeriod={"Start": start.isoformat(), "End": end.isoformat()},

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Protocol
 
 from trainium_core.audit.outcome import Audit, NotRead
-from trainium_core.audit.runner import AuditedAccount, Progress, audit
+from trainium_core.audit.runner import Progress, audit
 from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate
 from trainium_core.engines.registry import service_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.spending.aws_account import AwsSpendingAccount
 from trainium_core.spending.estimated import (
     INSTANCE,
     history_start,
@@ -22,28 +22,9 @@ from trainium_core.spending.estimated import (
     prepaid_lines,
     resource_lines,
 )
-from trainium_core.spending.node_runs import NodeRun, ScalingActivity, node_runs
+from trainium_core.spending.node_runs import NodeRun, node_runs
 from trainium_core.spending.spending import Forecast, Spending, SpendingLine
 from trainium_runtime.errors import UnavailableError
-
-
-class SpendingAccount(AuditedAccount, Protocol):
-    """Methods raise UnavailableError if a request fails or is denied."""
-
-    def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
-        """The scaling activities of a group in the last six weeks, also of a deleted group."""
-        ...
-
-    def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
-        """Billed US dollars by service, for resources with the tag trn:cluster. AWS bills this request.
-
-        Args:
-            cluster: Name of the cluster.
-            start: The first day.
-            end: The day after the last.
-        """
-        ...
-
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _NODE_RESOURCE_TYPES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
@@ -52,7 +33,7 @@ _NODE_RESOURCE_TYPES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchT
 
 def spending(
     plan: Plan,
-    account: SpendingAccount,
+    account: AwsSpendingAccount,
     *,
     stack_names: Sequence[str],
     now: datetime,
@@ -100,7 +81,7 @@ def spending(
 
 
 def _runs(
-    account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime, node_type: str
+    account: AwsSpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime, node_type: str
 ) -> Iterator[NodeRun]:
     """Each run. Instances of other types than nodes, such as login nodes, have no run unless they are in a group."""
     instances = [resource.resource for resource in audited.resources if resource.kind == INSTANCE]
@@ -137,7 +118,7 @@ def _per_node(estimated: Estimate) -> list[CostLine]:
 
 
 def _billed(
-    account: SpendingAccount, plan: Plan, since: datetime | None, now: datetime
+    account: AwsSpendingAccount, plan: Plan, since: datetime | None, now: datetime
 ) -> tuple[Mapping[str, Decimal] | None, str]:
     if since is None:
         return None, "not requested: CloudFormation lists no stack of the cluster, so the start is unknown"

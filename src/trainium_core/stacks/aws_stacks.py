@@ -101,13 +101,15 @@ def tagged_cluster(tags: Mapping[str, str], resources: TemplateResources) -> str
 
 
 class AwsStacks(AwsStackReader):
-    """Implements trainium_core.stacks.deployed_stack.Stacks."""
+    """Reads stacks as values. Methods raise UnavailableError if a request fails or is denied."""
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
+        """The stack of this name; None if it does not exist."""
         found = self.describe_stack(name)
         return None if found is None else as_deployed_stack(found)
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
+        """The content of a stack, from its template and tags."""
         resources = self.template_resources(stack.stack_id, stack.status)
         return StackContents(cluster=tagged_cluster(stack.tags, resources), network=_network(resources))
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 STABLE_STATUSES = frozenset(
     {
@@ -56,15 +55,3 @@ class StackContents:
 
     cluster: str | None
     network: StackNetwork | None = None
-
-
-class Stacks(Protocol):
-    """Methods raise UnavailableError if a request fails or is denied."""
-
-    def deployed_stack(self, name: str) -> DeployedStack | None:
-        """The stack of this name; None if it does not exist."""
-        ...
-
-    def stack_contents(self, stack: DeployedStack) -> StackContents:
-        """The content of a stack, from its template and tags."""
-        ...

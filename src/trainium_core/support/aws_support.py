@@ -18,9 +18,10 @@ _LOG_BYTES = 100_000
 
 
 class AwsSupport(AwsFleets):
-    """Implements trainium_core.support.parts.SupportAccount."""
+    """Methods raise UnavailableError if a request fails or is denied."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        """The last events of a stack, or else of the last deleted stack of this name, newest first."""
         if self.describe_stack(stack) is None:
             stack = next((stack_id for name, stack_id in self.deleted_stack_ids() if name == stack), stack)
         omitted = ("StackId", "EventId", "StackName", "ResourceProperties", "ClientRequestToken")
@@ -28,11 +29,13 @@ class AwsSupport(AwsFleets):
         return [{key: value for key, value in event.items() if key not in omitted} for event in newest]
 
     def function_logs(self, stack: str) -> Mapping[str, str]:
+        """The last events in the newest streams of each log group of a stack, or why they are missing, by file name."""
         resources = self.stack_resources(stack)
         groups = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::Logs::LogGroup"]
         return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
+        """The ends of the newest logs that nodes stored, by file name."""
         bucket = self._fleet(stack).bucket
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
@@ -46,6 +49,7 @@ class AwsSupport(AwsFleets):
             return {f"{key_instance(key, LOGS_PREFIX)}.log": text for key, text in texts.items()}
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        """The last activities of a stack's Auto Scaling group, newest first; empty without a group."""
         group = self._fleet(stack).group
         if group is None:  # a service starts the nodes
             return []
@@ -54,6 +58,7 @@ class AwsSupport(AwsFleets):
             return described["Activities"][:_ACTIVITIES]
 
     def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
+        """The ends of the first instances' console output, or why they are not available, by file name."""
         return {f"{instance}.txt": self._console(instance) for instance in instance_ids[:_CONSOLES]}
 
     def _console(self, instance_id: str) -> str:

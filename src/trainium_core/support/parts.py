@@ -5,10 +5,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from trainium_core.aws.account import AwsAccount
-from trainium_core.nodes.report import Nodes, NodesReport, nodes_report, report_as_json
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.preflight.finding import verdict
@@ -16,32 +17,8 @@ from trainium_core.preflight.runner import preflight
 from trainium_core.problems import PlanError
 from trainium_core.setting_schema.forms import as_written
 from trainium_core.support.archive import Part
+from trainium_core.support.aws_support import AwsSupport
 from trainium_runtime.errors import UnavailableError
-
-
-class SupportAccount(Protocol):
-    """Methods raise UnavailableError if a request fails or is denied."""
-
-    def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """The last events of a stack, or else of the last deleted stack of this name, newest first."""
-        ...
-
-    def function_logs(self, stack: str) -> Mapping[str, str]:
-        """The last events in the newest streams of each log group of a stack, or why they are missing, by file name."""
-        ...
-
-    def node_logs(self, stack: str) -> Mapping[str, str]:
-        """The ends of the newest logs that nodes stored, by file name."""
-        ...
-
-    def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """The last activities of a stack's Auto Scaling group, newest first; empty without a group."""
-        ...
-
-    def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
-        """The ends of the first instances' console output, or why they are not available, by file name."""
-        ...
-
 
 SETTINGS_FILE = "settings.json"
 _FILES = ("catalog", "prices")
@@ -67,7 +44,7 @@ def problems_part(error: PlanError) -> Part:
 
 
 def account_parts(
-    plan: Plan, stacks: Sequence[str], *, account: AwsAccount, nodes: Nodes, history: SupportAccount, node_stack: str
+    plan: Plan, stacks: Sequence[str], *, account: AwsAccount, nodes: AwsNodes, history: AwsSupport, node_stack: str
 ) -> list[Part]:
     """Structured records of the account.
 
@@ -100,7 +77,7 @@ def account_parts(
 
 
 def log_parts(
-    plan: Plan, stacks: Sequence[str], *, nodes: Nodes, history: SupportAccount, node_stack: str
+    plan: Plan, stacks: Sequence[str], *, nodes: AwsNodes, history: AwsSupport, node_stack: str
 ) -> list[Part]:
     """Raw logs of functions and nodes, and consoles of nodes that are not verified. These may contain secrets."""
 
@@ -115,7 +92,7 @@ def log_parts(
     ]
 
 
-def _report(plan: Plan, nodes: Nodes, stack: str) -> NodesReport:
+def _report(plan: Plan, nodes: AwsNodes, stack: str) -> NodesReport:
     deployed = nodes.nodes(stack)
     if deployed is None:
         raise UnavailableError(f"the stack {stack} does not exist")
