@@ -11,7 +11,6 @@ from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outp
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan
-from trainium_core.plan.settings.network import DEFAULT_EGRESS
 
 
 class TrainiumCluster(Construct):
@@ -43,7 +42,7 @@ class TrainiumCluster(Construct):
         sleep = sleep or stack_sleep_switch(self)
         check_region(self, plan)
         tag_all(self, plan.cluster_name, plan.tags)
-        self.network = plan_network(self, "Network", plan, egress=plan.network.egress or DEFAULT_EGRESS, sleep=sleep)
+        self.network = plan_network(self, "Network", plan, egress=plan.network.new_vpc_egress, sleep=sleep)
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         props = plan_fleet(plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep)

@@ -27,7 +27,7 @@ from trainium_core.plan.deployed_plan import recorded_settings
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.settings.file_systems import NEW_EFS
-from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress
+from trainium_core.plan.settings.network import Egress
 from trainium_core.problems import PlanError, Problem
 
 
@@ -161,7 +161,7 @@ def plan_fleet(
     sleep: SleepSwitch | None,
 ) -> FleetProps:
     """The parameters of the plan's fleet, with the network, cache and file systems of its cluster."""
-    node, egress = plan.node, plan.network.egress or DEFAULT_EGRESS
+    node, egress = plan.node, plan.network.new_vpc_egress
     downloads = node.neuron_software == "install" or plan.setup_script is not None
     return FleetProps(
         node=node_settings(plan),

@@ -82,7 +82,7 @@ def test_session_endpoint_serves_principals_of_the_account() -> None:
 
 
 def test_buckets_of_the_plan_are_reachable() -> None:
-    template = cluster_template(job_inputs=("s3://their-data/tokens",), cache_bucket="team-cache")
+    template = cluster_template(egress="none", job_inputs=("s3://their-data/tokens",), cache_bucket="team-cache")
     (*_, named) = policy_of(template, "s3") or []
     assert {as_text(arn).rpartition(":")[2].rstrip("/*") for arn in named["Resource"]} == {"their-data", "team-cache"}
 
@@ -109,7 +109,7 @@ def test_only_egress_vpc_endpoints_adds_session_endpoints(egress: Egress, servic
 
 def test_service_given_twice_or_added_already_gets_one_endpoint() -> None:
     stack = new_stack()
-    ClusterNetwork(stack, "Network", zone_id="usw2-az4", endpoint_services=["pcs", "ssm", "pcs"])
+    ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints", endpoint_services=["pcs", "ssm", "pcs"])
     services = [
         as_text(endpoint["Properties"]["ServiceName"]).split(".")[-1]
         for endpoint in synthesize(stack).resources("AWS::EC2::VPCEndpoint").values()

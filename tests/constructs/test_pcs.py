@@ -130,10 +130,11 @@ def test_nodes_have_a_role_that_aws_pcs_accepts() -> None:
 
 
 def test_closed_network_reaches_aws_pcs_by_its_endpoint() -> None:
-    endpoints = template().resources("AWS::EC2::VPCEndpoint").values()
+    closed = template(egress="vpc-endpoints")
+    endpoints = closed.resources("AWS::EC2::VPCEndpoint").values()
     names = {as_text(endpoint["Properties"]["ServiceName"]).rpartition(".")[2] for endpoint in endpoints}
     assert names >= {"pcs", "ssm", "ssmmessages"}
-    assert not template().resources("AWS::EC2::NatGateway")
+    assert not closed.resources("AWS::EC2::NatGateway")
 
 
 @pytest.mark.parametrize("egress", ["none", "vpc-endpoints"])

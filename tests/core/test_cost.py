@@ -120,9 +120,9 @@ def test_sleeping_cluster_is_billed_for_no_volume_and_only_reserved_instances(pl
 
 @given(nodes=st.integers(1, 500), usd=amounts)
 def test_node_costs_are_linear_and_network_costs_constant(nodes: int, usd: Decimal) -> None:
-    prices: dict[str, Decimal | None] = {"on-demand": usd, "gp3-storage": usd, "interface-endpoint": usd}
+    prices: dict[str, Decimal | None] = {"on-demand": usd, "gp3-storage": usd, "nat-gateway": usd}
     one, many = estimated(usd=prices), estimated(nodes=nodes, usd=prices)
-    for product, factor in (("on-demand", nodes), ("gp3-storage", nodes), ("interface-endpoint", 1)):
+    for product, factor in (("on-demand", nodes), ("gp3-storage", nodes), ("nat-gateway", 1)):
         single, total = line_of(one, product).running_hour, line_of(many, product).running_hour
         assert single is not None
         assert total is not None

@@ -15,7 +15,8 @@ from trainium_runtime.check_result import CheckResult
 CHEAP: dict[str, Decimal | None] = {
     "on-demand": Decimal("21.5"),
     "gp3-storage": Decimal("0.08"),
-    "interface-endpoint": Decimal("0.01"),
+    "nat-gateway": Decimal("0.045"),
+    "public-ipv4": Decimal("0.005"),
 }
 
 
@@ -27,7 +28,7 @@ def test_snapshot_prices_pass_with_their_age_and_reason() -> None:
     answer = check(FakePrices(unavailable={"price"}))
     assert answer.outcome == "pass"
     assert answer.found.endswith(
-        "from a snapshot of list prices, the oldest dated 2026-07-21, because no answer about price"
+        "from a snapshot of list prices, the oldest dated 2024-02-01, because no answer about price"
     )
 
 
@@ -48,7 +49,7 @@ def test_prices_of_the_user_alone_are_no_list_prices() -> None:
 def test_unknown_price_is_a_warning() -> None:
     answer = check(FakePrices(usd={**CHEAP, "gp3-storage": None}))
     assert answer.outcome == "warn"
-    assert "running: at least $43.02, 1 amount unknown;" in answer.found
+    assert "running: at least $43.05, 1 amount unknown;" in answer.found
     assert "trn:prices" in answer.fix
 
 

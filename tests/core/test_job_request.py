@@ -175,16 +175,6 @@ def test_secrets_that_nodes_cannot_reach_are_refused_in_the_plan(egress: Egress,
         Plan(instance_type="trn1.32xlarge", region="us-west-2", **sections)
 
 
-@pytest.mark.parametrize(("stacks", "is_valid"), [(("pcs",), True), (("cluster", "pcs"), False)])
-def test_secrets_are_allowed_with_the_default_egress_of_pcs_alone(stacks: tuple[str, ...], is_valid: bool) -> None:
-    values = {"stacks": stacks, "jobs": JobAccess(secrets=(SECRET,))}
-    if is_valid:
-        Plan(instance_type="trn1.32xlarge", region="us-west-2", **values)
-        return
-    with pytest.raises(PlanError, match="egress vpc-endpoints"):
-        Plan(instance_type="trn1.32xlarge", region="us-west-2", **values)
-
-
 @pytest.mark.parametrize("text", ["", '{"format": 3}', '{"format": 1, "id": "../x"}'])
 def test_text_that_is_not_a_job_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a job"):

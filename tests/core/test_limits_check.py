@@ -16,9 +16,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.limits_check import LIMITS, judge_limit
 from trainium_runtime.quota import Quota
 
-WITH_NAT: dict[str, Any] = {"egress": "nat-gateway"}
-SETTINGS = {key: WITH_NAT if key in ("elastic_ips", "nat_gateways") else {} for key in LIMITS}
-"""Settings of a plan that needs a part of the limit, by the key of the limit."""
+CLOSED: dict[str, Any] = {"egress": "vpc-endpoints"}
 
 
 def test_every_limit_of_the_facts_is_checked() -> None:
@@ -28,7 +26,7 @@ def test_every_limit_of_the_facts_is_checked() -> None:
 @pytest.mark.parametrize("key", LIMITS)
 def test_full_limit_fails(key: str) -> None:
     full = {key: facts()["limits"][key]["default"]}
-    finding = finding_of("limits", FakeAccount(in_use=full), **SETTINGS[key])
+    finding = finding_of("limits", FakeAccount(in_use=full))
     assert finding.outcome == "fail"
     assert facts()["limits"][key]["code"] in finding.fix
     assert finding.found == f"used by others: {full[key]} of {full[key]} {LIMITS[key].many}"
@@ -36,7 +34,7 @@ def test_full_limit_fails(key: str) -> None:
 
 @pytest.mark.parametrize("key", LIMITS)
 def test_missing_quota_is_unknown(key: str) -> None:
-    finding = finding_of("limits", FakeAccount(limits={key: None}), **SETTINGS[key])
+    finding = finding_of("limits", FakeAccount(limits={key: None}))
     assert finding.outcome == "unknown"
     assert (
         finding.found
@@ -62,11 +60,11 @@ def test_fewer_nodes_are_suggested_if_they_fit() -> None:
 
 def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
     needed = "1 Elastic IP; 1 NAT gateway in the zone"
-    assert needed in finding_of("limits", FakeAccount(), **WITH_NAT).needed
-    assert "NAT" not in finding_of("limits", FakeAccount()).needed
+    assert needed in finding_of("limits", FakeAccount()).needed
+    assert "NAT" not in finding_of("limits", FakeAccount(), **CLOSED).needed
     assert needed in finding_of("limits", FakeAccount(), stacks="pcs").needed
     assert (
-        "2 Elastic IPs; 2 NAT gateways" in finding_of("limits", FakeAccount(), stacks="cluster,pcs", **WITH_NAT).needed
+        "2 Elastic IPs; 2 NAT gateways" in finding_of("limits", FakeAccount(), stacks="cluster,pcs").needed
     )
 
 

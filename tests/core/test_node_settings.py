@@ -24,7 +24,7 @@ def test_misspelt_check_is_reported_with_the_nearest() -> None:
 
 
 def test_installation_without_internet_is_refused() -> None:
-    problem = the_problem(neuron_software="install", ami=BARE)
+    problem = the_problem(neuron_software="install", ami=BARE, egress="vpc-endpoints")
     assert (problem.key, "trn:egress" in problem.fix) == ("neuron_software", True)
 
 

@@ -185,7 +185,7 @@ def test_plan_adds_the_lines_of_its_estimate() -> None:
     by_line = amounts(planned())
     assert by_line["Hours at work, on-demand"] == pytest.approx(43_000)
     paid_hours = 1001.5 * 1.25
-    assert by_line["2 interface endpoints"] == pytest.approx(0.02 * paid_hours)
+    assert by_line["NAT gateway"] == pytest.approx(0.045 * paid_hours)
     assert by_line["S3 storage"] is None
 
 
@@ -202,7 +202,7 @@ def test_item_billed_by_use_costs_its_stated_use() -> None:
 
 
 def test_use_of_an_item_that_the_plan_lacks_is_refused() -> None:
-    with pytest.raises(TcoError, match=r"monthly_use has S4; billed by use: S3 storage, Endpoint data"):
+    with pytest.raises(TcoError, match=r"monthly_use has S4; billed by use: S3 storage, NAT gateway data, Data to the internet"):
         planned(f'monthly_use = {{ "S4" = {{ value = 1, {SOURCED} }} }}')
 
 

@@ -64,7 +64,7 @@ class ClusterNetwork(Construct):
             zone_id: Availability Zone ID, such as usw2-az4. A zone name can mean different zones in different accounts.
             cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
             egress: `vpc-endpoints` for S3, Session Manager and `endpoint_services`, `nat-gateway` for the internet,
-                `none` for S3 only. The first two are billed per hour and GB. Default: vpc-endpoints.
+                `none` for S3 only. The first two are billed per hour and GB. Default: nat-gateway.
             s3_buckets: Names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
                 buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
                 bucket.

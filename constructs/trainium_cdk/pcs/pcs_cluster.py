@@ -38,7 +38,6 @@ from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, cache_url
 from trainium_core.engines.pcs import slurm_settings
-from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, new_egress
 from trainium_core.engines.pcs.warnings import pcs_warnings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
@@ -98,8 +97,8 @@ class PcsCluster(Construct):
         self.node.add_dependency(self.record)
         self._plan, self._node = plan, node_settings(plan)
         self._capacity = Capacity(plan.capacity, plan.reservation_id)
-        egress = new_egress(plan)
-        self.network = plan_network(self, "Network", plan, egress=egress, endpoint_services=ENDPOINT_SERVICES)
+        egress = plan.network.new_vpc_egress
+        self.network = plan_network(self, "Network", plan, egress=egress, endpoint_services=slurm_settings.ENDPOINT_SERVICES)
         builds = plan.pcs.image is None
         self.security_group = EfaSecurityGroup(
             self,

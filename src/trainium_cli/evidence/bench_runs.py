@@ -12,7 +12,7 @@ from trainium_cli.jobs.job_engines import asking
 from trainium_cli.jobs.job_files import download
 from trainium_cli.jobs.job_following import follow_job, show_reason
 from trainium_cli.jobs.job_options import packed_source
-from trainium_cli.jobs.job_report import report_left_out
+from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import submit
 from trainium_cli.terminal import echo
 from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, measured_run
@@ -176,7 +176,7 @@ def _started(
     request = job_request(seeded(read_job_file(side.config.job), seed))
     with asking(side.invocation, side.plan, "Packing the source ..."):
         job = side.engine.prepare(request, packed_source(request), datetime.now(UTC))
-    report_left_out(job.package)
+    report_source(side.invocation, side.plan, side.engine, request.setup, job)
     submit(side.invocation, side.plan, side.engine, job, yes=yes, show=False)
     journal.jobs[key] = job.job_id
     journal.write()

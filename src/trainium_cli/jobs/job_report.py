@@ -6,14 +6,19 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from trainium_cli.invocation import Invocation
 from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
+from trainium_core.engines.registry import ENGINES, chosen_engine
+from trainium_core.jobs.downloads import downloads
+from trainium_core.jobs.engine import JobEngine, PreparedJob
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import attempt_records, attempt_seconds
 from trainium_core.jobs.source_files import left_out_text
 from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.plan import Plan
 from trainium_core.plurals import count
 from trainium_wire.formats import moment
 from trainium_wire.job import Job, Outcome
@@ -23,6 +28,7 @@ _BAR = 30
 _HOUR = 3600
 _LONGEST_COMMAND = 400
 _MAX_CACHE_WARNINGS = 3
+_MAX_DOWNLOADS = 5
 _MAX_OBSERVED = 5
 _PRECISE = 100
 _RATES = {"steps_per_second": "steps/s", "tokens_per_second": "tokens/s"}
@@ -34,9 +40,27 @@ def source_row(package: SourcePackage) -> tuple[str, str]:
     return "source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"
 
 
-def report_left_out(package: SourcePackage) -> None:
-    if package.left_out:
-        echo(f"Left out of the source: {left_out_text(package.left_out)}", err=True)
+def report_source(invocation: Invocation, plan: Plan, engine: JobEngine, setup: str | None, job: PreparedJob) -> None:
+    """Report what the packed source lacks: files that are not packed, and what a network without internet withholds."""
+    if job.package.left_out:
+        echo(f"Left out of the source: {left_out_text(job.package.left_out)}", err=True)
+    if ENGINES[chosen_engine(plan, engine.key)].has_internet(plan):
+        return
+    found = downloads(setup, job.package)
+    if found:
+        echo(_no_internet(found, is_aws=invocation.reaches_aws(plan.region)), err=True)
+
+
+def _no_internet(found: Sequence[str], *, is_aws: bool) -> str:
+    shown = [*found[:_MAX_DOWNLOADS], *([f"and {len(found) - _MAX_DOWNLOADS} more"] if len(found) > _MAX_DOWNLOADS else [])]
+    here = "" if is_aws else " Here the job runs on this machine, and can reach what this machine reaches."
+    return "\n".join(
+        [
+            f"warning: the nodes of this plan have no internet access.{here} The job downloads:",
+            *(f"  {text}" for text in shown),
+            "Send packages as wheels in the source, and weights and data with --input, or set trn:egress=nat-gateway.",
+        ]
+    )
 
 
 def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:

@@ -17,7 +17,7 @@ from trainium_cli.jobs.job_engines import asking, new_job_options, read_engine
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
-from trainium_cli.jobs.job_report import report_left_out
+from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import nothing_started, submit_and_follow
 from trainium_cli.lazy_group import CommandWithSections
 from trainium_cli.terminal import echo, print_json, say
@@ -160,7 +160,7 @@ def run(
         invocation.require_yes(yes or dry_run)
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
-    report_left_out(job.package)
+    report_source(invocation, plan, engine, request.setup, job)
     if dry_run:
         if upload:
             job.upload()

@@ -1,6 +1,6 @@
 """`trn estimate`: the cost of the plan, line by line, with the source of each price."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -26,7 +26,9 @@ from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import hours_to_end
+from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import Origin, Price, Prices
+from trainium_core.problems import PlanError
 
 _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": "snapshot in this package"}
 
@@ -58,6 +60,8 @@ def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCo
         print_json(estimate_as_json(plan, estimated))
     else:
         _show(plan, estimated)
+        for note in _other_egress(plan, estimated, aws):
+            console().print(note)
     return ExitCode.UNKNOWN if estimated.running_hour.unknown else ExitCode.OK
 
 
@@ -99,6 +103,20 @@ def _show(plan: Plan, estimated: Estimate) -> None:
     warning = sales_warning(plan, estimated)
     if warning is not None:
         out.print(f"warning: {warning}", style="yellow")
+
+
+def _other_egress(plan: Plan, estimated: Estimate, aws: Prices | None) -> Iterator[str]:
+    """What the cluster costs with the other egress of a new VPC, if that changes the price."""
+    is_open = plan.network.effective_egress == "nat-gateway"
+    egress: Egress = "vpc-endpoints" if is_open else "nat-gateway"
+    try:
+        other = plan.but(egress=egress)
+    except PlanError:
+        return
+    total = estimate_cost(other, hours=estimated.hours, aws=aws, items=stack_cost_items).running_hour
+    if total != estimated.running_hour:
+        network = "without internet access" if is_open else "with internet access"
+        yield f"With trn:egress={egress}, {network}, a running hour costs {total}."
 
 
 Footnotes = Mapping[tuple[Origin, str, str], int]

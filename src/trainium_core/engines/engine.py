@@ -55,6 +55,10 @@ class Engine(ABC):
         """Whether its stack is in a VPC. The VPC is new unless trn:vpc_id is set."""
         return True
 
+    def has_internet(self, plan: Plan) -> bool:
+        """Whether its jobs reach the internet. In an existing VPC, that is assumed."""
+        return plan.network.effective_egress in ("nat-gateway", "existing")
+
     @abstractmethod
     def cost_items(self, plan: Plan) -> Iterable[CostItem]:
         """The billed items of its stack."""

@@ -46,10 +46,10 @@ def test_reason_for_missing_aws_prices_is_shown(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    usd: dict[str, Decimal | None] = {"interface-endpoint": None}
+    usd: dict[str, Decimal | None] = {"nat-gateway": None}
     ended = invoke(monkeypatch, FakePrices(usd=usd))
     assert ended.exit_code == ExitCode.UNKNOWN
-    assert cells(ended.stdout, "2 interface").count("unknown") == 3
+    assert cells(ended.stdout, "NAT gateway  ").count("unknown") == 3
     assert re.search(r"Running, per hour +at least \S+, 1 amount unknown", ended.stdout)
     assert "Asleep, per month  $0.00" in ended.stdout
     assert "trn:prices=prices.csv" in ended.stdout
@@ -72,3 +72,17 @@ def test_json_contains_each_line_with_price_and_source() -> None:
     assert volumes["asleep_month"] == 0
     assert (storage["billed"], storage["running_hour"], storage["pilot"]) == ("by use", None, None)
     assert printed["totals"]["asleep_month"] == {"usd_at_least": 0.0, "unknown_prices": 0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "last"),
+    [
+        ((), "With trn:egress=vpc-endpoints, without internet access, a running hour costs $21.60."),
+        (("trn:egress=none",), "With trn:egress=nat-gateway, with internet access, a running hour costs $21.63."),
+        (("trn:vpc_id=vpc-0123456789abcdef0", "trn:subnet_id=subnet-0123456789abcdef0"), None),
+    ],
+)
+def test_price_of_the_other_egress_is_shown(settings: tuple[str, ...], last: str | None) -> None:
+    options = [option for text in settings for option in ("-c", text)]
+    shown = run("estimate", *GOOD, "-c", "trn:nodes=1", *options, "--offline").stdout
+    assert re.findall(r"^With trn:egress=.*$", shown, re.MULTILINE) == ([] if last is None else [last])

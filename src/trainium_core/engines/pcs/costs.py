@@ -12,8 +12,7 @@ from trainium_core.costs.items import (
     network_items,
     volume_items,
 )
-from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, effective_egress
-from trainium_core.engines.pcs.slurm_settings import cluster_size
+from trainium_core.engines.pcs.slurm_settings import ENDPOINT_SERVICES, cluster_size
 from trainium_core.plan import Plan
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
@@ -41,7 +40,7 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
         yield cost_item(plan, "Slurm accounting", "pcs-accounting", _CLUSTER, "always")
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
     yield from file_system_items(plan)
-    yield from always(network_items(plan, effective_egress(plan), services=ENDPOINT_SERVICES))
+    yield from always(network_items(plan, plan.network.effective_egress, services=ENDPOINT_SERVICES))
     yield from alarms_item(plan, _GUARD_ALARMS + int(plan.pilot.ends is not None))
 
 

@@ -22,6 +22,9 @@ EPILOG = "/opt/trn/slurm/epilog"
 CLUSTER_SETTINGS = {"Epilog": EPILOG}
 """Cluster settings of slurm.conf, except those that AWS PCS always sets."""
 
+ENDPOINT_SERVICES = ("pcs",)
+"""AWS services that nodes call, besides S3 and the services of Session Manager."""
+
 _FIRST_WITH_EXCLUSIVE = "26.05"
 _DEFAULT_PRIORITY = 1
 

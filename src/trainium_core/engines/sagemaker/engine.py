@@ -26,6 +26,9 @@ class SageMaker(Engine):
     def needs_vpc(self, plan: Plan) -> bool:
         return plan.sagemaker.vpc
 
+    def has_internet(self, plan: Plan) -> bool:
+        return not plan.sagemaker.vpc or plan.network.vpc_id is not None or plan.network.egress == "nat-gateway"
+
     def cost_items(self, plan: Plan) -> Iterable[CostItem]:
         from trainium_core.engines.sagemaker.costs import cost_items
 

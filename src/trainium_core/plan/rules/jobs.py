@@ -19,13 +19,11 @@ def secrets_match_region(plan: PlanValues) -> Iterator[Problem]:
         yield from resource_in_region(plan, "job_secrets", arn, region=arn.split(":")[_REGION])
 
 
-@rule("job_secrets", "egress", "vpc_id", "stacks", "pcs_ami")
+@rule("job_secrets", "egress", "vpc_id")
 def secrets_match_egress(plan: PlanValues) -> Iterator[Problem]:
     """Nodes must reach the services of the secrets. Not checked in an existing VPC, whose routes are unknown here."""
     egress = plan.network.effective_egress
-    # To build its image, PcsStack has a NAT gateway by default.
-    builds_image = "pcs" in plan.stacks and "cluster" not in plan.stacks and plan.pcs.image is None
-    if egress not in ("none", "vpc-endpoints") or (builds_image and plan.network.egress is None):
+    if egress not in ("none", "vpc-endpoints"):
         return
     has_endpoint = egress == "vpc-endpoints"
     unreachable = [arn for arn in plan.jobs.secrets if not (has_endpoint and arn.split(":")[_SERVICE] == _PARAMETERS)]

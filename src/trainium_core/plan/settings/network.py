@@ -11,7 +11,7 @@ EGRESS: tuple[Egress, ...] = get_args(Egress)
 CardInterfaceType = Literal["efa", "efa-only"]
 CARD_INTERFACE_TYPES: tuple[CardInterfaceType, ...] = get_args(CardInterfaceType)
 
-DEFAULT_EGRESS: Egress = "vpc-endpoints"
+DEFAULT_EGRESS: Egress = "nat-gateway"
 _MOST_SERVERS: int = facts()["dns"]["most_servers"]
 
 
@@ -50,9 +50,9 @@ class NetworkSettings:
         "egress",
         Choice(EGRESS),
         default=None,
-        default_text=f"{DEFAULT_EGRESS} (S3, and Systems Manager for `trn shell`; no internet); "
-        "SageMakerTrainingStack: none; PcsStack without trn:pcs_ami: nat-gateway",
-        meaning="what nodes in the new VPC can reach; with none, only S3, so `trn shell` does not work",
+        default_text=f"{DEFAULT_EGRESS}; SageMakerTrainingStack: none",
+        meaning="what nodes in the new VPC can reach: the internet; with vpc-endpoints, S3 and Systems Manager for "
+        "`trn shell`; with none, only S3",
     )
     dns_servers: tuple[str, ...] = setting(
         "dns_servers",
@@ -77,6 +77,11 @@ class NetworkSettings:
     )
 
     @property
+    def new_vpc_egress(self) -> Egress:
+        """The egress of a new VPC."""
+        return self.egress or DEFAULT_EGRESS
+
+    @property
     def effective_egress(self) -> Egress | Literal["existing"]:
-        """The egress of TrnClusterStack's new VPC; `existing` in an existing VPC."""
-        return "existing" if self.vpc_id else self.egress or DEFAULT_EGRESS
+        """The egress of a new VPC; `existing` in an existing VPC."""
+        return "existing" if self.vpc_id else self.new_vpc_egress
