@@ -109,7 +109,9 @@ def test_only_egress_vpc_endpoints_adds_session_endpoints(egress: Egress, servic
 
 def test_service_given_twice_or_added_already_gets_one_endpoint() -> None:
     stack = new_stack()
-    ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints", endpoint_services=["pcs", "ssm", "pcs"])
+    ClusterNetwork(
+        stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints", endpoint_services=["pcs", "ssm", "pcs"]
+    )
     services = [
         as_text(endpoint["Properties"]["ServiceName"]).split(".")[-1]
         for endpoint in synthesize(stack).resources("AWS::EC2::VPCEndpoint").values()

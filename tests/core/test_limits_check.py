@@ -63,9 +63,7 @@ def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
     assert needed in finding_of("limits", FakeAccount()).needed
     assert "NAT" not in finding_of("limits", FakeAccount(), **CLOSED).needed
     assert needed in finding_of("limits", FakeAccount(), stacks="pcs").needed
-    assert (
-        "2 Elastic IPs; 2 NAT gateways" in finding_of("limits", FakeAccount(), stacks="cluster,pcs").needed
-    )
+    assert "2 Elastic IPs; 2 NAT gateways" in finding_of("limits", FakeAccount(), stacks="cluster,pcs").needed
 
 
 @given(plan=plans(), used=st.integers(0, 6000), limit=st.integers(0, 6000), complete=st.booleans())

@@ -202,7 +202,9 @@ def test_item_billed_by_use_costs_its_stated_use() -> None:
 
 
 def test_use_of_an_item_that_the_plan_lacks_is_refused() -> None:
-    with pytest.raises(TcoError, match=r"monthly_use has S4; billed by use: S3 storage, NAT gateway data, Data to the internet"):
+    with pytest.raises(
+        TcoError, match=r"monthly_use has S4; billed by use: S3 storage, NAT gateway data, Data to the internet"
+    ):
         planned(f'monthly_use = {{ "S4" = {{ value = 1, {SOURCED} }} }}')
 
 

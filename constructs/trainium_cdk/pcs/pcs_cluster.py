@@ -98,7 +98,9 @@ class PcsCluster(Construct):
         self._plan, self._node = plan, node_settings(plan)
         self._capacity = Capacity(plan.capacity, plan.reservation_id)
         egress = plan.network.new_vpc_egress
-        self.network = plan_network(self, "Network", plan, egress=egress, endpoint_services=slurm_settings.ENDPOINT_SERVICES)
+        self.network = plan_network(
+            self, "Network", plan, egress=egress, endpoint_services=slurm_settings.ENDPOINT_SERVICES
+        )
         builds = plan.pcs.image is None
         self.security_group = EfaSecurityGroup(
             self,

@@ -52,7 +52,9 @@ def report_source(invocation: Invocation, plan: Plan, engine: JobEngine, setup: 
 
 
 def _no_internet(found: Sequence[str], *, is_aws: bool) -> str:
-    shown = [*found[:_MAX_DOWNLOADS], *([f"and {len(found) - _MAX_DOWNLOADS} more"] if len(found) > _MAX_DOWNLOADS else [])]
+    shown, more = list(found[:_MAX_DOWNLOADS]), len(found) - _MAX_DOWNLOADS
+    if more > 0:
+        shown.append(f"and {more} more")
     here = "" if is_aws else " Here the job runs on this machine, and can reach what this machine reaches."
     return "\n".join(
         [

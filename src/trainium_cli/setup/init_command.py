@@ -16,7 +16,7 @@ import click
 from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
-from trainium_cli.terminal import echo, question, say
+from trainium_cli.terminal import console, echo, pairs, question, say
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
@@ -157,10 +157,14 @@ def _say_the_price(plan: Plan) -> None:
         at = read_pilot_end(plan.pilot.ends).at
         end = f"The nodes are terminated {f'at {utc_text(at)}' if at else f'after {plan.pilot.ends}'}."
     say(f"{plan.cluster_name}: {plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
-    say(f"  running  {estimated.running_hour} per hour, at list price\n  asleep   {estimated.asleep_month} per month")
-    say(f"  end      {end}")
+    rows = [
+        ("running", f"{estimated.running_hour} per hour, at list price"),
+        ("asleep", f"{estimated.asleep_month} per month"),
+        ("end", end),
+    ]
     if plan.framework and plan.framework.support:
-        say(f"  support  {plan.framework.support}.")
+        rows.append(("support", f"{plan.framework.support}."))
+    console().print(pairs(rows))
     warning = sales_warning(plan, estimated)
     if warning:
         echo(f"warning: {warning}", err=True)

@@ -62,9 +62,10 @@ def _downloads(function: str, call: ast.Call, packed: Sequence[str]) -> bool:
     if function not in _HUB:
         return function in _URLS
     first = call.args[0] if call.args else keywords.get("repo_id")
-    is_named = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return False
     is_local = _is_true(keywords.get("local_files_only")) or any(key in keywords for key in _LOCAL_DATA)
-    return is_named and not is_local and not _is_packed(str(first.value), packed)
+    return not is_local and not _is_packed(first.value, packed)
 
 
 def _is_true(value: ast.expr | None) -> bool:

@@ -136,10 +136,11 @@ def test_dry_run_shows_commands_and_starts_nothing(cluster: Cluster) -> None:
     assert cluster.jobs.current() is None
 
 
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
     ("egress", "warns"), [("vpc-endpoints", True), ("none", True), ("nat-gateway", False), (None, False)]
 )
-def test_downloads_in_a_closed_network_are_named(cluster: Cluster, egress: str | None, warns: bool) -> None:
+def test_downloads_in_a_closed_network_are_named(egress: str | None, warns: bool) -> None:
     Path("train.py").write_text("model = AutoModel.from_pretrained('gpt2')\n")
     network = () if egress is None else ("-c", f"trn:egress={egress}")
     ended = run("run", *TWO, *network, "--dry-run", "--setup", "pip install trl", "train.py")
