@@ -137,19 +137,6 @@ def test_dry_run_shows_commands_and_starts_nothing(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize(
-    ("egress", "warns"), [("vpc-endpoints", True), ("none", True), ("nat-gateway", False), (None, False)]
-)
-def test_downloads_in_a_closed_network_are_named(egress: str | None, warns: bool) -> None:
-    Path("train.py").write_text("model = AutoModel.from_pretrained('gpt2')\n")
-    network = () if egress is None else ("-c", f"trn:egress={egress}")
-    ended = run("run", *TWO, *network, "--dry-run", "--setup", "pip install trl", "train.py")
-    assert ended.exit_code == ExitCode.OK, ended.output
-    shown = ("no internet access", "setup: pip install trl", "train.py:1: AutoModel.from_pretrained('gpt2')")
-    assert [text in ended.stderr for text in shown] == [warns] * len(shown)
-
-
-@pytest.mark.usefixtures("cluster")
 def test_dry_run_names_stack_and_every_variable() -> None:
     shown = run("run", *TWO, "--dry-run", "--env", "A=b c", "train.py").stdout
     assert "activates the environment of the software stack xla" in shown
