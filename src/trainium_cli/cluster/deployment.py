@@ -21,7 +21,7 @@ from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
-from trainium_core.nodes.terminated_nodes import NodeChanges, TerminatedNodes, terminated_nodes
+from trainium_core.nodes.terminated_nodes import TerminatedNodes, terminated_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import CAPACITY_BLOCK
@@ -214,7 +214,7 @@ _TEMPLATE_CHANGES = (
 
 
 def ask_about_ending_nodes(
-    account: NodeChanges,
+    account: AwsNodeChanges,
     stack: str,
     *,
     construct_id: str,

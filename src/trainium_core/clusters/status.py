@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from trainium_core.clusters.cluster import Absence, Cluster
-from trainium_core.nodes.report import Nodes, NodesReport, nodes_report
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.report import NodesReport, nodes_report
 from trainium_core.stacks.events import StackEvent, StackEvents
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.usage import ClusterUsage
@@ -64,7 +65,7 @@ def cluster_status(
     cluster: Cluster,
     stack: str,
     *,
-    nodes: Nodes,
+    nodes: AwsNodes,
     events: StackEvents,
     job: Callable[[], JobStatus | None],
     usage: Callable[[Collection[str]], ClusterUsage | None],

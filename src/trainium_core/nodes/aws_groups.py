@@ -1,7 +1,9 @@
-"""Reads and empties Auto Scaling groups."""
+"""Reads and empties Auto Scaling groups, and terminates their nodes."""
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from trainium_core.engines.registry import service_nodes
 from trainium_core.nodes.groups import NodeGroup
@@ -41,6 +43,21 @@ class AwsNodeGroupControl(AwsService):
         with write_errors("autoscaling:UpdateAutoScalingGroup"):
             self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=name, DesiredCapacity=nodes)
 
+    def terminate(self, instance_id: str) -> datetime:
+        """Terminate an instance of a group, which then replaces it: to simulate the loss of a machine.
+
+        Returns:
+            When EC2 accepted the request, by AWS's clock, with which nodes synchronise theirs; by the local clock if
+            the response has no date.
+
+        Raises:
+            RequestRefusedError: EC2 refused the request.
+        """
+        with write_errors("ec2:TerminateInstances"):
+            answer = self.client("ec2").terminate_instances(InstanceIds=[instance_id])
+        date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        return parsedate_to_datetime(date) if date else datetime.now(UTC)
+
     def _wanted(self, names: Sequence[str]) -> dict[str, int]:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
@@ -66,9 +83,10 @@ class AwsNodeGroupControl(AwsService):
 
 
 class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
-    """Implements trainium_core.nodes.terminated_nodes.NodeChanges."""
+    """The requests for the decision about a change set."""
 
     def running_nodes(self, stack: str) -> int:
+        """The number of pending and running nodes of the stack; 0 without the stack. Raises UnavailableError."""
         groups = self.node_groups(self.physical_ids(stack, GROUP))
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
         of_services = (

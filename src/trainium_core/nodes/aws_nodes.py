@@ -30,13 +30,14 @@ class AwsUsage(AwsService):
 
 
 class AwsNodes(AwsFleets):
-    """Implements trainium_core.nodes.report.Nodes. After the first read, only changed records are read again."""
+    """After the first read, only changed records are read again. Methods raise UnavailableError."""
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self._stores: dict[str, NodeStore] = {}
 
     def nodes(self, stack: str) -> DeployedNodes | None:
+        """The nodes of a stack; None if the stack does not exist."""
         fleet = self.fleet_record(stack)
         if fleet is None:
             return None

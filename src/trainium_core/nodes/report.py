@@ -6,7 +6,7 @@ It follows the rules of the controller, except for nodes that start with jobs.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
@@ -110,12 +110,6 @@ class DeployedNodes:
     membership: Membership
     suspended: tuple[str, ...] = ()
     for_jobs: JobBounds | None = None
-
-
-class Nodes(Protocol):
-    def nodes(self, stack: str) -> DeployedNodes | None:
-        """The nodes of a stack; None if the stack does not exist."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

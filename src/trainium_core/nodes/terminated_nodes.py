@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from trainium_core.engines.registry import service_nodes
 from trainium_core.problems import SETTING_PREFIX
-from trainium_core.stacks.change_sets import ChangedProperty, ChangeSets, ResourceChange
+from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, VersionChoice
 from trainium_runtime.naming import FLEET_READINESS
 
@@ -36,14 +36,6 @@ _CONDITIONAL_OF_GROUP = frozenset({"LaunchTemplate", "VPCZoneIdentifier"})
 The type's schema lists them as conditionalCreateOnlyProperties. They replace a group only with an UpdatePolicy, or if
 they replace a launch configuration or Availability Zones. Our groups have none of these (2026-11-24).
 """
-
-
-class NodeChanges(ChangeSets, Protocol):
-    """The requests for the decision about a change set."""
-
-    def running_nodes(self, stack: str) -> int:
-        """The number of pending and running nodes of the stack; 0 without the stack. Raises UnavailableError."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

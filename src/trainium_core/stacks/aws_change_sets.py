@@ -11,13 +11,15 @@ _ABSENT = (*NO_STACK, "ChangeSetNotFound")
 
 
 class AwsChangeSets(AwsStackReader):
-    """Implements trainium_core.stacks.change_sets.ChangeSets."""
+    """Methods that read raise UnavailableError if a request fails or is denied."""
 
     def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
+        """Physical IDs of a stack's resources of one type; empty without the stack."""
         of_kind = [entry for entry in self.stack_resources(stack) if entry["ResourceType"] == kind]
         return [entry["PhysicalResourceId"] for entry in of_kind if entry.get("PhysicalResourceId")]
 
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
+        """The changes in a change set; none if it does not exist: the CDK CLI deletes change sets without changes."""
         with read_errors("cloudformation:DescribeChangeSet", absent=_ABSENT):
             pages = self.client("cloudformation").get_paginator("describe_change_set")
             arguments = {"StackName": stack, "ChangeSetName": change_set, "IncludePropertyValues": True}
@@ -26,6 +28,7 @@ class AwsChangeSets(AwsStackReader):
         return []
 
     def delete_change_set(self, stack: str, change_set: str) -> None:
+        """Delete a change set, if it exists. Raises RequestRefusedError."""
         with write_errors("cloudformation:DeleteChangeSet", absent=_ABSENT):
             self.client("cloudformation").delete_change_set(StackName=stack, ChangeSetName=change_set)
 

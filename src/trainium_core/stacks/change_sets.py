@@ -1,8 +1,7 @@
 """Change sets and their changes, as CloudFormation describes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,19 +42,3 @@ class ResourceChange:
     physical_id: str = ""
     replacement: str = "False"
     properties: Mapping[str, ChangedProperty] = field(default_factory=dict[str, ChangedProperty])
-
-
-class ChangeSets(Protocol):
-    """Methods that read raise UnavailableError if a request fails or is denied."""
-
-    def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
-        """Physical IDs of a stack's resources of one type; empty without the stack."""
-        ...
-
-    def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
-        """The changes in a change set; none if it does not exist: the CDK CLI deletes change sets without changes."""
-        ...
-
-    def delete_change_set(self, stack: str, change_set: str) -> None:
-        """Delete a change set, if it exists. Raises RequestRefusedError."""
-        ...
