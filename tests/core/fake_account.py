@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Self
 
 from tests.core.fake_capacity import FakeCapacity
@@ -82,6 +83,11 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
         assert image_id.startswith("ami-")
         self._check_available("image")
         return self.other_images.get(image_id, self.found_image)
+
+    def available(self, owner: str, name: str) -> Sequence[Image]:
+        self._check_available("image")
+        images = [image for image in self.other_images.values() if image.owner == owner]
+        return [image for image in images if fnmatchcase(image.name, name)]
 
     def default_volume_key(self) -> str | None:
         self._check_available("volumes")

@@ -60,6 +60,19 @@ def test_deprecated_image_is_found_with_its_date() -> None:
     assert (image.deprecated, image.owner) == (datetime(2026, 1, 26, tzinfo=UTC), "210987654321")
 
 
+def test_images_of_a_name_are_found_on_all_pages_newest_first() -> None:
+    account, stub = stubbed("ec2")
+    entry = {"OwnerId": "210987654321", "ImageOwnerAlias": "amazon", "Architecture": "x86_64", "State": "available"}
+    days = {"ami-2": "2026-11-11", "ami-1": "2026-10-19", "ami-3": "2026-11-20"}
+    images = [{**entry, "ImageId": image_id, "CreationDate": f"{day}T00:00:00.000Z"} for image_id, day in days.items()]
+    wanted = {"name": "Deep *", "state": "available", "architecture": "x86_64"}
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    request: dict[str, Any] = {"Owners": ["amazon"], "Filters": filters}
+    stub.add_response("describe_images", {"Images": images[:2], "NextToken": "more"}, request)
+    stub.add_response("describe_images", {"Images": images[2:]}, {**request, "NextToken": "more"})
+    assert [image.image_id for image in account.images.available("amazon", "Deep *")] == ["ami-3", "ami-2", "ami-1"]
+
+
 def contents(account: AwsAccount, name: str, template: Mapping[str, Any]) -> StackContents:
     """The contents of a new stack of the template."""
     client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))

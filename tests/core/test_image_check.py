@@ -30,6 +30,12 @@ def with_release(release: str) -> FakeAccount:
         (FakeAccount(found_image=None), "no image ami-0123456789abcdef0 in us-west-2"),
         (FakeAccount(found_image=replace(IMAGE, state="pending")), "ami-0123456789abcdef0 is pending"),
         (FakeAccount(found_image=replace(IMAGE, root_device_name="/dev/xvda")), "is /dev/xvda, not /dev/sda1"),
+        (
+            FakeAccount(
+                found_image=replace(IMAGE, name="Deep Learning AMI Neuron torch-neuronx 2.14.0 (Ubuntu 26.04)")
+            ),
+            "is for Ubuntu 26.04: nodes were tried on Ubuntu 24.04 and Amazon Linux 2023",
+        ),
         (FakeAccount(found_image=replace(IMAGE, architecture="arm64")), "ami-0123456789abcdef0 is for arm64"),
         (
             FakeAccount(found_image=replace(IMAGE, root_volume_gib=600)),

@@ -1,6 +1,7 @@
 """`trn image`: the image of the plan's nodes, and pinning it in cdk.json."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
@@ -15,6 +16,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.aws.account import AwsAccount
 from trainium_core.aws.images import Image
 from trainium_core.catalog.neuron_release import neuron_release
+from trainium_core.catalog.neuron_software import Framework, image_facts, image_name_framework, pytorch_for
 from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.plan import Plan
 from trainium_core.plan.context import with_settings
@@ -49,25 +51,24 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
 @click.option("--yes", is_flag=True, help="Write without confirmation, for scripts.")
 @pass_invocation
 def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
-    """Write the image ID that the plan's SSM parameter currently has into cdk.json.
+    """Write the ID of the plan's current image into cdk.json.
 
-    Later deployments then boot the same image. The name of the parameter is kept in trn:ami_parameter: `trn preflight`
-    shows when the parameter has a newer image, and pinning again selects that image. Image IDs differ between regions.
+    Later deployments then boot the same image. Image IDs differ between regions.
+
+    If trn:ami is an SSM parameter, or an ID with a trn:ami_parameter, the image is that of the parameter, whose name is
+    kept in trn:ami_parameter: `trn preflight` shows when it has a newer image. Images with native PyTorch have no
+    parameter. For a type whose PyTorch AWS supports only there, such as trn2.48xlarge, and for the ID of such an image,
+    the image is the newest one of AWS with that name. Pinning again selects a newer image.
 
     Exit code 0: pinned, now or earlier. 1: declined, or there is no image to pin. 3: a request to AWS failed.
     """
     plan = invocation.plan()
-    parameter = plan.image_parameter
-    if parameter is None:
-        raise click.UsageError(
-            f"{plan.ami} is already an ID, and its parameter is unknown; "
-            "set trn:ami_parameter, or set trn:ami to a parameter"
-        )
-    current = _resolved(plan, parameter)
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        current, source = _current(plan)
     before = cdk_json.read_text(encoding="utf-8")
-    after = with_settings(before, {"ami": current, "ami_parameter": parameter})
+    after = with_settings(before, current)
     if json.loads(after) == json.loads(before):
-        say(f"Already pinned: {parameter} is {current} in {plan.region}.")
+        say(f"Already pinned: {source} is {current['ami']} in {plan.region}.")
         return ExitCode.OK
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     echo("\n".join(changed))
@@ -75,7 +76,7 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
         echo("Nothing was written.")
         return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
-    say(f"Pinned: {current} in {plan.region}.")
+    say(f"Pinned: {current['ami']}, {source}, in {plan.region}.")
     return ExitCode.OK
 
 
@@ -89,20 +90,59 @@ def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
         return None, CheckResult(outcome="unknown", found=str(error))
 
 
-def _resolved(plan: Plan, parameter: str) -> str:
-    """The ID of the parameter's current image. Raises CliError if there is none, or images are simulated."""
+def _current(plan: Plan) -> tuple[Mapping[str, str], str]:
+    """The settings that pin the plan's current image, and what names it: a parameter, or the image's name.
+
+    Raises:
+        CliError: There is none, or images are simulated.
+        UsageError: The image was given by its ID, and nothing says which images are newer.
+    """
     account = AwsAccount(plan.region)
     endpoint = account.identity().endpoint
     if endpoint:
         message = f"Nothing was pinned: {endpoint} is not AWS, and its images are simulated."
         raise CliError(message, ExitCode.NOT_READY)
+    framework = _framework_by_name(plan, account)
+    if framework is not None:
+        newest = _newest(plan, account, framework)
+        return {"ami": newest.image_id}, newest.name
+    parameter = plan.image_parameter
+    if parameter is None:
+        raise click.UsageError(
+            f"{plan.ami} is already an ID, and its parameter is unknown; "
+            "set trn:ami_parameter, or set trn:ami to a parameter"
+        )
     image_id = account.parameter(parameter)
     found = account.images.image(image_id) if image_id else None
     if image_id is None or found is None:
         what = f"the image {image_id} of {parameter}" if image_id else f"the SSM parameter {parameter}"
         message = f"Nothing to pin: {what} is not in {plan.region}, or not visible to this account."
         raise CliError(message, ExitCode.NOT_READY)
-    return image_id
+    return {"ami": image_id, "ami_parameter": parameter}, parameter
+
+
+def _framework_by_name(plan: Plan, account: AwsAccount) -> Framework | None:
+    """The framework of the plan whose images have a name, but no SSM parameter; None if a parameter names the image."""
+    if plan.ami is None:
+        framework = pytorch_for(plan.type)
+    elif plan.image_parameter is None:
+        image = account.images.image(plan.image)
+        framework = image and image_name_framework(image.name)
+    else:
+        return None
+    return framework if framework and not framework.parameters else None
+
+
+def _newest(plan: Plan, account: AwsAccount, framework: Framework) -> Image:
+    known = image_facts(gpus=framework.gpus)
+    systems = image_facts(gpus=False)["operating_systems"]
+    images = [image for glob in framework.image_names for image in account.images.available(known["owner"], glob)]
+    fitting = [image for image in images if any(system in image.name for system in systems)]
+    if not fitting:
+        others = f" for {' or '.join(systems)}; there are: {', '.join(i.name for i in images)}" if images else ""
+        message = f"Nothing to pin: no image in {plan.region} is named {framework.image_names[0]!r}{others}."
+        raise CliError(message, ExitCode.NOT_READY)
+    return fitting[0]
 
 
 def _show(plan: Plan, found: Image | None, result: CheckResult) -> None:

@@ -1,6 +1,6 @@
 """Machine images, from EC2."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -42,6 +42,24 @@ class AwsImages(AwsService):
             images = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
             return _image(images[0]) if images else None
         return None
+
+    def available(self, owner: str, name: str) -> Sequence[Image]:
+        """The available x86_64 images of an owner by name, newest first.
+
+        Args:
+            owner: Alias or account ID.
+            name: The name, or a pattern such as `Deep Learning AMI *`.
+
+        Raises:
+            UnavailableError: A request failed or was denied.
+        """
+        wanted = {"name": name, "state": "available", "architecture": "x86_64"}
+        filters: Any = [{"Name": key, "Values": [value]} for key, value in wanted.items()]
+        with read_errors("ec2:DescribeImages"):
+            pages = self.client("ec2").get_paginator("describe_images").paginate(Owners=[owner], Filters=filters)
+            found = [entry for page in pages for entry in page["Images"]]
+            return [_image(entry) for entry in sorted(found, key=lambda entry: entry["CreationDate"], reverse=True)]
+        return []
 
 
 def _image(entry: Mapping[str, Any]) -> Image:

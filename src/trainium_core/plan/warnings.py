@@ -55,7 +55,8 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
         if supported == framework:
             remedy = f"{kind.name} has no other stack for PyTorch, so measure on Trainium2 before you decide"
         else:
-            remedy = f"specify the ID of an image whose name begins with {supported.image_names[0].rstrip(' *')!r}"
+            name = supported.image_names[0].rstrip(" *")
+            remedy = f"specify the ID of an image whose name begins with {name!r}; for a plan, `trn image pin` finds it"
         yield f"{framework.support}: {remedy}"
 
 

@@ -12,6 +12,7 @@ from tests.cli.running import GOOD, run
 from tests.core.fake_account import IMAGE, FakeAccount
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan import image_command
+from trainium_core.aws.images import Image
 from trainium_core.facts import facts
 
 PARAMETER = facts()["image"]["ssm_parameter"]
@@ -110,6 +111,50 @@ def test_missing_image_is_not_pinned(
     ended = pin("--yes")
     assert (ended.exit_code, file.read_text()) == (code, before)
     assert says in ended.stderr
+
+
+NATIVE = replace(
+    IMAGE, image_id="ami-00000000000000002", name="Deep Learning AMI Neuron torch-neuronx 2.14.0 (Ubuntu 24.04) 2"
+)
+OLDER = replace(NATIVE, image_id="ami-00000000000000001", name=NATIVE.name.replace(") 2", ") 1"))
+NEWER_SYSTEM = replace(NATIVE, image_id="ami-00000000000000003", name=NATIVE.name.replace("24.04", "26.04"))
+FOREIGN = replace(NATIVE, image_id="ami-00000000000000004", owner="999999999999")
+
+
+def account_with(*images: Image) -> FakeAccount:
+    """An account that sees these images, the newest first."""
+    return FakeAccount(other_images={image.image_id: image for image in images})
+
+
+@pytest.mark.parametrize("pinned", [None, OLDER.image_id])
+def test_native_image_is_pinned_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: str | None) -> None:
+    native = {"instance_type": "trn2.48xlarge", "region": "us-east-2"}
+    file = write(tmp_path, **native, **({"ami": pinned} if pinned else {}))
+    account = account_with(FOREIGN, NEWER_SYSTEM, IMAGE, NATIVE, OLDER)
+    monkeypatch.setattr(image_command, "AwsAccount", lambda _region: account)
+    ended = pin("--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert context_of(file)["trn:ami"] == NATIVE.image_id
+    assert "trn:ami_parameter" not in context_of(file)
+    assert NATIVE.name in " ".join(ended.stdout.split())
+
+
+def test_native_image_for_an_untried_system_is_not_pinned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = write(tmp_path, instance_type="trn2.48xlarge", region="us-east-2")
+    before = file.read_text()
+    monkeypatch.setattr(image_command, "AwsAccount", lambda _region: account_with(NEWER_SYSTEM))
+    ended = pin("--yes")
+    assert (ended.exit_code, file.read_text()) == (ExitCode.NOT_READY, before)
+    assert "for Ubuntu 24.04 or Amazon Linux 2023" in ended.stderr
+    assert NEWER_SYSTEM.name in ended.stderr
+
+
+def test_id_of_an_image_that_nothing_names_is_not_pinned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    write(tmp_path, ami=IMAGE.image_id)
+    use(monkeypatch, FakeAccount())
+    ended = pin("--yes")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "its parameter is unknown" in ended.stderr
 
 
 def test_options_before_subcommand_are_refused(tmp_path: Path) -> None:

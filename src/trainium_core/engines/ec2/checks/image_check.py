@@ -66,6 +66,11 @@ def _boot_problems(plan: Plan, image: Image) -> Iterator[CheckResult]:
     if image.architecture != architecture:
         found, needed = f"{image.image_id} is for {image.architecture}", architecture
         yield CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image for {architecture}")
+    known = image_facts(gpus=False)["operating_systems"]
+    named = re.search(r"\((?:Ubuntu|Amazon Linux) [0-9.]+\)", image.name)
+    if named and named[0].strip("()") not in known:
+        found = f"{image.image_id} is for {named[0].strip('()')}: nodes were tried on {' and '.join(known)}"
+        yield CheckResult(outcome="fail", found=found, fix=f"set trn:ami to an image for {known[0]}")
     if image.root_device_name != plan.root_device_name:
         found = f"the root device of {image.image_id} is {image.root_device_name}, not {plan.root_device_name}"
         yield CheckResult(outcome="fail", found=found, fix=f"set trn:root_device_name to {image.root_device_name}")
