@@ -71,7 +71,10 @@ def in_vpc(kind: Callable[..., Any], vpc: ec2.Vpc | None = None, **props: Any) -
 
 
 def fleet(**props: Any) -> NeuronFleet:
-    return create(NeuronFleet, **{"instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE, **props})
+    """A fleet in a new stack, because a stack may have only one."""
+    scope = stack_in(REGION, account="111122223333")
+    defaults = {"scope": scope, "instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE}
+    return create(NeuronFleet, **{**defaults, **props})
 
 
 @cache
@@ -393,6 +396,6 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "switch of another stack": (
         lambda: {"sleep": create(SleepSwitch, scope=stack_in(REGION))},
         "sleep",
-        "the SleepSwitch of Web",
+        "the SleepSwitch of S",
     ),
 }

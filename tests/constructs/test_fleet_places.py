@@ -19,12 +19,13 @@ def test_vpc_placeholder_of_a_pending_lookup_is_accepted() -> None:
     """Needed by `cdk bootstrap`, and by the first synthesis, after which the CLI looks up the VPC and synthesises
     again.
     """
-    stack = Stack(new_app(), "Web", env=Environment(account="111122223333", region=REGION))
-    vpc = ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web")
-    NeuronFleet(stack, "Any", instance_type=TYPE, vpc=vpc)
-    NeuronFleet(stack, "Zone", instance_type=TYPE, vpc=vpc, vpc_subnets=ZONE)
-    files = ElasticFileSystem(stack, "Files", vpc=vpc, subnet=vpc.private_subnets[1])
-    NeuronFleet(stack, "Mounts", instance_type=TYPE, nodes=99, vpc=vpc, file_systems=[files])
+    app, env = new_app(), Environment(account="111122223333", region=REGION)
+    for name, props in {"Any": {}, "Zone": {"vpc_subnets": ZONE}, "Mounts": {"nodes": 99}}.items():
+        stack = Stack(app, name, env=env)
+        vpc = ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web")
+        if name == "Mounts":
+            props["file_systems"] = [ElasticFileSystem(stack, "Files", vpc=vpc, subnet=vpc.private_subnets[1])]
+        NeuronFleet(stack, "Fleet", instance_type=TYPE, vpc=vpc, **props)
 
 
 def test_subnet_that_is_imported_by_its_id_alone_is_used() -> None:

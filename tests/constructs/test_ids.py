@@ -31,10 +31,17 @@ def app() -> tuple[set[str], Json]:
     cache = CompileCache(stack, "Cache")
     trn1 = ec2.InstanceType("trn1.32xlarge")
     fleet = NeuronFleet(
-        stack, "Fleet", instance_type=trn1, vpc=network.vpc, cache=cache, file_systems=[files], budget=Budget.usd(9)
+        stack,
+        "Fleet",
+        instance_type=trn1,
+        cluster_name="one",
+        vpc=network.vpc,
+        cache=cache,
+        file_systems=[files],
+        budget=Budget.usd(9),
     )
     fleet.add_outputs()
-    SageMakerTraining(stack, "Training", cluster_name="training", cache=cache)
+    SageMakerTraining(stack, "Training", cluster_name="one", cache=cache)
     template = synthesize(stack).json
     return {child.node.id for child in stack.node.children}, template
 

@@ -28,7 +28,7 @@ from tests.constructs.synth import (
 )
 from tests.constructs.training import KMS_KEY, pcs_template, training_template
 from tests.core.test_catalog_overlay import TOMORROW
-from trainium_cdk import Capacity, NeuronFleet, TrainiumCluster
+from trainium_cdk import Capacity, NeuronFleet, SageMakerTraining, TrainiumCluster
 from trainium_core import Plan
 from trainium_core.plan.deployed_plan import deployed_plan
 from trainium_wire.stack_record import StackRecord
@@ -227,14 +227,14 @@ def test_fleet_of_a_nested_stack_has_a_record_with_the_name_of_that_stack() -> N
     assert record_in(Template(file)).stack == "${AWS::StackName}"
 
 
-def test_fleets_that_would_sleep_together_do_not_name_the_switch() -> None:
+def test_cluster_and_training_of_one_stack_have_a_record_each() -> None:
     stack = new_stack()
-    vpc = ec2.Vpc(stack, "Vpc", max_azs=1)
-    for name in ("one", "two"):
-        NeuronFleet(stack, name, cluster_name=name, instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc)
+    cluster = TrainiumCluster(stack, "Cluster", plan=a_plan(cluster_name="one"))
+    SageMakerTraining(stack, "Training", cluster_name="one", cache=cluster.cache)
     values = [one["Properties"] for one in synthesize(stack).resources(PARAMETER).values()]
     found = [StackRecord.from_parameter(resolved(one["Name"]), resolved(one["Value"])) for one in values]
-    assert [(record.cluster, record.sleep_function) for record in found] == [("one", None), ("two", None)]
+    assert sorted(record.engine for record in found) == ["cluster", "sagemaker"]
+    assert len({(record.cluster, record.stack, record.cache_url) for record in found}) == 1
 
 
 def test_record_that_is_too_large_is_refused_with_the_longest_settings() -> None:

@@ -114,13 +114,6 @@ def test_newer_record_of_a_renamed_construct_applies(account: AwsNodes, nodes: l
     assert (len(found.instances), dict(found.records)) == (len(nodes), {})
 
 
-def test_stack_with_the_nodes_of_two_clusters_is_reported(account: AwsNodes) -> None:
-    for cluster in ("one", "two"):
-        put_record(stack_record(STACK, cluster=cluster, construct=cluster))
-    with pytest.raises(UnavailableError, match="has 2 groups of nodes, of these clusters: one, two"):
-        account.nodes(STACK)
-
-
 def test_records_are_read_once_with_the_same_clients(nodes: list[str]) -> None:
     clients, called = Clients(), list[str]()
     account, other = AwsNodes(REGION, clients=clients), AwsNodes(REGION, clients=clients)

@@ -30,16 +30,11 @@ from trainium_cdk import (
 )
 from trainium_local.server import Settings
 
-STACK = "Everything"
 KIND = ec2.InstanceType("trn1.2xlarge")
 
 
-def everything(prefix: str) -> Template:
-    """A stack with each construct, with IDs that begin with a prefix. Without a prefix, only the placeholder."""
-    stack = Stack(new_app(), STACK, env=Environment(region=REGION))
-    sns.Topic(stack, "Placeholder")
-    if not prefix:
-        return synthesize(stack)
+def add_everything(stack: Stack, prefix: str) -> None:
+    """Add each construct that one stack can have, with IDs that begin with a prefix."""
     network = ClusterNetwork(stack, f"{prefix}Network", zone_id="usw2-az4")
     vpc, subnet = network.vpc, network.subnet
     sleep = SleepSwitch(stack, f"{prefix}Switch")
@@ -57,11 +52,7 @@ def everything(prefix: str) -> Template:
         budget=Budget.usd(100, stop=True),
         sleep=sleep,
     ).add_outputs()
-    SageMakerTraining(stack, f"{prefix}Training", cluster_name="training", cache=cache)
-    plan = a_plan(instance_type="trn1.2xlarge", nodes=1, cluster_name="planned", ends="40h", budget_usd=100)
-    TrainiumCluster(stack, f"{prefix}Cluster", plan=plan, sleep=sleep)
-    slurm = a_plan(cluster_name=f"slurm-{prefix.lower()}", stacks=("pcs",), ends="40h", pcs_ami="ami-0123456789abcdef0")
-    PcsCluster(stack, f"{prefix}Slurm", plan=slurm)
+    SageMakerTraining(stack, f"{prefix}Training", cluster_name="fleet", cache=cache)
     group = EfaSecurityGroup(stack, f"{prefix}Group", vpc=vpc)
     NeuronLaunchTemplate(
         stack,
@@ -72,6 +63,27 @@ def everything(prefix: str) -> Template:
     )
     NeuronSubnet(stack, f"{prefix}Subnet", vpc=vpc, instance_type=KIND)
     QuotaCheck(stack, f"{prefix}Quota", instance_type=KIND)
+
+
+def add_planned(stack: Stack, prefix: str) -> None:
+    plan = a_plan(instance_type="trn1.2xlarge", nodes=1, cluster_name="planned", ends="40h", budget_usd=100)
+    TrainiumCluster(stack, f"{prefix}Cluster", plan=plan, sleep=SleepSwitch(stack, f"{prefix}Switch"))
+
+
+def add_slurm(stack: Stack, prefix: str) -> None:
+    plan = a_plan(cluster_name=f"slurm-{prefix.lower()}", stacks=("pcs",), ends="40h", pcs_ami="ami-0123456789abcdef0")
+    PcsCluster(stack, f"{prefix}Slurm", plan=plan)
+
+
+ADDED = {"Everything": add_everything, "Planned": add_planned, "Slurm": add_slurm}
+
+
+def template(name: str, prefix: str) -> Template:
+    """The template of a stack with its constructs. Without a prefix, only the placeholder."""
+    stack = Stack(new_app(), name, env=Environment(region=REGION))
+    sns.Topic(stack, "Placeholder")
+    if prefix:
+        ADDED[name](stack, prefix)
     return synthesize(stack)
 
 
@@ -80,9 +92,10 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
     return start_account(Settings(iam="enforced", quotas={ON_DEMAND_TRN: QUOTA_VCPUS}))
 
 
-def test_renamed_and_removed_constructs_leave_nothing(account: Account) -> None:
-    account.deploy(everything(""), STACK)
+@pytest.mark.parametrize("name", ADDED)
+def test_renamed_and_removed_constructs_leave_nothing(account: Account, name: str) -> None:
+    account.deploy(template(name, ""), name)
     before = account.inventory()
     for prefix in ("First", "Second", ""):
-        account.deploy(everything(prefix), STACK)
+        account.deploy(template(name, prefix), name)
     assert differences(before, account.inventory()) == []

@@ -49,6 +49,7 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
         stack,
         "Fleet",
         instance_type=TRN1,
+        cluster_name="train",
         vpc=vpc,
         security_groups=[group],
         placement_group=ec2.PlacementGroup(stack, "Placement", strategy=ec2.PlacementGroupStrategy.CLUSTER),
@@ -67,7 +68,7 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
     imported = NeuronFleet.from_neuron_fleet_attributes(
         stack, "Imported", cluster_name="other", auto_scaling_group_name="other", role=role, security_group=group
     )
-    training = SageMakerTraining(stack, "Training", cluster_name="training", vpc=vpc, encryption_key=key)
+    training = SageMakerTraining(stack, "Training", cluster_name="train", vpc=vpc, encryption_key=key)
     NeuronLaunchTemplate(
         stack,
         "Template",

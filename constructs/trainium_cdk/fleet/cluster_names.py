@@ -1,7 +1,8 @@
-"""The names of clusters: the default, the check that they are unique within an app, and the tag trn:cluster."""
+"""The names of clusters: the default, the checks that a name and a stack have one cluster, and the tag trn:cluster."""
 
 import re
 from collections.abc import Mapping
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 from aws_cdk import Names, Stack, Stage, Tags, Token
@@ -17,6 +18,11 @@ _TYPE_WITH_FIXED_TAGS = "AWS::EC2::PlacementGroup"
 _named: WeakKeyDictionary[IConstruct, dict[tuple[str, ...], str]] = WeakKeyDictionary()
 """For each app, the path of a construct by its kind, its account and region, and its cluster name."""
 
+ClusterConstruct = Literal["fleet", "PcsCluster", "SageMakerTraining"]
+
+_in_stack: WeakKeyDictionary[Stack, dict[str, tuple[ClusterConstruct, str]]] = WeakKeyDictionary()
+"""For each stack, the kind and cluster name of each construct that belongs to a cluster, by path."""
+
 
 def checked_cluster_name(construct: Construct, cluster_name: str | None) -> str:
     """The given name, by default one derived from the construct's path. Raises PropsError if it is invalid or a
@@ -29,10 +35,14 @@ def checked_cluster_name(construct: Construct, cluster_name: str | None) -> str:
     return cluster_name
 
 
-def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "fleet") -> None:
-    """Register the cluster name of a construct. Raises PropsError if another construct of this kind in the account and
-    region has the name."""
+def claim_cluster(construct: Construct, cluster_name: str, *, kind: ClusterConstruct) -> None:
+    """Register a construct of a cluster.
+
+    Raises PropsError if its stack has another cluster, or another construct of this kind in the account and region has
+    the name.
+    """
     stack = Stack.of(construct)
+    _claim_stack(construct, stack, cluster_name, kind)
     account, region = ("" if Token.is_unresolved(name) else name for name in (stack.account, stack.region))
     # Stages without an environment may be for different accounts.
     stage = Stage.of(construct)
@@ -47,6 +57,22 @@ def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "
             allowed=f"another name than that of {other}: `trn` and permissions identify clusters by their names",
             fix=f"set a different cluster_name for each {kind}",
         )
+
+
+def _claim_stack(construct: Construct, stack: Stack, cluster_name: str, kind: ClusterConstruct) -> None:
+    """Raise PropsError if the stack has the nodes of another construct, or a construct of another cluster."""
+    constructs = _in_stack.setdefault(stack, {})
+    for other, (other_kind, other_name) in constructs.items():
+        may_share = kind != other_kind and "SageMakerTraining" in (kind, other_kind)
+        if other_name != cluster_name or not may_share:
+            raise refuse(
+                construct,
+                "scope",
+                stack.node.path,
+                allowed=f"one cluster in a stack, and this one has {other} of the cluster {other_name}",
+                fix="create a stack for each cluster" + (f", or set cluster_name={other_name!r}" if may_share else ""),
+            )
+    constructs[construct.node.path] = (kind, cluster_name)
 
 
 def tag_all(construct: Construct, cluster_name: str, tags: Mapping[str, str]) -> None:

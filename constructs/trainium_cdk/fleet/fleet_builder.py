@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_cdk.fleet.cluster_names import claim_cluster_name, tag_all
+from trainium_cdk.fleet.cluster_names import claim_cluster, tag_all
 from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.created_fleet import CreatedFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
@@ -28,7 +28,6 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.physical_names import physical_name, recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
-from trainium_cdk.pilot.sleep_switch import join_sleep, only_sleep_function
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key, cache_url
@@ -44,9 +43,7 @@ class Fleet(CreatedFleet):
     def _make(self, props: FleetProps) -> None:
         self._props, self.cache = props, props.cache
         self._cluster_name = cluster_name = props.node.cluster_name
-        claim_cluster_name(self, cluster_name)
-        if props.sleep is not None:
-            join_sleep(props.sleep, self)
+        claim_cluster(self, cluster_name, kind="fleet")
         tag_all(self, cluster_name, props.tags)
         self.record = StackRecordParameter(self, "Record", cluster_name=cluster_name, record=self._stack_record)
         self.node.add_dependency(self.record)
@@ -110,7 +107,7 @@ class Fleet(CreatedFleet):
             settings=props.recorded_settings(self._image_id),
             instance_type=recorded_type(props.node.type, stack.region),
             group=self.group.auto_scaling_group_name,
-            sleep_function=only_sleep_function(props.sleep),
+            sleep_function=props.sleep.function_name if props.sleep else None,
             topic_arn=self.pilot.recorded_topic_arn if self.pilot else None,
         )
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_pcs as pcs
 from constructs import Construct
 
 from trainium_cdk.fleet.capacity import Capacity
-from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.fleet.cluster_names import claim_cluster, tag_all
 from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, simple_launch_template
@@ -92,6 +92,7 @@ class PcsCluster(Construct):
         """
         super().__init__(scope, construct_id)
         check_region(self, plan)
+        claim_cluster(self, plan.cluster_name, kind="PcsCluster")
         tag_all(self, plan.cluster_name, plan.tags)
         self.record = StackRecordParameter(self, "Record", cluster_name=plan.cluster_name, record=self._stack_record)
         self.node.add_dependency(self.record)

@@ -11,7 +11,6 @@ from trainium_cdk.physical_names import physical_name
 from trainium_core.naming import ASLEEP_PARAMETER, SET_ASLEEP_FUNCTION
 
 _switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
-_sleepers: WeakKeyDictionary["SleepSwitch", list[str]] = WeakKeyDictionary()
 
 
 class SleepSwitch(Construct):
@@ -46,7 +45,7 @@ class SleepSwitch(Construct):
                 "scope",
                 stack.node.path,
                 allowed=f"one SleepSwitch in a stack, and this one has {_switches[stack].node.path}",
-                fix="create it before the first fleet and pass it to each as `sleep`, or remove it",
+                fix="create it before the fleet and pass it as `sleep`, or remove it",
             )
         _switches[stack] = self
         parameter = CfnParameter(
@@ -137,16 +136,6 @@ def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
     if stack.nested:
         return None
     return _switches.get(stack) or SleepSwitch(stack, "TrainiumCdkSleepSwitch")
-
-
-def join_sleep(sleep: SleepSwitch, fleet: Construct) -> None:
-    """Let a fleet sleep with its stack."""
-    _sleepers.setdefault(sleep, []).append(fleet.node.path)
-
-
-def only_sleep_function(sleep: SleepSwitch | None) -> str | None:
-    """The name of the function that sets the parameter of a fleet's stack; None if other fleets would sleep too."""
-    return sleep.function_name if sleep is not None and len(_sleepers[sleep]) == 1 else None
 
 
 def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:

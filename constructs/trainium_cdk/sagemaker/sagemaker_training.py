@@ -21,7 +21,7 @@ from trainium_cdk.checks import (
     refuse,
     whole_duration,
 )
-from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
+from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster, tag_all
 from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
@@ -112,7 +112,7 @@ class _Training(Construct):
         return self.security_group.connections
 
     def _make(self, props: _Props) -> None:
-        claim_cluster_name(self, props.cluster_name, kind="SageMakerTraining")
+        claim_cluster(self, props.cluster_name, kind="SageMakerTraining")
         tag_all(self, props.cluster_name, props.tags)
         self.job_prefix = training_job_prefix(props.cluster_name)
         self.image_uri, self.cache = props.image_uri, props.cache

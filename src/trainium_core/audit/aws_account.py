@@ -12,8 +12,8 @@ from trainium_core.audit.resource import ResourceLister
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack
 from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
-from trainium_core.stacks.aws_stacks import AwsStackReader, tagged_cluster
-from trainium_core.stacks.cluster_resources import cluster_resources
+from trainium_core.stacks.aws_stacks import AwsStackReader
+from trainium_core.stacks.cluster_resources import cluster_resources, tagged_cluster
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 

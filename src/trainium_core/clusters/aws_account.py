@@ -47,7 +47,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             records = self.records()
             existing = self.describe_stacks()
             not_read = [f"the record of a stack: {reason}" for reason in records.unreadable.values()]
-            tagged = set[tuple[str, str]]()
+            tagged = dict[str, str]()
             try:
                 tagged = searching.result()
             except NoAccessError:
@@ -58,22 +58,21 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         for described in existing:
             name, stack = described["StackName"], as_deployed_stack(described)
             own = [record for record in records.readable if record.stack == name]
-            in_tags = {cluster for tagged_stack, cluster in tagged if tagged_stack == name}
-            if self._by_tag and CLUSTER_TAG in stack.tags:
-                in_tags.add(stack.tags[CLUSTER_TAG])
-            for cluster in sorted(in_tags | {record.cluster for record in own}):
-                of_cluster = [record for record in own if record.cluster == cluster]
-                try:
-                    stacks.append(_cluster_stack(name, cluster, stack, of_cluster))
-                except UnreadableError as error:
-                    not_read.append(f"the record of {cluster} in the stack {name}: its end is unreadable: {error}")
+            by_tag = stack.tags.get(CLUSTER_TAG, tagged.get(name)) if self._by_tag else None
+            cluster = own[0].cluster if own else by_tag
+            if cluster is None:
+                continue
+            try:
+                stacks.append(_cluster_stack(name, cluster, stack, own))
+            except UnreadableError as error:
+                not_read.append(f"the record of {cluster} in the stack {name}: its end is unreadable: {error}")
         return ClusterStacks(stacks=stacks, not_read=not_read)
 
-    def _tagged_stacks(self) -> set[tuple[str, str]]:
-        """Name and cluster of each stack that created tagged resources."""
+    def _tagged_stacks(self) -> Mapping[str, str]:
+        """The cluster of each stack that created tagged resources."""
         if not self._by_tag:
-            return set()
-        return {(tags[_STACK_TAG], tags[CLUSTER_TAG]) for tags in self.tag_index().values() if _STACK_TAG in tags}
+            return {}
+        return {tags[_STACK_TAG]: tags[CLUSTER_TAG] for tags in self.tag_index().values() if _STACK_TAG in tags}
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         filters = [

@@ -20,16 +20,12 @@ class AwsFleets(AwsStacks, AwsRecords):
         Raises:
             NoFleetError: The stack has no nodes.
             NodesNotCreatedError: The stack has no record yet, or no longer.
-            UnavailableError: The stack has the nodes of several clusters, or a request failed or was denied.
+            UnavailableError: A request failed or was denied.
         """
         records = self.stack_records(stack)
-        found = [record for record in records if record.engine in ENGINES_WITH_NODES]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            clusters = ", ".join(record.cluster for record in found)
-            reason = f"the stack {stack} has {len(found)} groups of nodes, of these clusters: {clusters}"
-            raise UnavailableError(f"{reason}; deploy each group in its own stack")
+        found = next((record for record in records if record.engine in ENGINES_WITH_NODES), None)
+        if found is not None:
+            return found
         deployed = self.deployed_stack(stack)
         if deployed is None:
             return None

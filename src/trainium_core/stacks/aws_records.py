@@ -17,7 +17,7 @@ class Records:
     """The records of an account in a region.
 
     Attributes:
-        readable: The newest record of each engine of each cluster in each stack, sorted by name.
+        readable: The newest record of each engine in each stack, sorted by cluster. A stack has one cluster.
         unreadable: Why other parameters cannot be used, by the name of the parameter.
     """
 
@@ -46,7 +46,7 @@ class AwsRecords(AwsService):
         return ()
 
     def _records(self) -> Records:
-        newest, unreadable = dict[tuple[str, str, str], StackRecord](), dict[str, str]()
+        newest, unreadable = dict[tuple[str, str], StackRecord](), dict[str, str]()
         with read_errors("ssm:GetParametersByPath"):
             pages = self.client("ssm").get_paginator("get_parameters_by_path")
             found = [*pages.paginate(Path=RECORDS_PATH, Recursive=True).search("Parameters[]")]
@@ -56,5 +56,5 @@ class AwsRecords(AwsService):
                 except StackRecordError as error:
                     unreadable[parameter["Name"]] = str(error)
                 else:
-                    newest[record.cluster, record.stack, record.engine] = record
-        return Records(readable=[newest[key] for key in sorted(newest)], unreadable=unreadable)
+                    newest[record.stack, record.engine] = record
+        return Records(readable=sorted(newest.values(), key=lambda record: record.name), unreadable=unreadable)

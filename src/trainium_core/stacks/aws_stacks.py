@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
+from trainium_core.stacks.cluster_resources import TemplateResources, tagged_cluster
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
@@ -88,16 +88,6 @@ class AwsStackReader(AwsService):
             pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
             found = [entry for page in pages.paginate(TagFilters=[wanted]) for entry in page["ResourceTagMappingList"]]
             return {entry["ResourceARN"]: tag_values(entry["Tags"]) for entry in found}
-
-
-def tagged_cluster(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
-    """The name of the cluster, from the tags of a stack, else of its resources; None without the tag trn:cluster.
-
-    The CDK tags stacks only if an app configures stack tags.
-    """
-    if CLUSTER_TAG in tags:
-        return tags[CLUSTER_TAG]
-    return next(iter(clusters_in(resources)), None)
 
 
 class AwsStacks(AwsStackReader):

@@ -35,9 +35,14 @@ A resource of these types belongs to a cluster if it refers to a resource of the
 """
 
 
-def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
-    """The clusters in the tags of resources, in the order of the template."""
-    return tuple(dict.fromkeys(value for resource in resources.values() for value in _cluster_tags(resource)))
+def tagged_cluster(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
+    """The name of the cluster, from the tags of a stack, else of its resources; None without the tag trn:cluster.
+
+    The CDK tags stacks only if an app configures stack tags.
+    """
+    if CLUSTER_TAG in tags:
+        return tags[CLUSTER_TAG]
+    return next((value for resource in resources.values() for value in _cluster_tags(resource)), None)
 
 
 def cluster_resources(resources: TemplateResources, cluster: str) -> frozenset[str]:
