@@ -1,7 +1,8 @@
 """Selects the cluster of a command: the named one, that of cdk.json, or the only one in the region."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import boto3.session
@@ -20,27 +21,24 @@ from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
 from trainium_core.plan.deployed_plan import deployed_plan
-from trainium_core.problems import SETTING_PREFIX
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.problems import OVERRIDE, SETTING_PREFIX, PlanError
 from trainium_core.stacks.aws_records import Records
 from trainium_runtime.errors import UnavailableError
 
 
-def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = ()) -> Plan:
+def read_cluster_plan(invocation: Invocation) -> Plan:
     """The plan of the selected cluster.
 
-    If -c and cdk.json have only settings that select a cluster, or the options select another one, the plan is that of
-    the record of a stack.
-
-    Args:
-        invocation: The options.
-        ignoring: Settings of -c and cdk.json whose values are ignored.
+    If -c and cdk.json have only settings that select a cluster, or the options select another one, or settings have
+    mistakes, the plan is that of the record of a stack.
 
     Raises:
         CliError: No cluster or region is selected, or the cluster has no record.
-        PlanError: The plan has mistakes.
+        PlanError: Mistakes hide the name or the region of the cluster.
         UnavailableError: AWS could not be read.
     """
-    given = _selected(invocation, ignoring)
+    given = _selected(invocation)
     if isinstance(given, Plan):
         return given
     name, region = given
@@ -51,17 +49,16 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = ())
     return plan
 
 
-def read_tagged_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
+def read_tagged_plan(invocation: Invocation, *, may_be_gone: bool = False) -> Plan:
     """As `read_cluster_plan`, but a cluster without a record is also found, by the tags of its stacks and nodes.
 
     Its plan then has no settings. A note says that the cluster has no record.
 
     Args:
         invocation: The options.
-        ignoring: Settings of -c and cdk.json whose values are ignored.
         may_be_gone: A named cluster may no longer have stacks.
     """
-    given = _selected(invocation, ignoring)
+    given = _selected(invocation)
     if isinstance(given, Plan):
         return given
     name, region = given
@@ -155,7 +152,7 @@ def missing_stack(invocation: Invocation, plan: Plan, stack: str) -> CliError:
 
 
 def configured_region(invocation: Invocation) -> str:
-    """The region of --region, the environment or the profile.
+    """The region of --region, the settings, the environment or the profile. Other settings may have mistakes.
 
     Raises:
         CliError: No region is set.
@@ -163,31 +160,57 @@ def configured_region(invocation: Invocation) -> str:
     """
     if invocation.region:
         return invocation.region
+    with suppress(PlanError):
+        region = settings_given(invocation.cdk_json, invocation.overrides).get("region")
+        if isinstance(region, str):
+            return region
     try:
         session: Any = boto3.session.Session()
     except BotoCoreError as error:
         raise UnavailableError(str(error)) from error
-    region: str | None = os.environ.get("AWS_REGION") or session.region_name
-    if region is None:
+    configured: str | None = os.environ.get("AWS_REGION") or session.region_name
+    if configured is None:
         message = (
             f"No region: pass --region, set AWS_REGION, or run in the folder of a cdk.json with {SETTING_PREFIX}region."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
-    return region
+    return configured
 
 
-def _selected(invocation: Invocation, ignoring: Collection[str]) -> Plan | tuple[str | None, str]:
+def _selected(invocation: Invocation) -> Plan | tuple[str | None, str]:
     """The plan of -c and cdk.json, or the name (None for the only one) and the region of the selected cluster."""
     name, region = invocation.cluster, invocation.region
-    settings = settings_given(invocation.cdk_json, invocation.overrides)
-    if settings.keys() - SELECTING_SETTINGS:
-        plan = invocation.plan(ignoring=ignoring)
+    settings: Mapping[str, Any] = {}
+    try:
+        settings = settings_given(invocation.cdk_json, invocation.overrides)
+        plan = invocation.plan() if settings.keys() - SELECTING_SETTINGS else None
+    except PlanError as error:
+        return _selected_despite(error, invocation, settings)
+    if plan is not None:
         if name in (None, plan.cluster_name) and region in (None, plan.region):
             return plan
         settings = {"cluster_name": plan.cluster_name, "region": plan.region}
         name = name or plan.cluster_name
     name = name or settings.get("cluster_name")
-    return name, str(region or settings.get("region") or configured_region(invocation))
+    return name, str(region or configured_region(invocation))
+
+
+def _selected_despite(error: PlanError, invocation: Invocation, settings: Mapping[str, Any]) -> tuple[str, str]:
+    """The name and the region of the cluster of an invalid plan: a deployed cluster needs no valid plan.
+
+    Raises the error if the options and the settings do not determine them.
+    """
+    wrong = {problem.key for problem in error.problems}
+    name = invocation.cluster or settings.get("cluster_name")
+    if name is None and wrong <= SETTINGS.keys() - {"cluster_name"}:  # an unknown setting may be a misspelt name
+        name = SETTINGS["cluster_name"].default
+    region = invocation.region or settings.get("region")
+    if OVERRIDE in wrong or not (isinstance(name, str) and isinstance(region, str)):
+        echo("--cluster and --region select a deployed cluster without a valid cdk.json.", err=True)
+        raise error
+    mistakes = ", ".join(dict.fromkeys(problem.shown_key for problem in error.problems))
+    echo(f"The settings have mistakes ({mistakes}), which `trn plan` shows. {name} is used as deployed.", err=True)
+    return name, region
 
 
 def _records(invocation: Invocation, region: str) -> Records:

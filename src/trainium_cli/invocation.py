@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-SYNTH_ONLY_SETTINGS = ("setup_script",)
-"""Settings that only synthesis uses. Commands on deployed clusters ignore them, and so report no mistakes in them."""
-
 SELECTING_SETTINGS = frozenset({"cluster_name", "region"})
 """Settings that only select a cluster."""
 

@@ -1,5 +1,7 @@
 """The cluster that a command acts on, and the message if it is ambiguous."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,42 @@ def test_undeployed_plan_lists_other_clusters(nodes: FakeNodes) -> None:
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Other clusters, for --cluster: web-train." in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("context", "arguments"),
+    [
+        ({"trn:nodes": "many", "trn:cluster_name": "web-train", "trn:region": "us-west-2"}, ()),
+        ({"trn:nodez": 2, "trn:cluster_name": "web-train", "trn:region": "us-west-2"}, ()),
+        ({"trn:nodes": "many"}, (*REGION, "--cluster", "web-train")),
+        (["not an object"], (*REGION, "--cluster", "web-train")),
+    ],
+    ids=str,
+)
+def test_deployed_cluster_is_used_despite_mistakes(nodes: FakeNodes, context: object, arguments: Sequence[str]) -> None:
+    Path("cdk.json").write_text(json.dumps({"context": context}))
+    ended = run("nodes", *arguments)
+    assert (ended.exit_code, nodes.requests) == (ExitCode.OK, ["Training"]), ended.stderr
+    assert "mistakes (" in ended.stderr
+    assert "web-train is used as deployed" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments"),
+    [
+        ({"trn:clustername": "other", "trn:region": "us-west-2"}, ()),
+        ({"trn:nodes": "many", "trn:region": 5}, ("--cluster", "web-train")),
+    ],
+    ids=str,
+)
+def test_mistake_in_the_name_or_region_requires_the_options(
+    nodes: FakeNodes, clusters: FakeLocating, settings: dict[str, object], arguments: Sequence[str]
+) -> None:
+    clusters.recorded = [record("trn-pilot")]
+    Path("cdk.json").write_text(json.dumps({"context": settings}))
+    ended = run("nodes", *arguments)
+    assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
+    assert "--cluster and --region select a deployed cluster" in ended.stderr
 
 
 def test_unreadable_region_is_unknown_and_not_empty(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001

@@ -9,7 +9,7 @@ import click
 
 from trainium_cli.cluster_choice import cache_urls, configured_region, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
+from trainium_cli.invocation import Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
 from trainium_cli.waiting import waiting
 from trainium_core.aws.storage import AwsStorage
@@ -107,7 +107,7 @@ def find_cache(options: CacheOptions) -> FoundCache:
     if options.location:
         region, location, plan = _bucket_region(invocation, options.location), options.location, None
     else:
-        plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+        plan = read_cluster_plan(invocation)
         region, location = plan.region, _cluster_location(invocation, plan)
     cache = AwsCompileCache(region, location, limit, clients=invocation.clients)
     return FoundCache(cache=cache, limit=limit, plan=plan)

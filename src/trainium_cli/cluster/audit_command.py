@@ -11,7 +11,6 @@ from trainium_cli.cluster.audit_report import HEADINGS, audit_as_json, audit_as_
 from trainium_cli.cluster_choice import cluster_stack_names, read_tagged_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import (
-    SYNTH_ONLY_SETTINGS,
     Invocation,
     pass_invocation,
     plan_options,
@@ -52,7 +51,7 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
     report could not be written.
     """
     try:
-        plan = read_tagged_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
+        plan = read_tagged_plan(invocation, may_be_gone=True)
     except CliError as error:
         if error.exit_code != ExitCode.NOT_READY:
             raise

@@ -12,7 +12,7 @@ from trainium_cli.cluster.node_end import grace_option, in_words, running_job_se
 from trainium_cli.cluster_choice import cluster_stack_names, others_sentence, read_tagged_plan, unreadable_stacks
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
+from trainium_cli.invocation import Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say, table
 from trainium_cli.waiting import waiting
@@ -63,7 +63,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     invocation.require_yes(yes)
     if yes and not invocation.cluster and not settings_given(invocation.cdk_json, invocation.overrides):
         raise click.UsageError("--yes needs a cluster: pass --cluster NAME, or run in the folder of its cdk.json")
-    plan = read_tagged_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    plan = read_tagged_plan(invocation)
     account = AwsTeardown(plan.region)
     with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
         stacks = cluster_stack_names(invocation, plan)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.text import Text
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.completion_values import complete_region
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.layout import Table
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
@@ -21,6 +22,7 @@ from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, clusters_in
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import PriceTable
+from trainium_core.problems import PlanError
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
@@ -47,9 +49,11 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
     """
     if region and all_regions:
         raise click.UsageError("pass --region or --all-regions, not both")
-    plan = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS) if invocation.has_plan else None
+    plan = None
+    with suppress(PlanError):
+        plan = invocation.plan() if invocation.has_plan else None
     clients = invocation.clients
-    account = AwsClustersAccount(region or (plan.region if plan else configured_region(invocation)), clients=clients)
+    account = AwsClustersAccount(region or configured_region(invocation), clients=clients)
     with waiting("Asking AWS for the account ..."):
         identity = account.identity()
         catalog = plan.catalog if plan else builtin_catalog()

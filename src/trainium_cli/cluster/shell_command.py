@@ -8,7 +8,7 @@ import click
 
 from trainium_cli.cluster_choice import cluster_stack_name, missing_stack, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_options, pass_invocation, stack_option
+from trainium_cli.invocation import Invocation, context_options, pass_invocation, stack_option
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
@@ -31,7 +31,7 @@ def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
 
     Exit code: that of the session. If no session was started, 1: not possible. 2: no such NODE. 3: unknown.
     """
-    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    plan = read_cluster_plan(invocation)
     _check_session(plan)
     stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for the nodes of {stack} ..."):

@@ -12,7 +12,7 @@ from trainium_cli.cluster.node_end import running_job_sentence
 from trainium_cli.cluster_choice import cluster_stack_name, missing_stack, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation
+from trainium_cli.invocation import Invocation
 from trainium_cli.plan.plan_report import pilot_end_text
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import say
@@ -86,7 +86,7 @@ def switch(
         PlanError: The plan has mistakes.
         UnavailableError: AWS could not be read.
     """
-    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    plan = read_cluster_plan(invocation)
     stack = cluster_stack_name(invocation, plan, given_stack)
     account = AwsSleepControl(plan.region)
     with waiting(f"Asking AWS for {stack} in {plan.region} ..."):

@@ -10,7 +10,7 @@ import click
 
 from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options, stack_option
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.quantities import duration
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -44,7 +44,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     Exit code 0: every node is verified, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0,
     but something could not be read.
     """
-    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    plan = read_cluster_plan(invocation)
     stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
         found = _read(plan, stack, invocation.clients)

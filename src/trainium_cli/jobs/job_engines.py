@@ -8,7 +8,7 @@ import click
 
 from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Command, Invocation, stack_option
+from trainium_cli.invocation import Command, Invocation, stack_option
 from trainium_cli.waiting import waiting
 from trainium_core.engines.registry import CLUSTER, ENGINES, chosen_engine, job_engine_keys
 from trainium_core.jobs.engine import JobEngine, NoStackError
@@ -110,7 +110,7 @@ class JobEngines:
 
 def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> JobEngines:
     """The engine of --on or --stack, else all engines of the plan. Raises PlanError, UnavailableError and CliError."""
-    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    plan = read_cluster_plan(invocation)
     first = chosen_engine(plan, on)
     keys = [first] if on is not None or stack is not None else job_engine_keys(plan)
     return JobEngines(invocation=invocation, plan=plan, engines=[_engine(invocation, plan, key, stack) for key in keys])
@@ -118,7 +118,7 @@ def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> J
 
 def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tuple[Plan, JobEngine]:
     """The plan, and the engine of --on, else the one that `chosen_engine` selects. Raises as `read_engines`."""
-    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    plan = read_cluster_plan(invocation)
     return plan, _engine(invocation, plan, chosen_engine(plan, on), stack)
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from trainium_cli.cdk_program import cdk_path, is_supported_node, node_version, tool_path
 from trainium_cli.cluster_choice import configured_region
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options, region_option
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options, region_option
 from trainium_cli.setup.tool_install import install_missing_tools
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
@@ -57,15 +57,12 @@ def doctor(invocation: Invocation, fix: bool) -> ExitCode:
     does not work, or an installation failed. 2: bad usage, or `trn` would have to install into the system Python.
     3: unknown.
     """
-    region = invocation.region
-    if region is None and invocation.has_plan:
-        region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region
     folder = (invocation.cdk_json.parent if invocation.cdk_json else Path()).absolute()
     if fix:
         install_missing_tools(folder)
     diagnoses = [*_machine(folder)]
     with waiting("Asking AWS for the account ..."):
-        diagnoses += _account(region or configured_region(invocation))
+        diagnoses += _account(configured_region(invocation))
     outcomes = {diagnosis.outcome for diagnosis in diagnoses}
     if invocation.as_json:
         print_json([asdict(diagnosis) for diagnosis in diagnoses])

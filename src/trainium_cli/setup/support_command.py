@@ -59,8 +59,7 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     scaling activities, records of nodes and of the last jobs, and the audit. --include-logs adds raw logs and console
     output, after showing their names and sizes and asking for confirmation.
 
-    Parts that could not be read are listed with the reason. If a setting is invalid, the archive contains only the
-    versions and the problems of the settings.
+    Parts that could not be read are listed with the reason. If settings have mistakes, the archive names them.
 
     Exit code 0: written. 1: declined, or no cluster was found. 2: no cluster was selected, or the file cannot be
     written. 3: AWS could not be read to find the cluster.
@@ -92,9 +91,13 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
 def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: bool) -> Iterator[Part]:
     yield Part(name="versions.txt", gather=_versions)
     try:
-        plan = invocation.plan() if invocation.has_plan else read_cluster_plan(invocation)
+        if invocation.has_plan:
+            invocation.plan()
     except PlanError as error:
         yield problems_part(error)
+    try:
+        plan = read_cluster_plan(invocation)
+    except PlanError:
         return
     yield settings_part(plan)
     stack = cluster_stack_name(invocation, plan, given_stack)
