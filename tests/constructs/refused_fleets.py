@@ -72,9 +72,8 @@ def in_vpc(kind: Callable[..., Any], vpc: ec2.Vpc | None = None, **props: Any) -
 
 def fleet(**props: Any) -> NeuronFleet:
     """A fleet in a new stack, because a stack may have only one."""
-    scope = stack_in(REGION, account="111122223333")
-    defaults = {"scope": scope, "instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE}
-    return create(NeuronFleet, **{**defaults, **props})
+    defaults = {"instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE}
+    return create(NeuronFleet, **{"scope": stack_in(REGION, account="111122223333"), **defaults, **props})
 
 
 @cache

@@ -1,5 +1,6 @@
-"""Fleets in a VPC that the CDK CLI has not looked up yet, in a stack without region, in a nested stack, and others."""
+"""Fleets in a VPC that is not looked up yet, in a stack without region or with another cluster, and in others."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,8 +9,17 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
 
-from tests.constructs.synth import REGION, new_app, synthesize
-from trainium_cdk import ElasticFileSystem, LustreFileSystem, NeuronFleet, SleepSwitch
+from tests.constructs.synth import REGION, a_plan, new_app, synthesize
+from trainium_cdk import (
+    ElasticFileSystem,
+    LustreFileSystem,
+    NeuronFleet,
+    PcsCluster,
+    PropsError,
+    SageMakerTraining,
+    SleepSwitch,
+    TrainiumCluster,
+)
 
 TYPE = ec2.InstanceType("trn1.32xlarge")
 ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
@@ -99,3 +109,39 @@ def test_nested_stack_has_no_sleep_switch() -> None:
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     NeuronFleet(nested, "Fleet", instance_type=TYPE, vpc=vpc)
     assert not [child for child in stack.node.find_all() if isinstance(child, SleepSwitch)]
+
+
+def slurm(stack: Stack, name: str) -> object:
+    settings: dict[str, Any] = {"stacks": ("pcs",), "pcs_ami": "ami-0123456789abcdef0", "ends": "40h"}
+    return PcsCluster(stack, "Slurm", plan=a_plan(cluster_name=name, **settings))
+
+
+def training(stack: Stack, name: str) -> object:
+    return SageMakerTraining(stack, "Training", cluster_name=name)
+
+
+def cluster(stack: Stack, name: str, construct_id: str = "Cluster") -> object:
+    return TrainiumCluster(stack, construct_id, plan=a_plan(cluster_name=name))
+
+
+def second_cluster(stack: Stack, name: str) -> object:
+    return cluster(stack, name, "Second")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name", "message"),
+    [
+        (cluster, second_cluster, "two", "Web/Second/Fleet: scope: got 'Web'; allowed: .* Web/Cluster/Fleet of .* one"),
+        (cluster, slurm, "one", "Web/Slurm: scope: got 'Web'; allowed: .* Web/Cluster/Fleet of the cluster one"),
+        (slurm, cluster, "one", "Web/Cluster/Fleet: scope: got 'Web'; .*; fix: create a stack for each cluster$"),
+        (training, cluster, "two", "fix: create a stack for each cluster, or set cluster_name='one'"),
+        (cluster, training, "two", "Web/Training: scope: got 'Web'; .* Web/Cluster/Fleet of the cluster one"),
+    ],
+)
+def test_second_cluster_in_a_stack_is_refused(
+    first: Callable[..., object], second: Callable[..., object], name: str, message: str
+) -> None:
+    stack = Stack(new_app(), "Web", env=Environment(region=REGION))
+    first(stack, "one")
+    with pytest.raises(PropsError, match=message):
+        second(stack, name)

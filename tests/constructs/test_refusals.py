@@ -30,7 +30,7 @@ from tests.constructs.refused_fleets import (
     target_group,
     unique,
 )
-from tests.constructs.synth import REGION, a_plan, new_app
+from tests.constructs.synth import REGION, new_app
 from trainium_cdk import (
     ClusterNetwork,
     CompileCache,
@@ -39,7 +39,6 @@ from trainium_cdk import (
     NeuronFleet,
     NeuronSubnet,
     NodeImage,
-    PcsCluster,
     PilotEnd,
     PropsError,
     QuotaCheck,
@@ -301,42 +300,6 @@ def test_fleets_of_one_name_in_one_region_are_refused() -> None:
             continue
         with pytest.raises(PropsError, match=r"Stack2/Fleet: cluster_name: .* that of Stack0/Fleet"):
             NeuronFleet(stack, "Fleet", **props)
-
-
-def slurm(stack: Stack, name: str) -> object:
-    settings: dict[str, Any] = {"stacks": ("pcs",), "pcs_ami": "ami-0123456789abcdef0", "ends": "40h"}
-    return PcsCluster(stack, "Slurm", plan=a_plan(cluster_name=name, **settings))
-
-
-def training(stack: Stack, name: str) -> object:
-    return SageMakerTraining(stack, "Training", cluster_name=name)
-
-
-def cluster(stack: Stack, name: str, construct_id: str = "Cluster") -> object:
-    return TrainiumCluster(stack, construct_id, plan=a_plan(cluster_name=name))
-
-
-def second_cluster(stack: Stack, name: str) -> object:
-    return cluster(stack, name, "Second")
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "name", "message"),
-    [
-        (cluster, second_cluster, "two", "Web/Second/Fleet: scope: got 'Web'; allowed: .* Web/Cluster/Fleet of .* one"),
-        (cluster, slurm, "one", "Web/Slurm: scope: got 'Web'; allowed: .* Web/Cluster/Fleet of the cluster one"),
-        (slurm, cluster, "one", "Web/Cluster/Fleet: scope: got 'Web'; .*; fix: create a stack for each cluster$"),
-        (training, cluster, "two", "fix: create a stack for each cluster, or set cluster_name='one'"),
-        (cluster, training, "two", "Web/Training: scope: got 'Web'; .* Web/Cluster/Fleet of the cluster one"),
-    ],
-)
-def test_second_cluster_in_a_stack_is_refused(
-    first: Callable[..., object], second: Callable[..., object], name: str, message: str
-) -> None:
-    stack = Stack(new_app(), "Web", env=Environment(region=REGION))
-    first(stack, "one")
-    with pytest.raises(PropsError, match=message):
-        second(stack, name)
 
 
 @pytest.mark.parametrize("kind", [ec2.SubnetType.PUBLIC, ec2.SubnetType.PRIVATE_ISOLATED], ids=lambda kind: kind.name)
