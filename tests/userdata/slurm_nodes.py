@@ -47,12 +47,17 @@ cd / && exec "$PYTHON" -S -m trn_slurm "$@\"""",
 
 
 class SlurmNodes(StoredJob):
-    """`submit` stores a job in S3. Each `run` runs its batch script, as Slurm does at first and after each requeue."""
+    """`submit` stores a job in S3. Each `run` runs its batch script, as Slurm does at first and after each requeue.
+
+    Attributes:
+        restarts: How often Slurm has started the batch script again. Slurm also counts starts in which no task began.
+    """
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
         self.plan, self.aws, self.folder = plan, aws, folder
         self._job: Job | None = None
         self.process: subprocess.Popen[str] | None = None
+        self.restarts = 1
         for name, body in PROGRAMS.items():
             _write(folder / "bin" / name, f"#!/bin/bash\n{body}\n", mode=0o755)
         link_packages(folder / "opt", "trn_node", "trn_job", "trn_cache", "trn_slurm")
@@ -173,6 +178,7 @@ class SlurmNodes(StoredJob):
             "HOME": str(self.folder),
             "SLURM_JOB_ID": "7",
             "SLURM_JOB_NUM_NODES": str(self.plan.nodes),
+            "SLURM_RESTART_COUNT": str(self.restarts),
             "TRN_HTTP_PAUSE": "0.05",
             **self.aws.loopback_environment,
         }

@@ -132,11 +132,47 @@ def test_signal_before_the_time_limit_reaches_every_node(slurm: SlurmNodes) -> N
     assert (end["result"], "time limit" in end["reason"]) == ("interrupted", True)
 
 
-def test_job_that_was_stopped_while_it_waited_does_not_begin(slurm: SlurmNodes) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("stop.json", {"reason": "trn stop"}), ("end.json", {"result": "stopped", "reason": "trn stop"})],
+)
+def test_job_that_was_stopped_while_it_waited_is_cancelled(
+    slurm: SlurmNodes, name: str, content: dict[str, str]
+) -> None:
     slurm.submit("print('begun')")
-    slurm.put("stop.json", {"reason": "trn stop"})
-    assert slurm.run() == 1
+    slurm.put(name, content)
+    slurm.run()
     assert (slurm.content("end.json")["result"], slurm.content("attempts/1/start.json")) == ("stopped", {})
+    assert (slurm.folder / "scancel").read_text() == "7\n"
+
+
+def test_job_that_is_stopped_in_the_pause_before_an_attempt_is_cancelled(slurm: SlurmNodes) -> None:
+    slurm.submit("print('begun')", retries=2)
+    for attempt in (1, 2):
+        slurm.put(f"attempts/{attempt}/start.json", {"at": now_text(), "resume_from": None})
+        slurm.put(f"attempts/{attempt}/end.json", {"result": "node-lost", "at": now_text()})
+    reads = []
+
+    def stop_after_first_read(name: str) -> int:
+        if name.endswith("/stop.json"):
+            reads.append(name)
+            if len(reads) == 2:
+                slurm.put("stop.json", {"reason": "trn stop"})
+        return 200
+
+    slurm.aws.get_status = stop_after_first_read
+    slurm.run()
+    assert (slurm.content("end.json")["result"], slurm.content("attempts/3/start.json")) == ("stopped", {})
+    assert (slurm.folder / "scancel").read_text() == "7\n"
+
+
+def test_second_slurm_job_does_not_disturb_the_first(slurm: SlurmNodes) -> None:
+    slurm.submit("print('begun')", retries=1)
+    cut_off(slurm, at=now_text())
+    slurm.restarts = 0
+    assert slurm.run() == 1
+    assert "another Slurm job has begun attempt 1" in slurm.output
+    assert slurm.content("attempts/1/end.json") == slurm.content("end.json") == {}
 
 
 def attempts_in_process(slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch) -> Attempts:

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tools.lab.site import BUCKET
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
 from tools.lab.slurm.jobs import SlurmJobs
+from trainium_wire.job_keys import job_keys
 
 BUSY = "while sleep 1; do echo busy; done"
 
@@ -44,6 +46,7 @@ CASES = {
     "hangs": Case("sleep 1000", {"hang_seconds": 20}, "FAILED", "1:0", "hung", "no output .* for 20 seconds"),
     "over-limit": Case(BUSY, {"time_limit_seconds": 20}, "FAILED", "1:0", "time-limit", "time limit of 20 seconds"),
     "cancelled": Case(BUSY, {"retries": 1}, "CANCELLED", "1:0", "stopped", "scancel"),
+    "stopped": Case(BUSY, {"retries": 1}, "CANCELLED", "1:0", "stopped", "trn stop"),
 }
 
 
@@ -52,9 +55,11 @@ def ends(slurm: SlurmCluster) -> Mapping[str, tuple[Mapping[str, str], Mapping[s
     """The fields of each job in Slurm, and its end in S3. Up to four jobs run at a time."""
     jobs = SlurmJobs(slurm)
     submitted = {name: jobs.submit(name, case.command, **case.fields) for name, case in CASES.items()}
-    cancelled = submitted["cancelled"]
-    slurm.wait_for("a line of the log", lambda: jobs.log(cancelled.id, 1, 0))
+    cancelled, stopped = submitted["cancelled"], submitted["stopped"]
+    for job in (cancelled, stopped):
+        slurm.wait_for("a line of the log", lambda job=job: jobs.log(job.id, 1, 0))
     slurm.run(f"scancel {cancelled.slurm_id}")
+    jobs.s3.put_object(Bucket=BUCKET, Key=job_keys(stopped.id).stop, Body=b'{"reason": "trn stop"}')
     return {
         name: (slurm.await_state(job.slurm_id, *ENDED), jobs.content(job.id, "end.json") or {})
         for name, job in submitted.items()

@@ -9,7 +9,7 @@ import sys
 from trn_job.__main__ import RETRIES
 from trn_node.objects import Objects
 
-from . import epilog, task
+from . import epilog, slurm, task
 from .attempts import Attempts, OverError, parse_nodes
 from .follower import Follower
 
@@ -55,6 +55,9 @@ def main(arguments: list[str]) -> int:
         )
     except OverError as over:
         print(f"trn-slurm: job {options.job} is over: {over}", file=sys.stderr)
+        error = slurm.cancel() if over.is_stopped else ""
+        if error:
+            print(f"trn-slurm: {error}", file=sys.stderr)
         return over.exit_code or 1
     except (OSError, ValueError, LookupError) as error:
         print(f"trn-slurm {options.command}: {type(error).__name__}: {error}", file=sys.stderr)

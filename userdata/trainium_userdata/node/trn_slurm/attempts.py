@@ -28,6 +28,10 @@ from trn_node.job_attempts import Resumption, ended_attempts, resumption
 from trn_node.notices import timestamp
 from trn_node.objects import Objects
 
+from . import slurm
+
+STOP_SECONDS = 2.5
+"""Seconds between checks whether a job was stopped during the pause before an attempt."""
 DONE = ("ended", FAILED)
 """Final states of nodes in an attempt that did not succeed."""
 
@@ -35,9 +39,10 @@ DONE = ("ended", FAILED)
 class OverError(Exception):
     """The job has ended. The batch script exits with `exit_code`, or with 1 if that is 0, because it runs nothing."""
 
-    def __init__(self, reason: str, exit_code: int) -> None:
-        super().__init__(reason)
-        self.exit_code = exit_code
+    def __init__(self, end: Mapping[str, Any]) -> None:
+        super().__init__(f"{end.get('result')} {end.get('reason') or ''}".rstrip())
+        self.is_stopped = end.get("result") == STOPPED
+        self.exit_code = task_exit_code(end)
 
 
 class Attempts:
@@ -73,8 +78,10 @@ class Attempts:
             raise ValueError(f"the allocation's number of nodes is {len(nodes)}; the job needs {self.spec.nodes}")
         over = self.store.read(self.keys.end)
         if over is not None:
-            raise OverError(str(over.get("result")), task_exit_code(over))
+            raise OverError(over)
         starts = self._starts()
+        if starts and not slurm.restarts():
+            raise OSError(f"another Slurm job has begun attempt {len(starts)}: submit the batch script of a job once")
         if starts and self.store.read(self.attempt(len(starts)).end) is None:
             reason = "Slurm started the job again: it lost a node, or gave its nodes to another job"
             self.declare(len(starts), NODE_LOST, reason)
@@ -84,10 +91,10 @@ class Attempts:
         final = end if end is not None and pause is None else self._final_end(left, following)
         if final is not None:
             self.close(len(starts), final)
-            raise OverError(f"{final['result']} {final['reason']}".strip(), task_exit_code(final))
+            raise OverError(final)
         if end is not None and pause:
             # The allocation is kept: another one may lose the nodes that have passed their tests.
-            time.sleep(max(0.0, timestamp(end["at"]) + pause - time.time()))
+            self._pause(timestamp(end["at"]) + pause, len(starts))
         number = len(starts) + 1
         start = start_record(
             number,
@@ -108,15 +115,29 @@ class Attempts:
             left: Remaining seconds of the time limit, if any.
             following: What the next attempt would continue from.
         """
-        stop = self.store.read(self.keys.stop)
-        if stop is not None:
-            return end_record(STOPPED, str(stop.get("reason") or ""), node=0)
+        stopped = self._stopped()
+        if stopped is not None:
+            return stopped
         if left == 0:
             limit = self.spec.time_limit_seconds
             return end_record(TIME_LIMIT, f"the job reached its time limit of {limit} seconds", node=0)
         if following.job != self.spec.id and not following.checkpoint:
             return end_record(FAILED, f"job {following.job} has no complete checkpoint to continue from", node=0)
         return None
+
+    def _stopped(self) -> dict[str, Any] | None:
+        """The end of the job if `trn stop` has ended it, otherwise None."""
+        stop = self.store.read(self.keys.stop)
+        return None if stop is None else end_record(STOPPED, str(stop.get("reason") or ""), node=0)
+
+    def _pause(self, end: float, attempts: int) -> None:
+        """Wait until a Unix time. Raises OverError if the job is stopped meanwhile."""
+        while (left := end - time.time()) > 0:
+            time.sleep(min(left, STOP_SECONDS))
+            stopped = self._stopped()
+            if stopped is not None:
+                self.close(attempts, stopped)
+                raise OverError(stopped)
 
     def attempt(self, number: int) -> AttemptKeys:
         return self.keys.attempt(number)

@@ -68,7 +68,6 @@ class Follower:
         self._persistently(lambda: self._attempts.close(self._number, end))
         print(f"trn-slurm: {end['result']} {end['reason']}".rstrip(), flush=True)
         if end["result"] == STOPPED and not self._is_terminated:
-            # The job would otherwise be FAILED in Slurm, and start jobs that depend on its failure.
             self._await_termination(slurm.cancel())
         return task_exit_code(end)
 

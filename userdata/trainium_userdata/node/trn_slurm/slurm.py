@@ -49,13 +49,21 @@ def _show_job(form: str) -> str:
     return "" if shown.error else shown.out
 
 
+def restarts() -> int:
+    """How often Slurm has started this job again."""
+    return int(os.environ.get("SLURM_RESTART_COUNT") or 0)
+
+
 def requeue() -> str:
     """Have Slurm end the job and start it again. Returns an error, or an empty text."""
     return run("scontrol", "requeue", _job_id(), seconds=SECONDS).error
 
 
 def cancel() -> str:
-    """Have Slurm end the job as cancelled. Returns an error, or an empty text."""
+    """Have Slurm end the job as cancelled. Returns an error, or an empty text.
+
+    Otherwise, a job that was stopped would be FAILED in Slurm, and start jobs that depend on its failure.
+    """
     return run("scancel", _job_id(), seconds=SECONDS).error
 
 
