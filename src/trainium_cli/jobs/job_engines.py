@@ -78,7 +78,11 @@ class JobEngines:
                     return engine, state
             if not deployed:
                 raise missing[0]
-            close = nearest(job_id, [known for engine in deployed for known in engine.job_ids()])
+            ids = [known for engine in deployed for known in engine.job_ids()]
+            if job_id in ids:
+                message = f"Job {job_id} was not started, or its record could not be stored."
+                raise CliError(message, ExitCode.NOT_READY)
+            close = nearest(job_id, ids)
             shown = f"; nearest: {close}" if close else ""
             raise CliError(f"Job {job_id} does not exist{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
 

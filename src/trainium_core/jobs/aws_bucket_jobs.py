@@ -26,6 +26,7 @@ from trainium_wire.node_record import StoredRecord
 _SAGEMAKER_ONLY = "remove it, or add --on sagemaker"
 SAGEMAKER_ONLY = {"training_plan": _SAGEMAKER_ONLY, "spot_wait_minutes": _SAGEMAKER_ONLY, "input_mode": _SAGEMAKER_ONLY}
 
+_NOTHING_TO_RESUME = "none: no recent job of the cluster can be resumed"
 _PROFILE_NOTE = (
     "slows the profiled ranks, and takes memory and disk space; a device profile takes about 5 GB of a trn2's device "
     "memory. Do not use this job for timing"
@@ -172,7 +173,7 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
         no_checkpoint = JobProblem(
             key="--resume",
             got=earlier,
-            allowed=", ".join(sorted({*known} - {earlier})) or "none: no job of the cluster can be resumed",
+            allowed=", ".join(jobs.newest_with_checkpoints(job.checkpoints)) or _NOTHING_TO_RESUME,
             fix=f"{earlier} {problem}{where}: remove --resume, or name another job",
         )
         raise JobError([no_checkpoint])

@@ -40,6 +40,7 @@ from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 _READERS = 16
 _MOST_ATTEMPTS = 200
 """The number is limited because the job itself can write attempts."""
+_SEARCHED = 20
 _LARGEST_LIST = 67_108_864
 _CHECKPOINTS = "checkpoints"
 _PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
@@ -197,6 +198,15 @@ class AwsJobs(JobBucket):
             if state is not None:
                 states.append(state)
         return states
+
+    def newest_with_checkpoints(self, folder_url: str | None = None) -> Sequence[str]:
+        """Those of the last _SEARCHED jobs that have complete checkpoints, newest first.
+
+        Args:
+            folder_url: As for `checkpoints`.
+        """
+        newest = sorted(self.job_ids(), key=_submission_time, reverse=True)[:_SEARCHED]
+        return [job_id for job_id in newest if self.checkpoints(job_id, folder_url)]
 
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None

@@ -376,6 +376,16 @@ def test_resume_uses_the_checkpoint_of_the_job_before_the_resumed_one(cluster: C
     assert current.job.resume_from == JOB.id
 
 
+@pytest.mark.parametrize("command", ["logs", "stop", "jobs"])
+def test_job_that_lost_to_another_submission_was_not_started(cluster: Cluster, command: str) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    loser = replace(JOB, id="lost-20261122-190501")
+    assert not cluster.jobs.submit(loser, b"", over=None)
+    ended = run(command, loser.id, *TWO)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert ended.stderr == f"Job {loser.id} was not started, or its record could not be stored.\n"
+
+
 def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.job_nodes.end("interrupted")
@@ -383,7 +393,15 @@ def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
     ended = run(*resumed)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "has no complete checkpoint" in ended.stderr
-    assert "allowed: none: no job of the cluster can be resumed" in ended.stderr
+    assert "allowed: none: no recent job of the cluster can be resumed" in ended.stderr
+    saving = replace(JOB, id="fit-20261122-190502")
+    assert cluster.jobs.submit(saving, b"", over=cluster.jobs.current())
+    replace(cluster.job_nodes, job=saving).put("checkpoints/step-10.json", {})
+    replace(cluster.job_nodes, job=saving).end("interrupted")
+    without = replace(JOB, id="fit-20261122-190503")
+    assert cluster.jobs.submit(without, b"", over=cluster.jobs.current())
+    replace(cluster.job_nodes, job=without).end("interrupted")
+    assert f"allowed: {saving.id}\n" in run(*resumed).stderr
     cluster.job_nodes.put("checkpoints/step-10.json", {})
     assert run(*resumed).exit_code == ExitCode.OK
     current = cluster.jobs.current()
