@@ -54,7 +54,7 @@ class OutputsOnNode:
 
     def write(self, path: str, text: str = "") -> Path:
         file = self.folder / path
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         return file
 
@@ -71,11 +71,11 @@ def node(tmp_path: Path) -> OutputsOnNode:
 
 
 def test_outputs_do_not_take_the_names_of_others(node: OutputsOnNode) -> None:
-    for name in ("node-1/metrics", "node-2/metrics", "working-directory/metrics"):
+    for name in ("node-1/metrics", "node-2/metrics", "working-directory/metrics", "home-directory/metrics"):
         node.write(f"outputs/{name}", "of node 0")
     node.outputs.upload()
     assert [*node.stored] == ["node-2/metrics"]
-    taken = ("node-1/metrics", "working-directory/metrics")
+    taken = ("node-1/metrics", "working-directory/metrics", "home-directory/metrics")
     assert node.outputs.left_out == dict.fromkeys(taken, "the name is that of other outputs")
 
 
@@ -99,10 +99,25 @@ def test_files_that_the_command_writes_to_its_working_directory_are_outputs(node
     assert node.outputs.left_out == {}
 
 
+def test_files_that_the_command_writes_to_its_home_directory_are_outputs(node: OutputsOnNode) -> None:
+    node.write("setup.sh", "of the job program")
+    node.write("venv/bin/python", "of the setup")
+    node.outputs.begin()
+    for name in ("command.sh", "torchrun/log", ".cache/model", ".bash_history", "source/log"):
+        node.write(name, "x")
+    (node.folder / "data").symlink_to("/scratch/data")
+    node.write("results/model.pt", "weights")
+    (node.folder / "latest").symlink_to("results")
+    node.outputs.upload()
+    assert node.stored == {"home-directory/results/model.pt": "weights", "working-directory/log": "x"}
+    assert node.store.objects["job/attempts/outputs/0.json"]["links"] == {"home-directory/latest": "results"}
+    assert node.outputs.left_out == {}
+
+
 def test_working_directory_has_a_size_limit_and_its_newest_files_are_stored(
     node: OutputsOnNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outputs_module, "LARGEST_WORKING_DIRECTORY_GIB", 10 / 1024**3)
+    monkeypatch.setattr(outputs_module, "LARGEST_WRITTEN_GIB", 10 / 1024**3)
     node.outputs.begin()
     for age, name in enumerate(("a-model", "data", "log")):
         os.utime(node.write(f"source/{name}", "12345"), (10 - age, 10 - age))

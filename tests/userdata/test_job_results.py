@@ -117,7 +117,7 @@ folder, attempt = pathlib.Path(os.environ["TRN_OUTPUT_DIR"]), os.environ["TRN_AT
 other = folder.parents[1] / ("first-node-has-written-" + attempt)
 while os.environ["TRN_NODE_RANK"] == "1" and not other.exists():
     time.sleep(0.05)
-for file in (folder / "metrics.csv", folder / "latest/log", pathlib.Path("out/log")):
+for file in (folder / "metrics.csv", folder / "latest/log", pathlib.Path("out/log"), pathlib.Path("../results/log")):
     if attempt == "1" and file.parent.name == "latest":
         (folder / "run-1").mkdir()
         (folder / "latest").symlink_to("run-1")
@@ -179,7 +179,12 @@ def test_restarted_attempt_keeps_the_outputs_of_earlier_ones(nodes: JobNodes) ->
         nodes.next_attempt()
     prefix = f"{BUCKET}/jobs/{JOB}/outputs/"
     stored = {key.removeprefix(prefix): text for key, text in nodes.aws.records.items() if key.startswith(prefix)}
-    texts = {"metrics.csv": "13", "run-1/log": "123", "working-directory/out/log": "123"}
+    texts = {
+        "home-directory/results/log": "123",
+        "metrics.csv": "13",
+        "run-1/log": "123",
+        "working-directory/out/log": "123",
+    }
     assert stored == {folder + name: text for folder in ("", "node-1/") for name, text in texts.items()}
     links = {"latest": "run-1", "working-directory/newest": "out"}
     assert nodes.content("attempts/outputs/1.json") == {"files": [*texts], "links": links}

@@ -1,4 +1,4 @@
-"""Stores the outputs of a node in S3: its output folder, and what the script wrote to its working directory."""
+"""Stores the outputs of a node in S3: its output folder, and what the script wrote to its working or home directory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 from trainium_wire.job_keys import output_path
+from trn_node.files import KEPT_MARK
 from trn_node.s3 import S3Error
 
 from .file_tree import FileTree, file_tree, file_version, listed, make_links, printable
@@ -18,8 +19,15 @@ from .store import Store
 
 WORKING_DIRECTORY = "working-directory"
 """The folder of the outputs with the files that the script wrote to its working directory, the unpacked source."""
-LARGEST_WORKING_DIRECTORY_GIB = 20
-"""Maximum size of these files on each node."""
+HOME_DIRECTORY = "home-directory"
+"""The folder of the outputs with what the script wrote to its home directory, in which the working directory is.
+
+It also has relative paths such as `../results`. Hidden files are no outputs.
+"""
+OWN_FILES = ("command.sh", "observe", "torchrun", KEPT_MARK)
+"""What this program writes to the home directory while the command runs."""
+LARGEST_WRITTEN_GIB = 20
+"""Maximum size of the files in these two folders on each node."""
 SMALL_BYTES = 16 * 1024**2
 """While the command runs, larger files are stored once they have not changed between two looks."""
 MAX_FAILED_REQUESTS = 3
@@ -41,8 +49,10 @@ class Outputs:
 
     def __init__(self, launch: Launch, store: Store, say: Callable[[str], None]) -> None:
         self._launch, self._store, self._say = launch, store, say
-        self._folder, self._source = launch.place / "outputs", launch.place / "source"
-        self._at_start: FileTree | None = None
+        self._folder = launch.place / "outputs"
+        self._written = {WORKING_DIRECTORY: launch.place / "source", HOME_DIRECTORY: launch.place}
+        self._at_start: dict[str, FileTree] = {}
+        self._others_at_home: set[str] = set()
         self._seen: dict[str, tuple[int, int]] = {}
         self._stored: dict[str, tuple[int, int]] = {}
         self._listed: dict[str, Any] = {"files": [], "links": {}}
@@ -61,7 +71,7 @@ class Outputs:
             OSError: S3 does not answer or refuses, or the disk fails.
             LinkError: A link would lead outside of its folder.
         """
-        rank, keys, prefix = self._launch.rank, self._launch.job_keys, f"{WORKING_DIRECTORY}/"
+        rank, keys = self._launch.rank, self._launch.job_keys
         known = store.read(keys.output_list(rank)) or {"files": [], "links": {}}
         # Any node of the job can write the list.
         outside = [path for path in known["files"] if ".." in path.split("/") or path.startswith("/") or "//" in path]
@@ -75,21 +85,30 @@ class Outputs:
 
         with ThreadPoolExecutor(CONNECTIONS) as readers:
             list(readers.map(fetch, known["files"]))
-        for folder, is_source in ((self._folder, False), (self._source, True)):
-            own = {path: target for path, target in known["links"].items() if path.startswith(prefix) == is_source}
-            make_links(folder, {path[len(prefix) if is_source else 0 :]: target for path, target in own.items()})
+        links: dict[Path, dict[str, str]] = {}
+        for path, target in known["links"].items():
+            folder, rest = self._place(path)
+            links.setdefault(folder, {})[rest] = target
+        for folder, targets in links.items():
+            make_links(folder, targets)
         self._listed, self._is_restored = known, True
 
     def begin(self) -> None:
         """Note the files of the working directory, which are not outputs unless the command changes them.
 
-        Files of earlier attempts are outputs in any case.
+        Files of earlier attempts are outputs in any case. What else is in the home directory is no output.
         """
-        found, prefix = file_tree(self._source, _is_cache), f"{WORKING_DIRECTORY}/"
-        for known, restored in ((found.files, self._listed["files"]), (found.links, self._listed["links"])):
-            for path in restored:
-                known.pop(path[len(prefix) :] if path.startswith(prefix) else "", None)
-        self._at_start = found
+        restored = [self._place(path) for path in (*self._listed["files"], *self._listed["links"])]
+        home = self._written[HOME_DIRECTORY]
+        outputs_at_home = {path.partition("/")[0] for folder, path in restored if folder == home}
+        self._others_at_home = {*OWN_FILES, *(entry.name for entry in home.iterdir())} - outputs_at_home
+        for name, folder in self._written.items():
+            found = self._written_tree(name)
+            for at, path in restored:
+                if at == folder:
+                    found.files.pop(path, None)
+                    found.links.pop(path, None)
+            self._at_start[name] = found
 
     def upload(self, *, is_running: bool = False) -> None:
         """Store new and changed files. After MAX_FAILED_REQUESTS, most other files are left to the next call.
@@ -153,34 +172,48 @@ class Outputs:
                         self._failed[path] = error
                         failed_requests += not error.errno
 
+    def _place(self, path: str) -> tuple[Path, str]:
+        """The folder on this node of an output, and its path there."""
+        first, _, rest = path.partition("/")
+        return (self._written[first], rest) if first in self._written else (self._folder, path)
+
     def _file(self, path: str) -> Path:
-        folder, _, rest = path.partition("/")
-        return self._source / rest if folder == WORKING_DIRECTORY else self._folder / path
+        folder, rest = self._place(path)
+        return folder / rest
+
+    def _written_tree(self, name: str) -> FileTree:
+        """The working or the home directory, without links that leave it, and without what is no output in any case."""
+        is_ignored = _is_cache if name == WORKING_DIRECTORY else self._is_no_output_at_home
+        return file_tree(self._written[name], is_ignored, names_outer_links=False)
+
+    def _is_no_output_at_home(self, path: str) -> bool:
+        first = path.partition("/")[0]
+        return first in self._others_at_home or first.startswith(".") or _is_cache(path)
 
     def _tree(self) -> FileTree:
-        """The outputs, by their paths in S3. Those of the working directory are links and new or changed files."""
+        """The outputs, by their paths in S3. Those outside of the output folder are links and new or changed files."""
         tree = file_tree(self._folder)
         for path in [*tree.files, *tree.links]:
-            if path.partition("/")[0] in (*self._others, WORKING_DIRECTORY):
+            if path.partition("/")[0] in (*self._others, *self._written):
                 tree.files.pop(path, None)
                 tree.links.pop(path, None)
                 tree.left_out[printable(path)] = "the name is that of other outputs"
-        if self._at_start:
-            new = file_tree(self._source, _is_cache, names_outer_links=False)
-            prefix, used = f"{WORKING_DIRECTORY}/", 0
-            files = {f"{prefix}{path}": version for path, version in new.files.items() - self._at_start.files.items()}
-            by_age = sorted(files, key=lambda path: (self._stored.get(path) != files[path], -files[path][1]))
-            for path in by_age:
-                used += files[path][0]
-                if used <= LARGEST_WORKING_DIRECTORY_GIB * _GIB or self._stored.get(path) == files[path]:
-                    tree.files[path] = files[path]
-                else:
-                    why = f"the script wrote more than {LARGEST_WORKING_DIRECTORY_GIB} GiB to its working directory"
-                    tree.left_out[printable(path)] = why
-            for path, target in new.links.items() - self._at_start.links.items():
-                tree.links[f"{prefix}{path}"] = target
-            for path, reason in new.left_out.items() - self._at_start.left_out.items():
-                tree.left_out[f"{prefix}{path}"] = reason
+        files: dict[str, tuple[int, int]] = {}
+        for name, before in self._at_start.items():
+            new = self._written_tree(name)
+            files |= {f"{name}/{path}": version for path, version in new.files.items() - before.files.items()}
+            for path, target in new.links.items() - before.links.items():
+                tree.links[f"{name}/{path}"] = target
+            for path, reason in new.left_out.items() - before.left_out.items():
+                tree.left_out[f"{name}/{path}"] = reason
+        used = 0
+        for path in sorted(files, key=lambda path: (self._stored.get(path) != files[path], -files[path][1])):
+            used += files[path][0]
+            if used <= LARGEST_WRITTEN_GIB * _GIB or self._stored.get(path) == files[path]:
+                tree.files[path] = files[path]
+            else:
+                why = f"the script wrote more than {LARGEST_WRITTEN_GIB} GiB outside of its output folder"
+                tree.left_out[printable(path)] = why
         return tree
 
 
