@@ -13,7 +13,7 @@ from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 from trainium_runtime.node_store import NodeStore, StoredMembership
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership, Notice
@@ -263,6 +263,18 @@ def stack_resource(physical_id: str, status: str) -> dict[str, Any]:
         "ResourceStatus": status,
         "Timestamp": 0,
     }
+
+
+def test_stack_has_the_project_of_its_tag(aws: AwsTeardown) -> None:
+    template = '{"Resources": {"Logs": {"Type": "AWS::Logs::LogGroup"}}}'
+    tags = [{"Key": CLUSTER_TAG, "Value": "mine"}, {"Key": PROJECT_TAG, "Value": "own"}]
+    client("cloudformation").create_stack(StackName="Mine", TemplateBody=template, Tags=tags)
+    client("cloudformation").create_stack(StackName="Bare", TemplateBody=template)
+    found = aws.existing_stacks(["Mine", "Bare", "None"])
+    assert [(stack.name, stack.cluster, stack.project) for stack in found] == [
+        ("Mine", "mine", "own"),
+        ("Bare", None, None),
+    ]
 
 
 def test_resource_that_is_not_created_is_not_among_the_ids() -> None:

@@ -10,7 +10,7 @@ import click
 
 from trainium_cli.cluster.node_end import grace_option, in_words, running_job_sentence
 from trainium_cli.cluster_choice import cluster_stack_names, others_sentence, read_tagged_plan, unreadable_stacks
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.progress_reporter import ProgressReporter
@@ -57,8 +57,10 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
 
     You can interrupt the command at any time and run it again to continue.
 
+    A cluster that another project deployed (trn:project_id) is not destroyed, unless --cluster names it.
+
     Exit code 0: nothing is left except retained resources. 1: something is left, only stacks of others were
-    found, or not confirmed. 3: unknown.
+    found, another project deployed the cluster, or not confirmed. 3: unknown.
     """
     invocation.require_yes(yes)
     if yes and not invocation.cluster and not settings_given(invocation.cdk_json, invocation.overrides):
@@ -68,6 +70,8 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
         stacks = cluster_stack_names(invocation, plan)
         scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
+        if not invocation.cluster:
+            _refuse_another_project(plan, scope)
         found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
     if not invocation.as_json:
         show_inventory(found, scope, plan.region)
@@ -92,6 +96,15 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     else:
         show_end(outcomes, plan.cluster_name, plan.region, kept=bool(found.kept))
     return _EXIT_CODES[verdict(outcomes)]
+
+
+def _refuse_another_project(plan: Plan, scope: Scope) -> None:
+    stack = scope.other_project(plan.project_id)
+    if stack is not None:
+        own = plan.project_id or "no ID"
+        message = f"{stack.name} belongs to the project {stack.project}, not to that of this plan ({own})."
+        fix = f"To destroy it, run: trn destroy --cluster {plan.cluster_name}"
+        raise CliError(f"Nothing was destroyed: {message} {fix}", ExitCode.NOT_READY)
 
 
 def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[StepOutcome, ...]:

@@ -102,7 +102,7 @@ class PlanValues:
         Pattern(r"[a-z0-9-]{1,64}", "1 to 64 lower-case letters, digits and hyphens"),
         default=None,
         meaning="ID of the project, which `trn init` writes: the value of the tag trn:project of the stacks. "
-        "`trn deploy` refuses to change a cluster that another project deployed",
+        "`trn deploy` and `trn destroy` refuse to change a cluster that another project deployed",
     )
     network: NetworkSettings = field(default_factory=NetworkSettings)
     root_volume_gib: int = setting(

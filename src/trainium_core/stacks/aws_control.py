@@ -7,7 +7,7 @@ from trainium_core.stacks.aws_stacks import NO_STACK, SETTLED, AwsStackReader
 from trainium_core.stacks.cluster_resources import TemplateResources, cluster_resources, tagged_cluster
 from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import write_errors
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 from trainium_runtime.tags import tag_values
 
 _KEEPS = ("Retain", "RetainExceptOnCreate")
@@ -43,11 +43,13 @@ class AwsStackControl(AwsStackReader):
             resources = self._former_resources(found["StackId"], others)
         else:
             resources = self._existing_resources(found["StackId"], template, others)
+        tags = tag_values(found.get("Tags"))
         return StackDescription(
             name=found["StackName"],
             stack_id=found["StackId"],
             status=found["StackStatus"],
-            cluster=tagged_cluster(tag_values(found.get("Tags")), template),
+            cluster=tagged_cluster(tags, template),
+            project=tags.get(PROJECT_TAG),
             protected=bool(found.get("EnableTerminationProtection")),
             resources=tuple(resources),
         )

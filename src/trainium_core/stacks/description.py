@@ -30,6 +30,7 @@ class StackDescription:
 
     Attributes:
         cluster: Value of the tag trn:cluster of the stack or its resources, if any.
+        project: ID of the project that deployed the stack, if any.
         protected: Whether the stack has termination protection.
     """
 
@@ -37,6 +38,7 @@ class StackDescription:
     stack_id: str
     status: str
     cluster: str | None
+    project: str | None = None
     protected: bool = False
     resources: tuple[DescribedResource, ...] = ()
 

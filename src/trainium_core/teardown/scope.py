@@ -56,6 +56,10 @@ class Scope:
         """Stacks that stay because they contain other resources."""
         return () if self.whole_stacks else tuple(stack for stack in self.existing if stack.others)
 
+    def other_project(self, project: str | None) -> StackDescription | None:
+        """A stack of the cluster that another project than this one deployed."""
+        return next((stack for stack in self.existing if stack.project not in (None, project)), None)
+
     @property
     def stacks_to_delete(self) -> tuple[StackDescription, ...]:
         """Existing stacks, except those that stay."""

@@ -58,6 +58,23 @@ def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"No resources of {OWN_CLUSTER} are left in us-west-2 except retained ones." in ended.stdout
 
 
+@pytest.mark.parametrize(("own", "is_destroyed"), [("this", True), ("other", False), (None, False)])
+def test_cluster_of_another_project_is_not_destroyed(
+    monkeypatch: pytest.MonkeyPatch, own: str | None, is_destroyed: bool
+) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(project="this")])
+    ended = destroy(monkeypatch, account, "--yes", *(("-c", f"trn:project_id={own}") if own else ()))
+    assert (ended.exit_code == ExitCode.OK, not account.stacks) == (is_destroyed, is_destroyed)
+    assert ("belongs to the project this" in ended.stderr) is not is_destroyed
+    assert bool(account.changes) == is_destroyed
+
+
+def test_named_cluster_of_another_project_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(project="another")])
+    assert destroy(monkeypatch, account, "--yes", "--cluster", OWN_CLUSTER).exit_code == ExitCode.OK
+    assert account.stacks == []
+
+
 def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without cdk.json, the command would select the only cluster of the region."""
     monkeypatch.chdir(tmp_path)
