@@ -128,6 +128,18 @@ def test_attempt_begins_once_s3_is_available(nodes: JobNodes, kind: str) -> None
     assert "three words\n" in nodes.log()
 
 
+def test_attempt_begins_once_secrets_are_available(nodes: JobNodes) -> None:
+    arn = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
+    nodes.aws.secrets[arn] = "pa$$ word-31337"
+    nodes.aws.throttled = 12
+    nodes.start("import os\nprint(len(os.environ['TOKEN']))", secrets={"TOKEN": arn})
+    assert nodes.wait() == [0], nodes.end
+    throttled = f"AWS returns no value for {arn}: ThrottlingException"
+    assert nodes.log().count(throttled) == 1
+    assert "retrying for up to 15 minutes\n" in nodes.log()
+    assert "\n15\n" in nodes.log()
+
+
 @pytest.mark.parametrize(
     ("status", "timing", "verb"), [(403, {}, "refuses"), (503, {"results": 0}, "is unavailable for")]
 )

@@ -87,12 +87,14 @@ class StandInStore:
 
 def read_secret(arn: str) -> str:
     """Implements trn_node.secret_values.secret_value with boto3."""
+    from trn_node.secret_values import SecretError
+
     try:
         if arn.split(":")[2] == "ssm":
             return boto3.client("ssm").get_parameter(Name=arn, WithDecryption=True)["Parameter"]["Value"]
         return boto3.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
     except (BotoCoreError, ClientError, LookupError) as error:
-        raise OSError(str(error)) from error
+        raise SecretError(str(error)) from error
 
 
 def end_with_the_server() -> None:

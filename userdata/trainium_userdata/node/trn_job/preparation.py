@@ -1,4 +1,4 @@
-"""Downloads the source of a job, as soon as S3 is available."""
+"""Downloads the source of a job, and waits for services of AWS that are unavailable."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+
+from trn_node.secret_values import SecretError
 
 from . import source
 from .launch import Launch
@@ -33,6 +35,34 @@ def download_source(launch: Launch, store: Store) -> None:
         raise source.SourceError("the packed source in S3 is not the one that was submitted")
     source.unpack(archive, place / "source")
     archive.unlink()
+
+
+def patiently(
+    request: Callable[[], Answer], patience: float, say: Callable[[str], None], is_cancelled: Callable[[], bool]
+) -> Answer:
+    """The answer to a request, which is repeated while the service is unavailable.
+
+    Args:
+        request: The request. An OSError that is no refusal means that the service is unavailable.
+        patience: How many seconds the request is repeated for.
+        say: Called with the first error.
+        is_cancelled: Whether to stop repeating.
+
+    Raises:
+        OSError: The last error of the request.
+    """
+    until, is_first = time.monotonic() + patience, True
+    while True:
+        try:
+            return request()
+        except OSError as error:
+            is_final = isinstance(error, SecretError) or is_refusal(error)
+            if is_final or is_cancelled() or time.monotonic() > until:
+                raise
+            if is_first:
+                say(f"{error}; retrying for up to {patience / 60:.0f} minutes")
+            is_first = False
+        time.sleep(PAUSE_SECONDS)
 
 
 class PatientStore(Store):
@@ -64,15 +94,7 @@ class PatientStore(Store):
         return self._patiently(lambda: self._store.download(key, file))
 
     def _patiently(self, request: Callable[[], Answer]) -> Answer:
-        until = time.monotonic() + self._patience
-        while True:
-            try:
-                return request()
-            except OSError as error:
-                if is_refusal(error) or self._is_cancelled() or time.monotonic() > until:
-                    raise
-                self._say_once(f"{error}; retrying for up to {self._patience / 60:.0f} minutes")
-            time.sleep(PAUSE_SECONDS)
+        return patiently(request, self._patience, self._say_once, self._is_cancelled)
 
     def _say_once(self, text: str) -> None:
         say, self._say = self._say, None

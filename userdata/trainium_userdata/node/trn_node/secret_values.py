@@ -13,6 +13,10 @@ from .imds import Imds
 from .signing import region, signed_headers
 
 
+class SecretError(OSError):
+    """AWS does not return a value, and retries do not help. The message is a sentence that never contains the value."""
+
+
 class Service(NamedTuple):
     """The request for a value.
 
@@ -34,6 +38,7 @@ class Service(NamedTuple):
 
 
 THROTTLED = 429
+_FINAL = (400, 403, 404)
 SERVICES = {
     "secretsmanager": Service(
         "secretsmanager",
@@ -57,12 +62,14 @@ SERVICES = {
 def secret_value(arn: str, imds: Imds | None = None) -> str:
     """The text of a Secrets Manager secret or of a Systems Manager parameter.
 
-    Raises OSError with a sentence that never contains the value.
+    Raises:
+        SecretError: AWS refuses the request, or the value is no text.
+        OSError: The service is unavailable.
     """
     try:
         service = SERVICES[arn.split(":")[2]]
     except LookupError:
-        raise OSError(f"{arn} is not the ARN of a secret or a parameter") from None
+        raise SecretError(f"{arn} is not the ARN of a secret or a parameter") from None
     imds = imds or Imds()
     address = os.environ.get(service.endpoint) or f"https://{service.name}.{region()}.amazonaws.com"
     body = json.dumps({service.name_key: arn, **service.options}).encode()
@@ -78,7 +85,7 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
         is_throttled = answer.status == 400 and b"ThrottlingException" in answer.body
         return answer._replace(status=THROTTLED) if is_throttled else answer
 
-    answer = web.retry(attempt, (200, 400, 403, 404), imds.retries)
+    answer = web.retry(attempt, (200, *_FINAL), imds.retries)
     try:
         value: Any = json.loads(answer.body)
     except ValueError:
@@ -86,12 +93,13 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
     if answer.status != 200:
         code = str(value.get("__type", answer.status)).rpartition("#")[2]
         message = value.get("message") or value.get("Message") or ""
-        raise OSError(f"AWS returns no value for {arn}: {code} {message}".rstrip())
+        error = SecretError if answer.status in _FINAL else OSError
+        raise error(f"AWS returns no value for {arn}: {code} {message}".rstrip())
     try:
         for key in service.value:
             value = value[key]
     except (LookupError, TypeError):
         value = None
     if not isinstance(value, str):
-        raise OSError(f"{arn} contains no text")
+        raise SecretError(f"{arn} contains no text")
     return value
