@@ -25,10 +25,10 @@ _STILL_ENDING = "Interrupted: {0} is ending, and billed until it has ended. `trn
 def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | None, detach: bool) -> ExitCode:
     """End a job on all its nodes.
 
-    JOB is a job ID. Default: the last job; on Slurm, where it may be another person's, after confirmation. Its
-    processes get SIGTERM, and are killed after 10 seconds (on SageMaker and Slurm after two minutes at most). Complete
-    checkpoints and outputs are kept: `trn run --resume JOB SCRIPT` continues from the last checkpoint. A job that has
-    already ended does not change.
+    JOB is a job ID. Default: the last job; on Slurm and SageMaker, where it may be another person's, after
+    confirmation. Its processes get SIGTERM, and are killed after 10 seconds (on SageMaker and Slurm after two minutes
+    at most). Complete checkpoints and outputs are kept: `trn run --resume JOB SCRIPT` continues from the last
+    checkpoint. A job that has already ended does not change.
 
     Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, no cluster is deployed, or
     the job was not stopped. 3: unknown. 130: Ctrl-C ended the wait.
@@ -36,7 +36,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id
     if not state.is_over:
-        if job is None and ENGINES[engine.key].has_queues:
+        if job is None and ENGINES[engine.key].has_parallel_jobs:
             _confirm(job_id, engine.stack)
         try:
             engine.stop(job_id)
@@ -57,7 +57,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
 
 
 def _confirm(job_id: str, stack: str) -> None:
-    """Ask before ending a job that was not named: several people may have jobs in the queues of Slurm."""
+    """Ask before ending a job that was not named: several people may have jobs at the same time."""
     if not _is_interactive():
         raise click.UsageError(f"not a terminal: name the job, for example {job_id}, the last one of {stack}")
     click.confirm(f"End {job_id}, the last job of {stack}? Another user may have submitted it.", abort=True, err=True)

@@ -36,7 +36,7 @@ class Engine(ABC):
         ends_with_pilot: Whether trn:ends ends its stack.
         can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot, if
             trn:ends ends it.
-        has_queues: Whether the jobs of several people wait in queues.
+        has_parallel_jobs: Whether several jobs, also of several people, may run or wait at the same time.
     """
 
     key: ClassVar[str]
@@ -44,7 +44,7 @@ class Engine(ABC):
     has_nodes: ClassVar[bool] = True
     ends_with_pilot: ClassVar[bool] = True
     can_sleep: ClassVar[bool] = True
-    has_queues: ClassVar[bool] = False
+    has_parallel_jobs: ClassVar[bool] = False
 
     @property
     def construct_id(self) -> str:

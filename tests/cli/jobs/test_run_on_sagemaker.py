@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.sagemaker.models import sagemaker_backends
 
 from tests.cli.running import GOOD, run
 from tests.core.test_sagemaker_jobs import client, deploy, write
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs import stop_command
 from trainium_core.engines.sagemaker import aws_jobs
 from trainium_core.jobs import follow
 
@@ -77,6 +80,27 @@ def test_jobs_logs_and_stop_accept_a_job_id() -> None:
     missing = run("logs", *ON, "trn-pilot--other")
     assert missing.exit_code == ExitCode.NOT_READY
     assert "Job trn-pilot--other does not exist" in missing.stderr
+
+
+@pytest.mark.parametrize(("typed", "stops"), [(None, False), ("n\n", False), ("y\n", True)])
+def test_job_without_a_name_is_stopped_only_after_confirmation(
+    monkeypatch: pytest.MonkeyPatch, typed: str | None, stops: bool
+) -> None:
+    submit("--detach")
+    (name,) = started()
+    training = sagemaker_backends[DEFAULT_ACCOUNT_ID]["us-west-2"].training_jobs[name]
+    training.training_job_status = "InProgress"
+    ended_jobs: list[str] = []
+
+    def stop(_: object, job_id: str) -> None:
+        ended_jobs.append(job_id)
+        training.training_job_status = "Stopped"
+
+    monkeypatch.setattr(aws_jobs.SageMakerJobs, "stop", stop)
+    monkeypatch.setattr(stop_command, "_is_interactive", lambda: typed is not None)
+    ended = run("stop", *ON, stdin=typed)
+    assert name in ended.stderr
+    assert (ended.exit_code == ExitCode.OK, ended_jobs == [name]) == (stops, stops)
 
 
 def test_dry_run_prints_request_and_uploads_only_with_upload() -> None:

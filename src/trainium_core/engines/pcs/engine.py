@@ -22,7 +22,7 @@ class Pcs(Engine):
     key = "pcs"
     shared_checks = ("quota", "offering", "reservation", "placement", "lustre", "efs")
     can_sleep = False
-    has_queues = True
+    has_parallel_jobs = True
 
     def cost_items(self, plan: Plan) -> Iterable[CostItem]:
         from trainium_core.engines.pcs.costs import cost_items

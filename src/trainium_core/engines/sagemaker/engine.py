@@ -22,6 +22,7 @@ class SageMaker(Engine):
     key = "sagemaker"
     has_nodes = False
     ends_with_pilot = False
+    has_parallel_jobs = True
 
     def needs_vpc(self, plan: Plan) -> bool:
         return plan.sagemaker.vpc
