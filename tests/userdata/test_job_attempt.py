@@ -244,6 +244,12 @@ def test_time_limit_ends_the_command_and_the_setup(nodes: JobNodes, setup: str |
     )
 
 
+def test_processes_that_the_command_left_running_are_killed_and_named(nodes: JobNodes) -> None:
+    nodes.start("import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)")
+    assert nodes.wait() == [0]
+    assert "[trn] processes that the command left running are killed: sleep\n" in nodes.log()
+
+
 TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
 
 

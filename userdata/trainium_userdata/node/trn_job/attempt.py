@@ -17,7 +17,7 @@ from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
 from .failure import Failure, Finder, full_disk
-from .file_tree import LinkError
+from .file_tree import LinkError, listed
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
@@ -282,6 +282,9 @@ class NodeAttempt:
                 command.wait(self._end.over)
             self._raise_if_over(command.exit_code)
             self._exit_code = command.exit_code
+            left = [] if self._exit_code else processes.left_running()
+            if left:
+                self.log.say(f"processes that the command left running are killed: {listed(left)}")
             command.end(0)
             self._results.end_running(self._exit_code)
         self.log.say(f"the command ended with exit code {self._exit_code} on {launch.name}")

@@ -15,6 +15,8 @@ PR_SET_CHILD_SUBREAPER = 36
 """prctl(2): orphaned processes become children of this process, so that it can find them."""
 
 KILL_SECONDS = 10
+LEAVING_SECONDS = 2
+"""How long the last processes of a command may still run after it has ended, such as helpers of multiprocessing."""
 
 COMPILERS = ("neuronx-cc", "neuron-cc", "walrus_driver", "hlo2penguin", "hlo-opt")
 """Names of Neuron's compilers and of the programs that they start."""
@@ -70,6 +72,14 @@ def handling_notices() -> list[int]:
 def compiles() -> bool:
     """Whether a Neuron compiler is running: the first compilation of a large model may print nothing for an hour."""
     return any(_name(process) in COMPILERS for process in descendants())
+
+
+def left_running() -> list[str]:
+    """The names of the descendants that still run after LEAVING_SECONDS, when the command has ended."""
+    end = time.monotonic() + LEAVING_SECONDS
+    while (left := descendants()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return sorted(filter(None, map(_name, left)))
 
 
 def kill_all() -> None:
