@@ -362,20 +362,6 @@ def test_observe_is_off_unless_file_or_option_enables_it(cluster: Cluster) -> No
     assert cluster.jobs.current() is None
 
 
-def test_resume_uses_the_checkpoint_of_the_job_before_the_resumed_one(cluster: Cluster) -> None:
-    assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.job_nodes.put("checkpoints/step-10.json", {"world_size": 64})
-    second = replace(JOB, id="second", resume_from=JOB.id)
-    assert cluster.jobs.submit(second, b"", over=cluster.jobs.current())
-    replace(cluster.job_nodes, job=second).end("interrupted")
-    ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
-    assert ended.exit_code == ExitCode.OK, ended.stderr
-    assert f"continues from step-10 of {JOB.id}" in ended.stderr
-    current = cluster.jobs.current()
-    assert current
-    assert current.job.resume_from == JOB.id
-
-
 @pytest.mark.parametrize("command", ["logs", "stop", "jobs"])
 def test_job_that_lost_to_another_submission_was_not_started(cluster: Cluster, command: str) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
@@ -384,29 +370,6 @@ def test_job_that_lost_to_another_submission_was_not_started(cluster: Cluster, c
     ended = run(command, loser.id, *TWO)
     assert ended.exit_code == ExitCode.NOT_READY
     assert ended.stderr == f"Job {loser.id} was not started, or its record could not be stored.\n"
-
-
-def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
-    assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.job_nodes.end("interrupted")
-    resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
-    ended = run(*resumed)
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "has no complete checkpoint" in ended.stderr
-    assert "allowed: none: no recent job of the cluster can be resumed" in ended.stderr
-    saving = replace(JOB, id="fit-20261122-190502")
-    assert cluster.jobs.submit(saving, b"", over=cluster.jobs.current())
-    replace(cluster.job_nodes, job=saving).put("checkpoints/step-10.json", {})
-    replace(cluster.job_nodes, job=saving).end("interrupted")
-    without = replace(JOB, id="fit-20261122-190503")
-    assert cluster.jobs.submit(without, b"", over=cluster.jobs.current())
-    replace(cluster.job_nodes, job=without).end("interrupted")
-    assert f"allowed: {saving.id}\n" in run(*resumed).stderr
-    cluster.job_nodes.put("checkpoints/step-10.json", {})
-    assert run(*resumed).exit_code == ExitCode.OK
-    current = cluster.jobs.current()
-    assert current
-    assert current.job.resume_from == JOB.id
 
 
 @pytest.mark.usefixtures("cluster")

@@ -62,7 +62,8 @@ class NodeAttempt:
         self._compiling = Compiling()
         self._observed = FrameworkCounters(launch, self._compiling)
         self._caches = CompileCaches(launch, self.log.say)
-        self._secrets = Secrets(launch.spec.secrets, lambda arn: self._patiently(lambda: read_secret(arn)))
+        wait = launch.timing.results, self.log.say, self._is_ending
+        self._secrets = Secrets(launch.spec.secrets, lambda arn: preparation.patiently(lambda: read_secret(arn), *wait))
         self._finder = Finder()
         self._last_life = time.monotonic()
         self._phases: dict[str, float] = {}
@@ -225,9 +226,6 @@ class NodeAttempt:
                 found = self._caches.prepare(self._variables, self._venv, self._is_ending)
                 self._variables = {**found, **self._variables}
         self._raise_if_over()
-
-    def _patiently(self, request: Callable[[], str]) -> str:
-        return preparation.patiently(request, self._launch.timing.results, self.log.say, self._is_ending)
 
     def _is_ending(self) -> bool:
         return self._terminated or self._end.over.is_set() or self._is_late()
