@@ -14,10 +14,11 @@ from uuid import uuid4
 import click
 
 from trainium_cli.completion_values import complete_region, complete_type
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.terminal import console, echo, pairs, question, say
 from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.catalog.neuron_software import pytorch_for
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan import Plan
@@ -32,15 +33,31 @@ _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", 
 """The files other than cdk.json, each with the name of its text in the folder `project`, without `.txt`."""
 
 _LONGEST_NAME = 32
-_TYPE, _ENDS = "trn1.32xlarge", "8h"
+_TRY, _DECIDE = "try", "decide"
+_PURPOSES = {
+    _TRY: {"instance_type": "trn1.32xlarge", "ends": "8h"},
+    _DECIDE: {"instance_type": "trn2.48xlarge", "capacity": "capacity-block", "ends": "1d"},
+}
+"""The proposed settings by purpose. AWS lists no on-demand price for Trainium2, and the shortest block is one day."""
+
 _REGIONS = ("us-west-2", "us-east-2", "us-east-1")
 """The first of these regions that offers the type is proposed. Accounts can use them without enabling them."""
+
+_NO_VALUE = (("ends", "never"), ("reservation_id", "none"))
+"""Answers that set nothing."""
 
 _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation")
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(list(_PURPOSES)),
+    help="What the pilot is for, which sets the proposed values: to try the tools (trn1.32xlarge on demand), or to "
+    "decide on Trainium (trn2.48xlarge in a Capacity Block, with native PyTorch). Default: try.",
+)
 @click.option(
     "--type",
     "instance_type",
@@ -55,7 +72,7 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 @click.option("--ends", metavar="WHEN", help="When the nodes are terminated: 8h, 5d, 2026-12-01T18:00Z, or never.")
 @click.option("--name", metavar="NAME", help="Name of the cluster. Default: the folder's name.")
 @click.option("--yes", is_flag=True, help="Do not prompt: use the proposed values for options that are not given.")
-def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
+def init(folder: Path, yes: bool, purpose: str | None, **options: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
 
     On a terminal, prompts for the options that are not given, except --name. Shows the list price, and changes nothing
@@ -71,7 +88,7 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
     if options["name"] is None:
         options["name"] = _cluster_name(folder)
-    settings = _prompt_for_settings(options) if prompts else _proposed(options)
+    settings = _prompt_for_settings(purpose, options) if prompts else _proposed(_PURPOSES[purpose or _TRY], options)
     settings["project_id"] = str(uuid4())
     plan = Plan.from_settings(settings, folder)
     if plan.pilot.ends and (problem := passed_end(plan.pilot.ends, now=datetime.now(UTC))):
@@ -82,7 +99,8 @@ def init(folder: Path, yes: bool, **options: str | None) -> ExitCode:
         return ExitCode.NOT_READY
     _write(folder, settings)
     inside = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
-    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
+    pin = "trn image pin, " if _has_a_better_image(plan) else ""
+    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, {pin}trn plan, trn deploy")
     return ExitCode.OK
 
 
@@ -93,25 +111,33 @@ def _cluster_name(folder: Path) -> str:
     return name or DEFAULT_CLUSTER_NAME
 
 
-def _proposed(options: Mapping[str, str | None]) -> dict[str, str]:
-    answers = {"instance_type": _TYPE, "ends": _ENDS} | _given_answers(options)
+def _proposed(proposed: Mapping[str, str], options: Mapping[str, str | None]) -> dict[str, str]:
+    answers = {**proposed, **_given_answers(options)}
     regions = builtin_catalog()[answers["instance_type"]].zones if answers["instance_type"] in builtin_catalog() else ()
     return _settings({"region": _region(tuple(regions))} | answers)
 
 
-def _prompt_for_settings(options: Mapping[str, str | None]) -> dict[str, str]:
-    """Prompt for each setting, with the proposed value as its default."""
+def _prompt_for_settings(purpose: str | None, options: Mapping[str, str | None]) -> dict[str, str]:
+    """Prompt for the purpose and for each setting, with the proposed value as its default."""
     catalog, answers = builtin_catalog(), _given_answers(options)
-    _prompt(answers, "instance_type", "Instance type", _TYPE, tuple(catalog))
+    if purpose is None and "instance_type" not in answers:
+        _say_the_purposes()
+        purpose = click.prompt(question("What is the pilot for?"), type=click.Choice(list(_PURPOSES)), default=_TRY)
+    proposed = _PURPOSES[purpose or _TRY]
+    _prompt(answers, "instance_type", "Instance type", proposed["instance_type"], tuple(catalog))
     if answers["instance_type"] not in catalog:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
     regions = tuple(catalog[answers["instance_type"]].zones)
     _prompt(answers, "region", "Region", _region(regions), regions)
     _prompt(answers, "nodes", "Nodes", str(SETTINGS["nodes"].default))
-    _prompt(answers, "capacity", "Purchase option", SETTINGS["capacity"].default, CAPACITY)
+    _prompt(answers, "capacity", "Purchase option", proposed.get("capacity", SETTINGS["capacity"].default), CAPACITY)
     if answers["capacity"] in _NEEDS_A_RESERVATION:
-        _prompt(answers, "reservation_id", "ID of the Capacity Block or reservation (`trn capacity` shows them)", None)
-    _prompt(answers, "ends", "When to terminate the nodes (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
+        _prompt(answers, "reservation_id", "ID of the Capacity Block or reservation (none: how to get one)", "none")
+    if answers.get("reservation_id") == "none":
+        plan = " ".join(f"-c trn:{key}={answers[key]}" for key in ("instance_type", "region", "nodes"))
+        offers = f"`trn capacity {plan}` shows what AWS offers, and how to buy it"
+        raise CliError(f"Nothing was written: first reserve the nodes. {offers}.", ExitCode.NOT_READY)
+    _prompt(answers, "ends", "When to terminate the nodes (8h, 5d, 2026-12-01T18:00Z, never)", proposed["ends"])
     return _settings(answers)
 
 
@@ -127,7 +153,7 @@ def _prompt(
         try:
             SETTINGS[key].form.read(value)
         except UnreadableError as error:
-            if (key, value) != ("ends", "never"):
+            if (key, value) not in _NO_VALUE:
                 raise click.UsageError(str(error)) from None
         return value
 
@@ -147,7 +173,7 @@ def _given_answers(options: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _settings(answers: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in answers.items() if (key, value) != ("ends", "never")}
+    return {key: value for key, value in answers.items() if (key, value) not in _NO_VALUE}
 
 
 def _say_the_price(plan: Plan) -> None:
@@ -162,12 +188,38 @@ def _say_the_price(plan: Plan) -> None:
         ("asleep", f"{estimated.asleep_month} per month"),
         ("end", end),
     ]
-    if plan.framework and plan.framework.support:
+    if _has_a_better_image(plan):
+        rows.append(("image", f"`trn image pin` selects AWS's newest image with {pytorch_for(plan.type).title}."))
+    elif plan.framework and plan.framework.support:
         rows.append(("support", f"{plan.framework.support}."))
     console().print(pairs(rows))
     warning = sales_warning(plan, estimated)
     if warning:
         echo(f"warning: {warning}", err=True)
+
+
+def _has_a_better_image(plan: Plan) -> bool:
+    """Whether AWS supports training on the type only with another image than the default one."""
+    return bool(plan.framework and plan.framework.support and pytorch_for(plan.type) != plan.framework)
+
+
+def _say_the_purposes() -> None:
+    """What each purpose costs, and what it can show."""
+    say("")
+    console().print(pairs([(purpose, _purpose_text(purpose)) for purpose in _PURPOSES]))
+    say("")
+
+
+def _purpose_text(purpose: str) -> str:
+    proposed = _proposed(_PURPOSES[purpose], {})
+    # A price does not depend on the reservation.
+    reserved = {"reservation_id": "cr-00000000000000000"} if "capacity" in proposed else {}
+    plan = Plan.from_settings({**proposed, **reserved}, Path())
+    price = f"1 x {plan.instance_type}, {plan.capacity}: {estimate(plan, aws=None).running_hour} per hour"
+    framework = pytorch_for(plan.type)
+    if framework.support:
+        return f"the tools: deploy, train, measure, destroy. {price}. No ground for a decision: {framework.support}."
+    return f"whether Trainium is worth it, with {framework.title}, which AWS supports. {price}, paid in advance."
 
 
 def _write(folder: Path, settings: Mapping[str, str]) -> None:

@@ -1,12 +1,15 @@
 """`trn init`: the files that it writes, and what it refuses."""
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.setup import init_command
 from trainium_core.jobs.request import read_job_file
 from trainium_core.plan.context import plan_from_file
 
@@ -86,3 +89,46 @@ def test_us_east_2_is_proposed_for_trn2(tmp_path: Path) -> None:
     assert run("init", str(tmp_path / "new"), "--type", "trn2.48xlarge", "--yes").exit_code == ExitCode.OK
     plan = plan_from_file(tmp_path / "new" / "cdk.json", [])
     assert plan.region == "us-east-2"
+
+
+BLOCK = "cr-0123456789abcdef0"
+
+
+@pytest.fixture
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(init_command, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+
+
+@pytest.mark.usefixtures("_terminal")
+def test_purposes_are_shown_with_price_and_support(tmp_path: Path) -> None:
+    shown = " ".join(run("init", str(tmp_path / "new"), stdin="\n" * 7).stdout.split())
+    assert re.search(r"the tools: .* 1 x trn1\.32xlarge, on-demand: \$21\.\d\d per hour.* AWS does not support", shown)
+    assert re.search(
+        r"worth it, with native PyTorch .*, which AWS supports\. 1 x trn2\.48xlarge, capacity-block", shown
+    )
+    assert plan_from_file(tmp_path / "new" / "cdk.json", []).instance_type == "trn1.32xlarge"
+
+
+@pytest.mark.usefixtures("_terminal")
+def test_pilot_for_a_decision_is_on_trainium2_in_a_block(tmp_path: Path) -> None:
+    ended = run("init", str(tmp_path / "new"), stdin=f"decide\n\n\n\n\n{BLOCK}\n\n\n")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    plan = plan_from_file(tmp_path / "new" / "cdk.json", [])
+    assert (plan.instance_type, plan.capacity, plan.reservation_id) == ("trn2.48xlarge", "capacity-block", BLOCK)
+    assert "trn doctor, trn image pin, trn plan, trn deploy" in ended.stdout
+
+
+@pytest.mark.usefixtures("_terminal")
+def test_without_a_block_the_command_that_finds_one_is_shown(tmp_path: Path) -> None:
+    ended = run("init", str(tmp_path / "new"), stdin="decide\n\n\n\n\n\n")
+    assert (ended.exit_code, (tmp_path / "new").exists()) == (ExitCode.NOT_READY, False)
+    command = "trn capacity -c trn:instance_type=trn2.48xlarge -c trn:region=us-east-2 -c trn:nodes=1"
+    assert command in " ".join(ended.stderr.split())
+
+
+def test_purpose_sets_the_proposed_values_in_scripts(tmp_path: Path) -> None:
+    ended = run("init", str(tmp_path / "new"), "--for", "decide", "--reservation-id", BLOCK, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert plan_from_file(tmp_path / "new" / "cdk.json", []).instance_type == "trn2.48xlarge"
+    refused = run("init", str(tmp_path / "other"), "--for", "decide", "--yes")
+    assert (refused.exit_code, "`trn capacity` shows" in refused.stderr) == (ExitCode.BAD_INPUT, True)
