@@ -157,7 +157,7 @@ def _refuse_taken_port(port: int) -> None:
         problem = "is taken by another program, or by an embedded AWS of another state folder"
         raise LocalError(
             f"port {port} {problem if is_taken else 'cannot be used'} ({error.strerror}). "
-            "Choose another with --port, or --port 0 for a free one."
+            "`trn local start --port 0` selects a free one."
         ) from error
 
 

@@ -178,6 +178,14 @@ def test_missing_session_endpoint_is_a_warning(target: str | None) -> None:
     assert finding.fix == "add interface endpoints for ssmmessages, or a NAT gateway"
 
 
+def test_network_of_training_jobs_needs_a_route_to_s3_and_no_sessions() -> None:
+    training = {**EXISTING_VPC, "stacks": "sagemaker", "sagemaker_vpc": "on"}
+    with_s3, without = FakeAccount(table=CLOSED, vpc_endpoints=[S3_GATEWAY]), FakeAccount(table=CLOSED)
+    assert finding_of("network", with_s3, **training).outcome == "pass"
+    finding = finding_of("network", without, **training)
+    assert (finding.outcome, finding.needed) == ("fail", "a route to S3, which training jobs use")
+
+
 def test_route_table_must_be_that_of_the_subnet() -> None:
     finding = with_route_table("rtb-0fedcba9876543210")
     assert (finding.outcome, finding.fix) == ("fail", "set trn:route_table_id to rtb-0123456789abcdef0")

@@ -161,16 +161,21 @@ def _judge(
     if table is None:
         return CheckResult(outcome="unknown", found=f"EC2 returned no route table for {subnet.subnet_id}")
     network = _ExistingNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, held_addresses=held)
-    return worst_result(
-        [
-            _addresses(plan, network),
-            check_dns(plan, vpc, has_nat=network.has_nat),
-            _route_to_s3(plan, network),
-            check_s3_policies(plan, network.existing_s3_endpoints(plan)),
-            _session_access(plan, network),
-            check_session_policies(e for service in SESSION_SERVICES for e in network.interfaces(service)),
-        ]
-    )
+    results = [
+        _addresses(plan, network),
+        check_dns(plan, vpc, has_nat=network.has_nat),
+        _route_to_s3(plan, network),
+        check_s3_policies(plan, network.existing_s3_endpoints(plan)),
+    ]
+    if _has_nodes(plan):
+        results.append(_session_access(plan, network))
+        results.append(check_session_policies(e for service in SESSION_SERVICES for e in network.interfaces(service)))
+    return worst_result(results)
+
+
+def _has_nodes(plan: Plan) -> bool:
+    """Whether a stack of the plan has nodes, which Session Manager reaches. Instances of SageMaker are none."""
+    return any(engine.has_nodes for engine in plan_engines(plan))
 
 
 def _addresses(plan: Plan, network: _ExistingNetwork) -> CheckResult:
@@ -199,7 +204,7 @@ def _route_to_s3(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     if network.interfaces("s3"):
         return CheckResult(outcome="pass", found="S3 has an interface endpoint")
     fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
-    needed = "a route to S3, to which nodes write their records"
+    needed = f"a route to S3, {'to which nodes write their records' if _has_nodes(plan) else 'which training jobs use'}"
     if network.has_unverifiable_target:
         found = f"{table} leads to {network.table.default_target}; whether that leads to S3 cannot be checked here"
         return CheckResult(outcome="unknown", found=found, needed=needed, fix=fix)
