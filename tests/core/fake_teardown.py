@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
-from trainium_core.nodes.groups import NodeGroup
+from trainium_core.nodes.aws_control import NodeGroup
 from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
 from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.sleep.account import SleepState
 from trainium_core.sleep.decision import ObservedStack, SleepChange, Want, decide
+from trainium_core.sleep.state import SleepState
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)

@@ -25,7 +25,7 @@ from tests.core.fake_teardown import (
     training_stack,
 )
 from trainium_core.naming import STACK_NAME
-from trainium_core.nodes.groups import NodeGroup
+from trainium_core.nodes.aws_control import NodeGroup
 from trainium_core.plan import Plan
 from trainium_core.stacks.description import DescribedResource
 from trainium_core.teardown.account import Workload

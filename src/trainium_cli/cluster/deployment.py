@@ -18,7 +18,7 @@ from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.naming import CONSTRUCT_IDS
-from trainium_core.nodes.aws_groups import AwsNodeChanges
+from trainium_core.nodes.aws_control import AwsNodeChanges
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.nodes.terminated_nodes import TerminatedNodes, terminated_nodes

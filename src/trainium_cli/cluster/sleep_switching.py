@@ -25,12 +25,13 @@ from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text, read_pilot_end
 from trainium_core.polling import Polling
 from trainium_core.prices.price import CAPACITY_BLOCK
-from trainium_core.sleep.account import SleepAccount, SleepState
 from trainium_core.sleep.aws_account import AwsSleepControl
 from trainium_core.sleep.decision import ObservedStack, SleepChange, Want, decide
+from trainium_core.sleep.state import SleepState
+from trainium_core.stacks.aws_events import follow
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 from trainium_core.stacks.deployment_failure import deployment_failure
-from trainium_core.stacks.events import StackEvent, follow
+from trainium_core.stacks.events import StackEvent
 from trainium_core.teardown.notice import NotifyNodes
 from trainium_core.teardown.run import run_step
 from trainium_core.teardown.steps import EmptyGroups, StepProgress
@@ -53,7 +54,7 @@ _LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows 
 
 @dataclass(frozen=True)
 class _Target:
-    account: SleepAccount
+    account: AwsSleepControl
     plan: Plan
     stack: str
     state: SleepState

@@ -25,7 +25,7 @@ from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import job_request, read_job_file
-from trainium_core.nodes.aws_groups import AwsNodeGroupControl
+from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.plan import Plan
 from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.formats import moment
@@ -128,7 +128,7 @@ class _NodeLoss:
         if state is None or state.is_over or len(state.attempts) != 1:
             return
         node = state.attempts[0].instance_ids[-1]
-        nodes = AwsNodeGroupControl(self.side.plan.region, clients=self.side.invocation.clients)
+        nodes = AwsNodeControl(self.side.plan.region, clients=self.side.invocation.clients)
         try:
             at = nodes.terminate(node)
         except RequestRefusedError as error:

@@ -8,7 +8,6 @@ from typing import Any
 
 from trainium_core.audit.listings.listing import AwsResourceLister, Location, entry_tags
 from trainium_core.audit.listings.registry import LISTINGS
-from trainium_core.audit.resource import ResourceLister
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack
 from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
@@ -26,6 +25,10 @@ class AwsStackHistory(AwsStackReader):
     """Reads existing and deleted stacks, with the resources that they created."""
 
     def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
+        """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
+
+        `made` is set for stacks with a cluster or with one of the names.
+        """
         stacks = [*self.describe_stacks(), *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
             return list(threads.map(partial(self._record, names), stacks))
@@ -76,15 +79,18 @@ class AwsStackHistory(AwsStackReader):
 
 
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
-    """Implements trainium_core.audit.runner.AuditedAccount."""
+    """Methods that send requests raise UnavailableError if a request fails or is denied."""
 
-    def listers(self, account_id: str) -> Sequence[ResourceLister]:
+    def listers(self, account_id: str) -> Sequence[AwsResourceLister]:
+        """One per kind of resource. Sends no request."""
         partition = str(self.client("sts").meta.partition)
         location = Location(partition=partition, region=self.region, account=account_id)
         return tuple(AwsResourceLister(listing, location, self._clients) for listing in LISTINGS)
 
     def tagged(self) -> Mapping[str, str]:
+        """The tag index (Resource Groups Tagging API): the value of trn:cluster of every tagged resource, by ARN."""
         return {arn: tags[CLUSTER_TAG] for arn, tags in self.tag_index().items()}
 
     def calls(self) -> Mapping[str, int]:
+        """The number of requests so far, by operation."""
         return self._clients.calls

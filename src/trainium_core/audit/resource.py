@@ -1,10 +1,8 @@
 """A resource of an account, and what it is billed for."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
 
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -73,32 +71,6 @@ class Resource:
     def cluster(self) -> str | None:
         """The cluster in its tag."""
         return None if self.tags is None else self.tags.get(CLUSTER_TAG)
-
-
-class ResourceLister(Protocol):
-    """Lists one kind of resource in an account and region.
-
-    Methods raise UnavailableError if a request fails or is denied.
-
-    Attributes:
-        kind: The kind in plain words, in the singular.
-        resource_type: The CloudFormation type.
-        arn_type: Service and type in the ARNs, as returned by the function `arn_type`.
-        in_estimates: Whether such a resource can have a relevant cost while unused, or can contain one that has.
-    """
-
-    kind: str
-    resource_type: str
-    arn_type: str
-    in_estimates: bool
-
-    def resources(self) -> Iterable[Resource]:
-        """All resources of the kind, of any owner."""
-        ...
-
-    def measured(self, resource: Resource) -> Resource | None:
-        """The resource with data that needs more requests; None if it is being deleted."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

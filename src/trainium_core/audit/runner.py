@@ -5,17 +5,17 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
+from trainium_core.audit.aws_account import AwsAuditedAccount
+from trainium_core.audit.listings.listing import AwsResourceLister
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Ownership, Seen, belonging
-from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
+from trainium_core.audit.resource import Charge, Found, Resource, arn_key, arn_name, arn_type
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack, AuditedStacks, resource_status
-from trainium_core.aws.identity import Identity
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
-from trainium_core.prices.price import Prices
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 
@@ -40,7 +40,7 @@ def existing_stacks(stacks: Iterable[AuditedStack]) -> Iterator[Found]:
 
 
 def only_in_tag_index(
-    tagged: Mapping[str, str], cluster: str, stacks: Iterable[AuditedStack], covered: Iterable[ResourceLister]
+    tagged: Mapping[str, str], cluster: str, stacks: Iterable[AuditedStack], covered: Iterable[AwsResourceLister]
 ) -> Iterator[Found]:
     """Tagged resources of kinds that have no listing, or whose listing failed.
 
@@ -58,7 +58,7 @@ def only_in_tag_index(
 
 
 def only_in_stack_records(
-    stacks: Iterable[AuditedStack], wanted: str, covered: Iterable[ResourceLister]
+    stacks: Iterable[AuditedStack], wanted: str, covered: Iterable[AwsResourceLister]
 ) -> Iterator[Found]:
     """Resources whose last status in a stack is `wanted`, of kinds that have no listing, or whose listing failed."""
     types = {lister.resource_type for lister in covered} | {_STACK}
@@ -67,33 +67,6 @@ def only_in_stack_records(
             if status == wanted and resource_type not in types:
                 resource = Resource(name=name, arn="", ids=frozenset([name]), state=status, charge=_NO_PRICE)
                 yield Found(kind=resource_type, resource=resource, found_by=(f"created by stack {stack.name}",))
-
-
-class AuditedAccount(Prices, Protocol):
-    """Methods that send requests raise UnavailableError if a request fails or is denied."""
-
-    def identity(self) -> Identity:
-        """The identity of the credentials."""
-        ...
-
-    def listers(self, account_id: str) -> Sequence[ResourceLister]:
-        """One per kind of resource. Sends no request."""
-        ...
-
-    def tagged(self) -> Mapping[str, str]:
-        """The tag index (Resource Groups Tagging API): the value of trn:cluster of every tagged resource, by ARN."""
-        ...
-
-    def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
-        """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
-
-        `made` is set for stacks with a cluster or with one of the names.
-        """
-        ...
-
-    def calls(self) -> Mapping[str, int]:
-        """The number of requests so far, by operation."""
-        ...
 
 
 Progress = Callable[[int, int], None]
@@ -119,8 +92,8 @@ class _Answers:
         not_read: The calls that failed.
     """
 
-    listers: Sequence[ResourceLister]
-    covered: Sequence[ResourceLister]
+    listers: Sequence[AwsResourceLister]
+    covered: Sequence[AwsResourceLister]
     seen: Sequence[Seen]
     tagged: Mapping[str, str]
     stacks: AuditedStacks
@@ -129,7 +102,7 @@ class _Answers:
 
 def audit(
     plan: Plan,
-    account: AuditedAccount,
+    account: AwsAuditedAccount,
     *,
     stack_names: Sequence[str],
     now: datetime,
@@ -176,10 +149,10 @@ def audit(
 
 
 def _answers(
-    account: AuditedAccount,
+    account: AwsAuditedAccount,
     cluster: str,
-    listers: Sequence[ResourceLister],
-    skipped: Sequence[ResourceLister],
+    listers: Sequence[AwsResourceLister],
+    skipped: Sequence[AwsResourceLister],
     stack_names: Sequence[str],
     on_progress: Progress | None,
 ) -> _Answers:
@@ -221,7 +194,7 @@ def _reported(
     return reported, failed
 
 
-def _resources(lister: ResourceLister) -> list[Resource]:
+def _resources(lister: AwsResourceLister) -> list[Resource]:
     return list(lister.resources())
 
 
@@ -273,7 +246,7 @@ def _group(seen: Seen, answers: _Answers) -> Group:
 
 
 def _measured(
-    grouped: Sequence[tuple[Group, Found]], listers: Sequence[ResourceLister], not_read: list[NotRead]
+    grouped: Sequence[tuple[Group, Found]], listers: Sequence[AwsResourceLister], not_read: list[NotRead]
 ) -> Iterator[tuple[Group, Found]]:
     measure = partial(_measure, {lister.kind: lister for lister in listers})
     with ThreadPoolExecutor(THREADS) as threads:
@@ -287,7 +260,7 @@ def _measured(
             yield group, Found(kind=found.kind, resource=answer, found_by=found.found_by)
 
 
-def _measure(listers: Mapping[str, ResourceLister], found: Found) -> Resource | UnavailableError | None:
+def _measure(listers: Mapping[str, AwsResourceLister], found: Found) -> Resource | UnavailableError | None:
     try:
         return listers[found.kind].measured(found.resource)
     except UnavailableError as error:

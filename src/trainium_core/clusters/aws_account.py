@@ -11,8 +11,8 @@ from trainium_core.clusters.absence import ScalingGroup
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.naming import ASLEEP_PARAMETER
+from trainium_core.nodes.aws_control import EXISTING_STATES
 from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.nodes.aws_groups import EXISTING_STATES
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 from trainium_core.setting_schema.forms import UnreadableError

@@ -7,7 +7,8 @@ from typing import TypeVar
 from trainium_core.clusters.cluster import Absence, Cluster
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import NodesReport, nodes_report
-from trainium_core.stacks.events import StackEvent, StackEvents
+from trainium_core.stacks.aws_events import AwsStackEvents
+from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.usage import ClusterUsage
 
@@ -66,7 +67,7 @@ def cluster_status(
     stack: str,
     *,
     nodes: AwsNodes,
-    events: StackEvents,
+    events: AwsStackEvents,
     job: Callable[[], JobStatus | None],
     usage: Callable[[Collection[str]], ClusterUsage | None],
     absence: Callable[[], Absence | None],

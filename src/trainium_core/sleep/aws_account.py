@@ -3,9 +3,8 @@
 import json
 
 from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION, VERIFIED_NODES_OUTPUT
-from trainium_core.nodes.aws_groups import AwsNodeGroupControl
-from trainium_core.nodes.aws_notices import AwsNodeNotices
-from trainium_core.sleep.account import Readiness, SleepState
+from trainium_core.nodes.aws_control import AwsNodeControl
+from trainium_core.sleep.state import Readiness, SleepState
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.teardown.scope import GROUP
@@ -13,10 +12,11 @@ from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.errors import RequestRefusedError
 
 
-class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGroupControl):
-    """Implements trainium_core.sleep.account.SleepAccount."""
+class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeControl):
+    """The requests of `trn sleep` and `trn wake`."""
 
     def sleep_state(self, stack: str) -> SleepState | None:
+        """The state of a stack; None if the stack does not exist. Raises UnavailableError."""
         deployed = self.deployed_stack(stack)
         described = self.existing_stacks([stack]) if deployed else ()
         if deployed is None or not described:
@@ -31,6 +31,10 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
         )
 
     def readiness(self, stack: str) -> Readiness | None:
+        """The readiness of the fleet after the last update of the stack; None without the stack or its outputs.
+
+        Raises UnavailableError.
+        """
         deployed = self.deployed_stack(stack)
         if deployed is None or not {FLEET_OUTPUT, VERIFIED_NODES_OUTPUT} <= deployed.outputs.keys():
             return None
@@ -38,6 +42,10 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
         return Readiness(summary=summary, verified_nodes=int(nodes))
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
+        """Start a stack update that changes only the parameter `Asleep`, unless it already has this value.
+
+        Raises RequestRefusedError.
+        """
         with write_errors("cloudformation:DescribeStackResources"):
             answer = self.client("cloudformation").describe_stack_resources(
                 StackName=stack, LogicalResourceId=SET_ASLEEP_FUNCTION

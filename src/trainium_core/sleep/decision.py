@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from trainium_core.plan.pilot_end import minute_text
-from trainium_core.sleep.account import SleepState
+from trainium_core.sleep.state import SleepState
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 
 Want = Literal["asleep", "awake"]

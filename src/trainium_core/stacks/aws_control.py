@@ -14,16 +14,19 @@ _KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
 class AwsStackControl(AwsStackReader):
-    """Implements trainium_core.stacks.description.Stacks."""
+    """Methods that read raise UnavailableError if a request fails or is denied."""
 
     def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
+        """The existing stacks among these names."""
         return [self._description(stack) for name in names if (stack := self.describe_stack(name))]
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
+        """The deleted stacks of these names that CloudFormation still lists."""
         ids = [stack_id for name, stack_id in self.deleted_stack_ids() if name in names]
         return [self._description(stack) for stack_id in ids if (stack := self.describe_stack(stack_id))]
 
     def stack_progress(self, stack_id: str) -> StackProgress:
+        """The state of a stack's deletion; DELETE_COMPLETE if the stack does not exist."""
         found = self.describe_stack(stack_id)
         if found is None or found["StackStatus"] == "DELETE_COMPLETE":
             return StackProgress(status="DELETE_COMPLETE")
@@ -33,6 +36,7 @@ class AwsStackControl(AwsStackReader):
         return StackProgress(status=status, left=len(left), failures=tuple(failures))
 
     def delete_stack(self, stack_id: str) -> None:
+        """Start to delete a stack, if it exists. Raises RequestRefusedError."""
         with write_errors("cloudformation:DeleteStack", absent=NO_STACK):
             self.client("cloudformation").delete_stack(StackName=stack_id)
 

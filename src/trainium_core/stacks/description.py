@@ -1,8 +1,6 @@
 """A stack and its current and former resources."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,27 +67,3 @@ class StackProgress:
     status: str
     left: int = 0
     failures: tuple[str, ...] = ()
-
-
-class StackDescriptions(Protocol):
-    """Methods that read raise UnavailableError if a request fails or is denied."""
-
-    def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
-        """The existing stacks among these names."""
-        ...
-
-    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
-        """The deleted stacks of these names that CloudFormation still lists."""
-        ...
-
-    def stack_progress(self, stack_id: str) -> StackProgress:
-        """The state of a stack's deletion; DELETE_COMPLETE if the stack does not exist."""
-        ...
-
-    def stack_containing(self, resource_id: str) -> str | None:
-        """The name of the existing stack that contains a resource; None if no stack does."""
-        ...
-
-    def delete_stack(self, stack_id: str) -> None:
-        """Start to delete a stack, if it exists. Raises RequestRefusedError."""
-        ...

@@ -1,11 +1,8 @@
-"""The AWS requests of a teardown, as a protocol."""
+"""What a teardown finds in an account, besides stacks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
-
-from trainium_core.nodes.groups import NoticeAccount
-from trainium_core.stacks.description import StackDescriptions
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,43 +43,3 @@ class StoredBytes:
 
     count: int
     at_least: bool = False
-
-
-class TeardownAccount(StackDescriptions, NoticeAccount, Protocol):
-    """The requests of a teardown. Reads raise UnavailableError, changes RequestRefusedError."""
-
-    def running_workloads(
-        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
-    ) -> Sequence[Workload]:
-        """The running workloads of the cluster on these engines."""
-        ...
-
-    def stop(self, work: Workload) -> None: ...
-
-    def bucket_tags(self, name: str) -> Mapping[str, str]:
-        """The tags of a bucket; empty without tags or without the bucket."""
-        ...
-
-    def delete_some(self, bucket: str) -> int:
-        """Delete as many versions and delete markers, or else unfinished uploads, as one request lists.
-
-        Returns:
-            The number of deleted entries; 0 if the bucket is empty or does not exist.
-        """
-        ...
-
-    def delete_bucket(self, name: str) -> None: ...
-
-    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
-        """Resources that may belong to the cluster.
-
-        Log groups are found by the names of stacks and services, other resources by the cluster's tag. Attached network
-        interfaces are not included.
-        """
-        ...
-
-    def delete_leftover(self, leftover: Leftover) -> None: ...
-
-    def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
-        """The data in a bucket or EFS file system, or the capacity of an FSx file system; None if it does not exist."""
-        ...

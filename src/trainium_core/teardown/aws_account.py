@@ -5,8 +5,7 @@ from itertools import islice
 from typing import Any
 
 from trainium_core.engines.registry import ENGINES
-from trainium_core.nodes.aws_groups import AwsNodeGroupControl
-from trainium_core.nodes.aws_notices import AwsNodeNotices
+from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
@@ -22,10 +21,15 @@ _GIB = 1024**3
 _NO_BUCKET = ("NoSuchBucket",)
 
 
-class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
-    """Implements trainium_core.teardown.account.TeardownAccount."""
+class AwsTeardown(AwsStackControl, AwsNodeControl):
+    """The requests of a teardown. Reads raise UnavailableError, changes RequestRefusedError."""
 
     def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
+        """Resources that may belong to the cluster.
+
+        Log groups are found by the names of stacks and services, other resources by the cluster's tag. Attached network
+        interfaces are not included.
+        """
         match kind:
             case "log group":
                 found = self._log_groups(stack_names)
@@ -92,6 +96,7 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
     def running_workloads(
         self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
     ) -> Sequence[Workload]:
+        """The running workloads of the cluster on these engines."""
         asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads()) is not None]
         return [work for workloads in asked for work in workloads.running(self, cluster, state_machines)]
 
@@ -101,6 +106,7 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
         stop(self, work.work_id)
 
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
+        """The data in a bucket or EFS file system, or the capacity of an FSx file system; None if it does not exist."""
         match kind:
             case "AWS::S3::Bucket":
                 return self._in_bucket(resource_id)
@@ -136,11 +142,17 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
         return None
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
+        """The tags of a bucket; empty without tags or without the bucket."""
         with read_errors("s3:GetBucketTagging", absent=(*_NO_BUCKET, "NoSuchTagSet")):
             return tag_values(self.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
         return {}
 
     def delete_some(self, bucket: str) -> int:
+        """Delete as many versions and delete markers, or else unfinished uploads, as one request lists.
+
+        Returns:
+            The number of deleted entries; 0 if the bucket is empty or does not exist.
+        """
         return self._delete_versions(bucket) or self._abort_uploads(bucket)
 
     def delete_bucket(self, name: str) -> None:

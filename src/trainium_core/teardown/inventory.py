@@ -11,7 +11,8 @@ from trainium_core.plurals import count
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import DescribedResource, StackDescription
-from trainium_core.teardown.account import StoredBytes, TeardownAccount
+from trainium_core.teardown.account import StoredBytes
+from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, own_leftovers
 from trainium_runtime.errors import UnavailableError
@@ -73,7 +74,7 @@ class Inventory:
     unknown: tuple[str, ...] = ()
 
 
-def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
+def inventory(account: AwsTeardown, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
     """List what a teardown deletes and retains.
 
     Args:
@@ -88,7 +89,7 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
     return Inventory(to_delete=to_delete, kept=retained, unknown=tuple(survey.unknown))
 
 
-def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
+def kept(account: AwsTeardown, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
     """The existing resources that the stacks retain, or have retained, with their cost."""
     sizes = [(resource, _size(account, resource)) for resource in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
@@ -107,7 +108,7 @@ def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices |
     )
 
 
-def _size(account: TeardownAccount, resource: DescribedResource) -> StoredBytes | str | None:
+def _size(account: AwsTeardown, resource: DescribedResource) -> StoredBytes | str | None:
     """The size of a resource; None if it does not exist; text if existence or size is unknown."""
     if resource.kind not in _PRODUCTS:
         return "no size"
@@ -122,7 +123,7 @@ def _month(size: StoredBytes | str | None, usd: Decimal | None) -> Decimal | Non
 
 
 class _Survey:
-    def __init__(self, account: TeardownAccount, scope: Scope) -> None:
+    def __init__(self, account: AwsTeardown, scope: Scope) -> None:
         self._account, self._scope = account, scope
         self.unknown: list[str] = []
 

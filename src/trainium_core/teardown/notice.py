@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.nodes.groups import NoticeAccount
+from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.plurals import count
 from trainium_core.teardown.steps import StepProgress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -39,7 +39,7 @@ class NotifyNodes:
         ends: Time of the termination; None until the nodes are notified.
     """
 
-    account: NoticeAccount
+    account: AwsNodeControl
     stack: str | None
     groups: Sequence[str]
     kind: str

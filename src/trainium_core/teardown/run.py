@@ -10,7 +10,7 @@ from typing import Literal
 from trainium_core.plurals import count
 from trainium_core.polling import SHORTEST_PAUSE, Polling
 from trainium_core.stacks.description import StackDescription
-from trainium_core.teardown.account import TeardownAccount
+from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.notice import DEFAULT_GRACE, NotifyNodes, utc_now
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.steps import (
@@ -56,7 +56,7 @@ class StepOutcome:
 
 
 def take_down(
-    account: TeardownAccount,
+    account: AwsTeardown,
     scope: Scope,
     *,
     on_progress: OnProgress,

@@ -7,7 +7,8 @@ from trainium_core.engines.engine import Engine
 from trainium_core.engines.parts import Workloads
 from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import stack_names
-from trainium_core.stacks.description import DescribedResource, StackDescription, StackDescriptions
+from trainium_core.stacks.aws_control import AwsStackControl
+from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
@@ -165,7 +166,7 @@ class Scope:
 
 
 def find_scope(
-    account: StackDescriptions, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False
+    account: AwsStackControl, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False
 ) -> Scope:
     """Find the stacks of a cluster.
 

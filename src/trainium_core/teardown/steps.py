@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
-from trainium_core.nodes.groups import NoticeAccount
+from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.plurals import count
-from trainium_core.stacks.description import StackDescription, StackDescriptions, StackProgress
-from trainium_core.teardown.account import Leftover, LeftoverKind, TeardownAccount, Workload
+from trainium_core.stacks.aws_control import AwsStackControl
+from trainium_core.stacks.description import StackDescription, StackProgress
+from trainium_core.teardown.account import Leftover, LeftoverKind, Workload
+from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import Scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
@@ -52,7 +54,7 @@ _IDLE_LIMIT = 60
 class StopWorkloads:
     """Stops jobs, warm pools, and executions of state machines, which start jobs, and waits until they have ended."""
 
-    account: TeardownAccount
+    account: AwsTeardown
     scope: Scope
     name: str = "jobs"
     stopped: set[Workload] = field(default_factory=set[Workload], init=False)
@@ -91,7 +93,7 @@ class EmptyGroups:
         seen_at_0: Groups whose desired size has been 0.
     """
 
-    account: NoticeAccount
+    account: AwsNodeControl
     groups: Sequence[str]
     for_good: bool = True
     name: str = "nodes"
@@ -138,7 +140,7 @@ class EmptyBuckets:
         refused: Reasons of refusals, by bucket.
     """
 
-    account: TeardownAccount
+    account: AwsTeardown
     scope: Scope
     also_delete: bool = False
     deleted: int = field(default=0, init=False)
@@ -198,7 +200,7 @@ class DeleteStacks:
         attempts: Number of attempts by stack ID.
     """
 
-    account: StackDescriptions
+    account: AwsStackControl
     scope: Scope
     clearing: Sequence[TeardownStep]
     name: str = "stacks"
@@ -258,7 +260,7 @@ LEFTOVER_KINDS: Sequence[LeftoverKind] = get_args(LeftoverKind)
 class DeleteLeftovers:
     """Deletes the cluster's resources of a kind outside the stacks. A refusal for one does not affect the others."""
 
-    account: TeardownAccount
+    account: AwsTeardown
     scope: Scope
     kind: LeftoverKind
     refused: dict[str, str] = field(default_factory=dict[str, str], init=False)
@@ -288,7 +290,7 @@ class DeleteLeftovers:
         )
 
 
-def own_leftovers(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
+def own_leftovers(account: AwsTeardown, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
     """The resources of a kind that belong to the cluster, but not to a stack."""
     found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
     return [each for each in found if scope.owns(each) and account.stack_containing(each.resource_id) is None]

@@ -10,9 +10,9 @@ from tests.cli.cluster.deployed_nodes import BOOTING, VERIFIED, FakeNodes
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import sleep_switching
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.groups import NodeGroup
+from trainium_core.nodes.aws_control import NodeGroup
 from trainium_core.nodes.report import DeployedNodes
-from trainium_core.sleep.account import Readiness, SleepState
+from trainium_core.sleep.state import Readiness, SleepState
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice

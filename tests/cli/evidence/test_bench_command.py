@@ -240,7 +240,7 @@ def test_refused_termination_leaves_the_job_running(
         assert instance_id == node
         raise RequestRefusedError("not allowed: the permission ec2:TerminateInstances is missing")
 
-    monkeypatch.setattr(bench_runs.AwsNodeGroupControl, "terminate", refuse)
+    monkeypatch.setattr(bench_runs.AwsNodeControl, "terminate", refuse)
     Path("bench.toml").write_text(RECOVERY)
     ended = run("bench", *TWO, "--yes", "bench.toml")
     assert ended.exit_code == ExitCode.NOT_READY

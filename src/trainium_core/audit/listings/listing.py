@@ -88,7 +88,16 @@ class Listing:
 
 
 class AwsResourceLister:
-    """Implements trainium_core.audit.resource.ResourceLister for one listing in one region."""
+    """Lists one kind of resource in an account and region.
+
+    Methods raise UnavailableError if a request fails or is denied.
+
+    Attributes:
+        kind: The kind in plain words, in the singular.
+        resource_type: The CloudFormation type.
+        arn_type: Service and type in the ARNs, as returned by the function `arn_type`.
+        in_estimates: Whether such a resource can have a relevant cost while unused, or can contain one that has.
+    """
 
     def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
@@ -96,6 +105,7 @@ class AwsResourceLister:
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:
+        """All resources of the kind, of any owner."""
         with read_errors(self._listing.permission):
             entries = list(self._entries())
             read = (self._listing.read(entry, self._location) for entry in entries)
@@ -105,6 +115,7 @@ class AwsResourceLister:
                 yield replace(resource, arn=arn)
 
     def measured(self, resource: Resource) -> Resource | None:
+        """The resource with data that needs more requests; None if it is being deleted."""
         return self._listing.measure(self._client, resource)
 
     def _client(self, service: str) -> Any:

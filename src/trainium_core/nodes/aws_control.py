@@ -1,27 +1,53 @@
-"""Reads and empties Auto Scaling groups, and terminates their nodes."""
+"""Auto Scaling groups of the nodes, and the notices in the membership, which every node reads."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from trainium_core.engines.registry import service_nodes
-from trainium_core.nodes.groups import NodeGroup
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.terminated_nodes import GROUP
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
 from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.node_store import NodeStore
 from trainium_runtime.tags import tag_values
+from trainium_wire.keys import RECORDS_PREFIX
+from trainium_wire.membership import Notice, without
 
 _RUNNING = ("pending", "running")
 _GROUP_TAG = "aws:autoscaling:groupName"
+_NO_BUCKET = ("NoSuchBucket",)
+_ATTEMPTS = 5  # The controller may change the membership concurrently.
 EXISTING_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
-class AwsNodeGroupControl(AwsService):
-    """Implements the requests about groups of trainium_core.nodes.groups.NoticeAccount."""
+@dataclass(frozen=True, kw_only=True)
+class NodeGroup:
+    """An Auto Scaling group.
+
+    Attributes:
+        name: Name of the group.
+        wanted: Desired number of instances; 0 for a deleted group.
+        instances: Number of instances by EC2's state.
+    """
+
+    name: str
+    wanted: int
+    instances: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+class AwsNodeControl(AwsFleets):
+    """Reads, sizes and notifies the nodes of a stack.
+
+    Reads raise UnavailableError; changes raise RequestRefusedError, and those of notices also UnavailableError, if the
+    stack cannot be read.
+    """
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+        """Existing groups, and deleted groups that still have instances. Terminated instances do not count."""
         if not names:
             return []
         wanted = self._wanted(names)
@@ -33,6 +59,12 @@ class AwsNodeGroupControl(AwsService):
         ]
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
+        """Set the desired and the minimum size to 0. Does nothing if the group does not exist.
+
+        Args:
+            name: Name of the group.
+            for_good: Whether to set the maximum size to 0 too, so that only a stack update brings nodes back.
+        """
         # A group that is missing or being deleted has no desired instances.
         with write_errors("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
             client = self.client("autoscaling")
@@ -58,6 +90,48 @@ class AwsNodeGroupControl(AwsService):
         date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
         return parsedate_to_datetime(date) if date else datetime.now(UTC)
 
+    def notices(self, stack: str) -> Sequence[Notice]:
+        """The notices to the nodes of a stack; empty without the stack or a membership."""
+        bucket = self._bucket(stack)
+        if bucket is not None:
+            with read_errors(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
+                return self._store(bucket).membership().membership.notices
+        return ()
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        """Notify the nodes. Replaces an earlier notice of the same kind. Returns False without a membership."""
+        return self._change(stack, lambda current: (*without(current, notice.kind), notice))
+
+    def withdraw(self, stack: str, kind: str) -> None:
+        """Remove the notice of this kind, if there is one."""
+        self._change(stack, lambda current: without(current, kind))
+
+    def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
+        """Change the notices in the membership. Returns False without a membership."""
+        bucket = self._bucket(stack)
+        if bucket is None:
+            return False
+        with write_errors(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
+            store = self._store(bucket)
+            for _ in range(_ATTEMPTS):
+                stored = store.membership()
+                if stored.etag is None:
+                    return False
+                changed = replace(stored.membership, notices=change(stored.membership.notices))
+                if changed == stored.membership or store.write_membership(changed, replacing=stored):
+                    return True
+            raise RequestRefusedError(
+                f"the membership changed during each of {_ATTEMPTS} attempts to write it; run the command again"
+            )
+        return False
+
+    def _bucket(self, stack: str) -> str | None:
+        fleet = self.fleet_record(stack)
+        return fleet.bucket if fleet else None
+
+    def _store(self, bucket: str) -> NodeStore:
+        return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+
     def _wanted(self, names: Sequence[str]) -> dict[str, int]:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
@@ -82,7 +156,7 @@ class AwsNodeGroupControl(AwsService):
         return found
 
 
-class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
+class AwsNodeChanges(AwsChangeSets, AwsNodeControl):
     """The requests for the decision about a change set."""
 
     def running_nodes(self, stack: str) -> int:
