@@ -16,7 +16,7 @@ from trainium_core.audit import listings
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location, gib
 from trainium_core.audit.listings.registry import LISTINGS
-from trainium_core.audit.resource import Resource, ResourceLister
+from trainium_core.audit.resource import Resource
 from trainium_core.audit.stack_record import AuditedStack
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
@@ -34,7 +34,7 @@ def clients() -> Clients:
 
 
 @contextmanager
-def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
+def stubbed(listing: Listing) -> Iterator[tuple[AwsResourceLister, Stubber]]:
     with Stubber(clients().client(listing.service, listing.endpoint_region or LOCATION.region)) as stub:
         yield AwsResourceLister(listing, LOCATION, clients()), stub
 
