@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,31 @@ def test_large_file_is_stored_while_the_command_runs_once_it_no_longer_changes(
     node.outputs.upload(is_running=True)
     assert node.stored == {"log": "ab", "model": "halfhalf"}
     assert node.outputs.unstored.endswith("are not in S3")
+
+
+ZIP = "PK\x03\x04 {} PK\x05\x06" + 18 * "\0"
+"""A file as torch.save writes it."""
+
+
+@pytest.mark.parametrize("exit_code", [0, -9])
+def test_cut_off_file_replaces_its_earlier_version_only_after_success(
+    node: OutputsOnNode, exit_code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, whole, cut_off = "working-directory/ckpt.pt", ZIP.format("step 1"), ZIP.format("step 2")[:-20]
+    node.outputs.begin()
+    node.write("source/ckpt.pt", whole)
+    node.outputs.upload(is_running=True)
+    node.write("source/ckpt.pt", cut_off)
+    node.write("source/first.pt", cut_off)
+    node.outputs.upload(is_running=True)
+    assert node.stored == {path: whole}
+    assert {path, "working-directory/first.pt"} <= set(re.split(", | ", node.outputs.unstored))
+    node.outputs.end_running(exit_code)
+    for _ in range(2):
+        node.outputs.upload()
+    assert node.stored == {path: whole if exit_code else cut_off, "working-directory/first.pt": cut_off}
+    line = f"outputs: the last version of {path} is not stored: it is cut off\n"
+    assert capsys.readouterr().out.count(line) == bool(exit_code)
 
 
 def test_key_that_is_too_long_is_not_tried_again() -> None:

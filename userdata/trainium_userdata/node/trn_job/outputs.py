@@ -13,6 +13,7 @@ from trainium_wire.job_keys import output_path
 from trn_node.files import KEPT_MARK
 from trn_node.s3 import S3Error
 
+from .checkpoint_files import has_end
 from .file_tree import FileTree, file_tree, file_version, listed, make_links, printable
 from .launch import Launch
 from .store import Store
@@ -59,6 +60,8 @@ class Outputs:
         self._failed: dict[str, OSError] = {}
         self._uploading = threading.Lock()
         self._is_restored = launch.attempt == 1
+        self._ended_well = False
+        self._said: set[str] = set()
         others = () if launch.rank else range(1, len(launch.nodes))
         self._others = {output_path(other, "").rstrip("/") for other in others}
         self.left_out: dict[str, str] = {}
@@ -110,6 +113,14 @@ class Outputs:
                     found.links.pop(path, None)
             self._at_start[name] = found
 
+    def end_running(self, exit_code: int | None) -> None:
+        """Record that the processes have ended.
+
+        Args:
+            exit_code: Exit code of the command.
+        """
+        self._ended_well = exit_code == 0
+
     def upload(self, *, is_running: bool = False) -> None:
         """Store new and changed files. After MAX_FAILED_REQUESTS, most other files are left to the next call.
 
@@ -131,6 +142,13 @@ class Outputs:
         due = [path for path, version in tree.files.items() if self._stored.get(path) != version]
         if is_running:
             due = [path for path in due if not _is_temporary(path) and self._is_steady(path, tree.files[path])]
+        if not self._ended_well:
+            cut_off = [path for path in due if self._is_cut_off(path, tree.files[path])]
+            # Without an earlier version, a part is better than nothing.
+            kept = [path for path in cut_off if is_running or path in self._stored]
+            due = [path for path in due if path not in kept]
+            for path in kept if not is_running else ():
+                self._say_once(f"outputs: the last version of {printable(path)} is not stored: it is cut off")
         self._store_files(sorted(due, key=lambda path: path in self._failed), tree)
         self._seen = tree.files
         now = {"files": sorted(tree.files.keys() & self._stored.keys()), "links": tree.links}
@@ -149,6 +167,18 @@ class Outputs:
 
     def _is_steady(self, path: str, version: tuple[int, int]) -> bool:
         return version[0] <= SMALL_BYTES or self._seen.get(path) == version
+
+    def _is_cut_off(self, path: str, version: tuple[int, int]) -> bool:
+        """Whether a process may have been writing a file of torch.save or safetensors when it ended, or still does."""
+        try:
+            return has_end(self._file(path), *version) is False
+        except OSError:
+            return False
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._say(line)
+        self._said.add(line)
 
     def _store_files(self, paths: Sequence[str], tree: FileTree) -> None:
         def store(path: str) -> OSError | None:

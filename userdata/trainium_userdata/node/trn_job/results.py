@@ -81,6 +81,7 @@ class Results:
         """Record that the command has ended, and its exit code."""
         self._running_ended = self._running_ended or time.monotonic()
         self.checkpoints.end_running(exit_code)
+        self.outputs.end_running(exit_code)
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:
         """Store the remaining results. The time limits begin with the first call of this or the next method.
