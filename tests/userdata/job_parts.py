@@ -29,6 +29,9 @@ class MemoryStore:
     def create(self, key: str, content: Any) -> bool:
         return self.objects.setdefault(key, content) is content
 
+    def write_text(self, key: str, text: bytes) -> None:
+        self.objects[key] = text
+
     def upload(self, key: str, file: Path, digest: str = "") -> None:
         assert len(digest) == 64
         self.objects[key] = file.read_bytes()

@@ -226,6 +226,25 @@ def test_later_whole_version_replaces_an_earlier_one_while_the_job_runs(tmp_path
         assert nodes.complete == {"latest": [f"1-{rank}-{1 + (text != 'first')}" for rank in (0, 1)]}
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_pointer_that_leads_to_the_next_checkpoint_stays_with_the_one_before(tmp_path: Path, is_link: bool) -> None:
+    nodes, file = SavingNodes(tmp_path, 1), "model" if is_link else "mp_rank_00_model_states.pt"
+    pointer = nodes.place(0) / "latest"
+    for name in ("step-1", "step-2"):
+        save(nodes.place(0), name, **{file: f"weights of {name}"})
+        pointer.unlink(missing_ok=True)
+        if is_link:
+            pointer.symlink_to(name)
+        else:
+            pointer.write_text(name)
+        nodes.look()
+    nodes.looks()
+    assert sorted(nodes.complete) == ["step-1", "step-2"]
+    assert nodes.resumed("step-1", 0) == {file: "weights of step-1"}
+    beside = tmp_path / "resumed-0-0/latest"
+    assert (str(beside.readlink()) if is_link else beside.read_text()) == "step-1"
+
+
 def test_node_with_only_a_folder_does_not_count_as_saving_nothing(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-10", 0)

@@ -43,7 +43,7 @@ def content_at(path: Path) -> Content | None:
         path.lstat()
         pointer = path.parent / POINTER
         if POINTER in {mark for name in versions for mark in needed_marks(name)} and pointed(pointer) == path.name:
-            versions[POINTER] = file_version(pointer)
+            versions[POINTER] = (len(os.fsencode(path.name)), file_version(pointer)[1])
         found = [File(name, *version) for name, version in versions.items()]
         ends = {file.name: has_end(path.parent / file.name, file.size, file.modified) for file in found}
         found += [File(name, 0, 0, target) for name, target in links.items()]

@@ -7,6 +7,8 @@ checkpoint was whole on all nodes (completeness.py). A checkpoint without a mani
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -241,13 +243,18 @@ class Checkpoints:
         part, uploaded = checkpoint_part(launch.attempt, launch.rank, version), self._uploaded.setdefault(name, {})
 
         def store(file: File) -> None:
+            key = launch.job_keys.checkpoint_file(name, part, file.name)
             if file.target:
                 uploaded[file] = ""
-                return
-            digest = file_digest(self._folder / file.name)
-            key = launch.job_keys.checkpoint_file(name, part, file.name)
-            self._checkpoint_store.upload(key, self._folder / file.name, digest)
-            uploaded[file] = digest
+            elif file.name == POINTER != name:
+                # It may lead to the next checkpoint by now.
+                text = os.fsencode(name)
+                self._checkpoint_store.write_text(key, text)
+                uploaded[file] = hashlib.sha256(text).hexdigest()
+            else:
+                digest = file_digest(self._folder / file.name)
+                self._checkpoint_store.upload(key, self._folder / file.name, digest)
+                uploaded[file] = digest
 
         is_at_rest = not self._is_running or seen.content.is_finished
         files = seen.content.files if is_at_rest else seen.steady

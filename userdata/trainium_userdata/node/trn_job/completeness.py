@@ -70,6 +70,11 @@ class File(NamedTuple):
     modified: int
     target: str = ""
 
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is beside the checkpoint, and the script changes it with the next one."""
+        return self.name == POINTER or (bool(self.target) and "/" not in self.name)
+
 
 class Content(NamedTuple):
     """What a node finds at the path of a checkpoint.
@@ -124,6 +129,9 @@ def sighting(
     if before is None:
         return Sighting(content, ended, began)
     known = frozenset(before.content.files)
+    if files and files == {file for file in known if not file.is_pointer}:
+        # Pointers lead to a later checkpoint now.
+        files = known
     if files == known:
         is_settled = before.is_settled or (is_running and began - before.since >= settle_seconds)
         is_finished = content.is_finished or before.content.is_finished
