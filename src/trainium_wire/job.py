@@ -314,15 +314,21 @@ def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
 
 
 def checkpoint_names(manifests: Mapping[str, Any]) -> list[str]:
-    """The names of complete checkpoints, newest last.
+    """The names of complete checkpoints, newest last, but first those without the number of a step.
 
-    S3's times have whole seconds. Within a second, numbers in names decide: step-1000 follows step-200.
+    Libraries write the latter beside their checkpoints: README.md, training_args.bin, the final model. S3's times have
+    whole seconds. Within a second, numbers in names decide: step-1000 follows step-200.
 
     Args:
         manifests: When each object in the folder of a job's checkpoints was written, by its key.
     """
-    keys = sorted(manifests, key=lambda key: (manifests[key], _natural(key)))
-    return [key.rpartition("/")[2][: -len(".json")] for key in keys if key.endswith(".json")]
+    written = {key.rpartition("/")[2][: -len(".json")]: manifests[key] for key in manifests if key.endswith(".json")}
+    return sorted(written, key=lambda name: (_has_step(name), written[name], _natural(name)))
+
+
+def _has_step(name: str) -> bool:
+    """Whether a name has a number, except in its suffix and in that of a part of a model (00001-of-00002)."""
+    return re.search(r"\d", re.sub(r"\d+-of-\d+|\.[A-Za-z]\w*$", "", name)) is not None
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -120,6 +120,20 @@ def test_caught_traceback_does_not_count() -> None:
     assert failure.sentence == "ValueError: fatal"
 
 
+LAUNCHER = (
+    "Traceback (most recent call last):\n  File\n"
+    "subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.\n"
+)
+
+
+def test_traceback_of_a_launcher_does_not_hide_that_of_the_script() -> None:
+    """`accelerate launch` runs the script as a child if it has one process."""
+    script = "Traceback (most recent call last):\n  File\nValueError: bad batch\n"
+    assert fed(script + LAUNCHER).failure(1).sentence == "ValueError: bad batch"
+    assert fed(f"{script}Retrying\n{LAUNCHER}").failure(1).sentence.startswith("subprocess.CalledProcessError")
+    assert fed(LAUNCHER).failure(1).sentence.startswith("subprocess.CalledProcessError")
+
+
 def test_chained_exceptions_are_one_traceback() -> None:
     first = "Traceback (most recent call last):\n  File\nKeyError: 1\n"
     words = "\nDuring handling of the above exception, another exception occurred:\n\n"

@@ -27,3 +27,11 @@ def test_difference_from_a_checkpoint_is_named(manifest: dict[str, Any], has_ran
 def test_newest_checkpoint_is_last_and_numbers_decide_within_a_second() -> None:
     manifests = {"a/step-1000.json": 2, "a/step-200.json": 2, "a/step-3000.json": 1, "a/step-200.tmp": 3}
     assert checkpoint_names(manifests) == ["step-3000", "step-200", "step-1000"]
+
+
+def test_files_that_are_saved_beside_numbered_checkpoints_are_not_the_newest() -> None:
+    """The Trainer of Hugging Face writes them to the same folder: a model card, and at the end the model."""
+    beside = ("README.md", "training_args.bin", "model.safetensors", "model-00001-of-00002.safetensors", "best.h5")
+    manifests = {"a/checkpoint-500.json": 1, **{f"a/{name}.json": 2 for name in beside}}
+    assert checkpoint_names(manifests)[-1] == "checkpoint-500"
+    assert checkpoint_names({"a/ckpt.pt.json": 1, "a/README.md.json": 2})[-1] == "README.md"

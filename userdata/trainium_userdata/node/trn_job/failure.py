@@ -21,6 +21,8 @@ OF_TORCHRUN = (
     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
     "torch.distributed.elastic.multiprocessing.api.SignalException",
 )
+OF_CHILD = "subprocess.CalledProcessError"
+"""The exception of a launcher whose script has failed, such as `accelerate launch`."""
 MAX_LINES = 200
 LONGEST_LINE = 500
 LEAST_FREE_BYTES = 1024 * 1024
@@ -62,6 +64,7 @@ class Finder:
     def __init__(self) -> None:
         self._open: dict[int | None, list[str]] = {}
         self._chained: dict[int | None, str] = {}
+        self._just_ended: set[int | None] = set()
         self._last: dict[int | None, tuple[int, list[str]]] = {}
         self._count = 0
         self._last_line = ""
@@ -83,6 +86,7 @@ class Finder:
             words = self._chained.pop(rank, "")
             self._open[rank] = [*self._last[rank][1], "", words, "", line] if words else [line]
         elif block is None:
+            self._just_ended.discard(rank)
             if line in CHAINED and rank in self._last:
                 self._chained[rank] = line
             elif line:
@@ -92,9 +96,12 @@ class Finder:
                 block.append(line)
         else:
             del self._open[rank]
-            if not line.startswith(OF_TORCHRUN):
+            # That of a launcher follows that of its script at once.
+            is_wrapper = line.startswith(OF_TORCHRUN) or (line.startswith(OF_CHILD) and rank in self._just_ended)
+            if not is_wrapper:
                 self._last[rank] = (self._count, [*block, line])
                 self._count += 1
+            self._just_ended.add(rank)
 
     def _summary(self, line: str) -> None:
         """Read the rank and exit code of the first failure from torchrun's summary."""
