@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -36,10 +36,8 @@ from .completeness import (
 )
 from .file_tree import LinkError, make_links
 from .launch import Launch
-from .store import Store
+from .store import CONNECTIONS, Store, in_parallel
 
-CONNECTIONS = 16
-"""Number of files that are uploaded or downloaded at the same time."""
 MAX_PARTS_REPORTED = 100
 """Maximum number of parts in a node's record, which contains the last ones."""
 LOOKS_AFTER_A_CHANGE = 8
@@ -260,7 +258,7 @@ class Checkpoints:
         files = seen.content.files if is_at_rest else seen.steady
         with contextlib.suppress(FileNotFoundError):
             # The script may delete the checkpoint.
-            _in_parallel(store, [file for file in files if file not in uploaded])
+            in_parallel(store, [file for file in files if file not in uploaded])
         if not seen.content.files or not uploaded.keys() >= set(seen.content.files) or self._look_at(name):
             return
         if not launch.rank and self._is_running and not self._has_marks(seen.content):
@@ -337,19 +335,6 @@ class Checkpoints:
 
 def _newest(content: Content) -> int:
     return max((file.modified for file in content.files), default=0)
-
-
-def _in_parallel(task: Callable[[File], None], files: list[File]) -> None:
-    """Run a task for all files. After an error, no more are begun, and the error is raised."""
-    if not files:
-        return
-    with ThreadPoolExecutor(min(CONNECTIONS, len(files))) as connections:
-        futures = [connections.submit(task, file) for file in files]
-        done, left = wait(futures, return_when=FIRST_EXCEPTION)
-        for future in left:
-            future.cancel()
-    for future in done:
-        future.result()
 
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:

@@ -16,7 +16,7 @@ from trn_node.s3 import S3Error
 from .checkpoint_files import has_end
 from .file_tree import FileTree, file_tree, file_version, listed, make_links, printable
 from .launch import Launch
-from .store import Store
+from .store import CONNECTIONS, Store
 
 WORKING_DIRECTORY = "working-directory"
 """The folder of the outputs with the files that the script wrote to its working directory, the unpacked source."""
@@ -35,8 +35,6 @@ MAX_FAILED_REQUESTS = 3
 """Limit of failed requests in one upload, because each takes seconds. The next upload starts with the other files."""
 KEY_TOO_LONG = "KeyTooLongError"
 """S3's error code for keys of more than 1,024 bytes."""
-CONNECTIONS = 16
-"""Number of files that are uploaded or downloaded at the same time."""
 _GIB = 1024**3
 
 

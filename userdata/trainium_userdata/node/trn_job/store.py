@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trainium_wire.formats import json_value
 from trn_node.objects import Objects
+
+CONNECTIONS = 16
+"""Number of files that are uploaded or downloaded at the same time."""
+
+Item = TypeVar("Item")
 
 
 class Store:
@@ -55,3 +61,16 @@ class Store:
         """Download an object. Returns False if it does not exist; the file is then empty."""
         file.parent.mkdir(parents=True, exist_ok=True)
         return self._s3.get_file(f"{self._url}/{key}", file)
+
+
+def in_parallel(task: Callable[[Item], None], items: list[Item]) -> None:
+    """Run a task for all items. After an error, no more are begun, and the error is raised."""
+    if not items:
+        return
+    with ThreadPoolExecutor(min(CONNECTIONS, len(items))) as connections:
+        futures = [connections.submit(task, item) for item in items]
+        done, left = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in left:
+            future.cancel()
+    for future in done:
+        future.result()
