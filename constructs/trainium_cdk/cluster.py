@@ -1,15 +1,20 @@
 """A complete cluster: network, cache, file systems and fleet."""
 
-from aws_cdk import Annotations
 from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_cdk.fleet.created_fleet import fleet_outputs
 from trainium_cdk.fleet.fleet_builder import PlannedFleet
-from trainium_cdk.from_plan import check_region, plan_cache, plan_file_systems, plan_fleet, plan_network
+from trainium_cdk.from_plan import (
+    add_plan_warnings,
+    check_region,
+    plan_cache,
+    plan_file_systems,
+    plan_fleet,
+    plan_network,
+)
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
-from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan
 
 
@@ -52,5 +57,4 @@ class TrainiumCluster(Construct):
         destroy = plan_destroy_command(self, "cluster", plan.cluster_name)
         sessions = plan.network.effective_egress != "none"
         create_outputs(plan_outputs_scope(self), fleet_outputs(self.fleet, props, destroy=destroy, sessions=sessions))
-        for name, warning in cluster_warnings(plan).items():
-            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+        add_plan_warnings(self, plan, "cluster")

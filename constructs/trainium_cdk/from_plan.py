@@ -22,6 +22,7 @@ from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
 from trainium_cdk.storage.lustre_file_system import LustreFileSystem
 from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.catalog.neuron_software import default_image
+from trainium_core.engines.registry import stack_warnings
 from trainium_core.plan import Plan
 from trainium_core.plan.deployed_plan import recorded_settings
 from trainium_core.plan.node_settings import node_settings
@@ -50,6 +51,12 @@ def check_region(construct: Construct, plan: Plan) -> None:
         allowed = f"{stack.region}, the region of the stack {stack.stack_name}"
         fix = f"set env=Environment(region='{plan.region}') on the stack, or the plan's region='{stack.region}'"
         raise PlanError([Problem(key="region", got=plan.region, allowed=allowed, fix=fix)])
+
+
+def add_plan_warnings(construct: Construct, plan: Plan, engine: str) -> None:
+    """Add the plan's warnings about the stack of an engine, by its key in trn:stacks."""
+    for key, warning in stack_warnings(plan, engine).items():
+        Annotations.of(construct).add_warning_v2(f"trn:{key}", warning)
 
 
 def plan_network(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
@@ -17,6 +17,7 @@ from trainium_cdk.fleet.node_image import new_placement_group
 from trainium_cdk.fleet.node_records import NodeRecords, role_unique_id
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.from_plan import (
+    add_plan_warnings,
     check_region,
     outbound_tcp_ports,
     plan_cache,
@@ -38,7 +39,6 @@ from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, cache_url
 from trainium_core.engines.pcs import slurm_settings
-from trainium_core.engines.pcs.warnings import pcs_warnings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
 from trainium_core.plan import Plan
@@ -149,8 +149,7 @@ class PcsCluster(Construct):
             min_nodes=plan.pcs.min_nodes,
         )
         self.queues = [self._queue(queue) for queue in slurm_settings.queues(plan)]
-        for name, warning in pcs_warnings(plan).items():
-            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+        add_plan_warnings(self, plan, "pcs")
         create_outputs(plan_outputs_scope(self), self._outputs())
 
     def _outputs(self) -> Iterator[tuple[str, str, str]]:

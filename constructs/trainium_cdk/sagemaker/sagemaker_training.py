@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import jsii
-from aws_cdk import Annotations, Duration, RemovalPolicy, Stack, Token
+from aws_cdk import Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -22,7 +22,14 @@ from trainium_cdk.checks import (
     whole_duration,
 )
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster, tag_all
-from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
+from trainium_cdk.from_plan import (
+    add_plan_warnings,
+    check_region,
+    outbound_tcp_ports,
+    plan_cache,
+    plan_network,
+    removal_policy,
+)
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.network.subnet_routes import ReachesS3
@@ -38,7 +45,6 @@ from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, cache_url, check_cache
 from trainium_cdk.storage.encryption_key import check_granting_key
 from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
-from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
@@ -235,8 +241,7 @@ class PlannedTraining(_Training):
                 instance_type=recorded_type(plan.type, plan.region),
             )
         )
-        for name, warning in training_warnings(plan).items():
-            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+        add_plan_warnings(self, plan, "sagemaker")
         create_outputs(plan_outputs_scope(self), self._outputs(plan))
 
     def _outputs(self, plan: Plan) -> Iterator[tuple[str, str, str]]:

@@ -75,6 +75,10 @@ class Engine(ABC):
     def warnings(self, plan: Plan) -> Mapping[str, str]:
         """Warnings for the author of a plan, by setting."""
 
+    def unused_settings(self, plan: Plan) -> Mapping[str, str]:  # noqa: ARG002
+        """The settings that its stack does not use, each with the fix. Those of other engines are not included."""
+        return {}
+
     @abstractmethod
     def checks(self) -> Mapping[str, Check]:
         """Its preflight checks by name, in the order of the findings. Names are unique across engines."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainium_core.engines.ec2.engine import EC2
@@ -12,6 +12,7 @@ from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.naming import SLURM
 from trainium_core.plan import Plan
+from trainium_core.plan.settings_by_key import GROUP_OF, SETTINGS, is_of_another_engine, setting_value
 from trainium_core.plan.warnings import merged
 
 if TYPE_CHECKING:
@@ -69,4 +70,39 @@ def plan_warnings(plan: Plan) -> Mapping[str, str]:
     """Warnings by setting: of the plan's engines, and those of the cluster's engine for every plan with nodes."""
     has_nodes = any(engine.has_nodes for engine in plan_engines(plan))
     engines = dict.fromkeys((*((CLUSTER.key,) if has_nodes else ()), *plan.stacks))
-    return merged(warning for key in engines for warning in ENGINES[key].warnings(plan).items())
+    warnings = [warning for key in engines for warning in ENGINES[key].warnings(plan).items()]
+    return merged([*warnings, *_unused_settings(plan)])
+
+
+def stack_warnings(plan: Plan, engine: str) -> Mapping[str, str]:
+    """Warnings by setting, of the stack of one engine of the plan, by its key."""
+    return merged([*ENGINES[engine].warnings(plan).items(), *_unused_settings(plan)])
+
+
+_GROUPS_OF_JOBS = ("file-systems", "jobs")
+"""The groups of settings whose effect is expected wherever a job runs."""
+
+
+def _unused_settings(plan: Plan) -> Iterator[tuple[str, str]]:
+    """A warning for each setting that no stack of the plan uses; for one of jobs, that a stack does not use."""
+    engines = plan_engines(plan)
+    for key, setting in SETTINGS.items():
+        if setting_value(plan, key) == setting.default:
+            continue
+        fixes = {engine: fix for engine in engines if (fix := _fix_of_unused(engine, key, plan))}
+        if len(fixes) == len(engines):
+            yield key, f"{_does_not_use(fixes)} it: {'; '.join(dict.fromkeys(fixes.values()))}"
+        elif fixes and GROUP_OF[key] in _GROUPS_OF_JOBS:
+            yield key, f"{_does_not_use(fixes)} it"
+
+
+def _fix_of_unused(engine: Engine, key: str, plan: Plan) -> str | None:
+    """The fix for a setting that the stack of an engine does not use; None if it uses the setting."""
+    if is_of_another_engine(key, engine.key):
+        return "remove it"
+    return engine.unused_settings(plan).get(key)
+
+
+def _does_not_use(engines: Iterable[Engine]) -> str:
+    stacks = [engine.construct_id for engine in engines]
+    return f"{' and '.join(stacks)} {'does' if len(stacks) == 1 else 'do'} not use"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting
@@ -37,6 +38,12 @@ GROUP_OF: Mapping[str, str] = {
 """The group of each setting: its section, or CLUSTER_GROUP."""
 
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(GROUP_OF.values()))
+
+
+def is_of_another_engine(key: str, engine: str) -> bool:
+    """Whether a setting is in the group of another engine, by its key in trn:stacks."""
+    return GROUP_OF[key] in CONSTRUCT_IDS and GROUP_OF[key] not in (CLUSTER_GROUP, engine)
+
 
 _POSITIONS: Mapping[str, int] = {key: position for position, key in enumerate(SETTINGS)}
 

@@ -54,6 +54,11 @@ class SageMaker(Engine):
 
         return training_warnings(plan)
 
+    def unused_settings(self, plan: Plan) -> Mapping[str, str]:
+        from trainium_core.engines.sagemaker.warnings import unused_settings
+
+        return unused_settings(plan)
+
     def checks(self) -> Mapping[str, Check]:
         from trainium_core.engines.sagemaker.quota_check import check_training_quota
 
