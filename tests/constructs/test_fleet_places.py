@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from aws_cdk import Environment, NestedStack, Size, Stack
+from aws_cdk import Duration, Environment, NestedStack, Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.synth import REGION, a_plan, new_app, synthesize
 from trainium_cdk import (
+    Budget,
+    Capacity,
     ElasticFileSystem,
     LustreFileSystem,
     NeuronFleet,
@@ -20,8 +22,10 @@ from trainium_cdk import (
     SleepSwitch,
     TrainiumCluster,
 )
+from trainium_core.engines.ec2.warnings import fleet_warnings
 
 TYPE = ec2.InstanceType("trn1.32xlarge")
+LUSTRE = Size.gibibytes(1200)
 ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
 
 
@@ -88,7 +92,44 @@ def test_looked_up_vpc_offers_its_private_subnets() -> None:
     assert choice["SubnetIds"] == ["subnet-us-west-2a", "subnet-us-west-2b"]
     entries = [entry for child in stack.node.find_all() for entry in child.node.metadata]
     warnings = [str(entry.data) for entry in entries if "warning" in entry.type]
-    assert [warning for warning in warnings if not warning.endswith("trn:image]")] == []
+    assert [warning for warning in warnings if not warning.endswith(("trn:image]", "trn:end]"))] == []
+
+
+def test_fleet_has_the_warnings_of_a_plan_with_the_same_values() -> None:
+    stack = Stack(new_app(), "Own", env=Environment(region=REGION))
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    fleet = NeuronFleet(
+        stack,
+        "Fleet",
+        instance_type=TYPE,
+        nodes=2,
+        vpc=vpc,
+        capacity=Capacity.reservation("cr-0123456789abcdef0"),
+        root_volume_size=Size.gibibytes(200),
+        budget=Budget.usd(500, stop=True),
+        idle_limit=Duration.minutes(60),
+        file_systems=[LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=vpc.private_subnets[0], size=LUSTRE)],
+    )
+    plan = a_plan(
+        capacity="reservation",
+        reservation_id="cr-0123456789abcdef0",
+        root_volume_gib=200,
+        budget_usd=500,
+        budget_action="stop",
+        idle_minutes=60,
+        fsx_lustre=1200,
+    )
+    shown = [str(entry.data).rpartition(" [ack: trn:")[::2] for entry in fleet.node.metadata if "warning" in entry.type]
+    expected = [text for _, text in fleet_warnings(plan)]
+    assert [text for text, _ in shown] == expected
+    assert [parameter.rstrip("]") for _, parameter in shown] == [
+        "image",
+        "file_systems",
+        "budget",
+        "root_volume_size",
+        "end",
+        "idle_limit",
+    ]
 
 
 def test_stack_without_region_chooses_subnet_and_checks_quota_at_deployment() -> None:

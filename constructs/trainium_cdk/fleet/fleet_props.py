@@ -20,7 +20,8 @@ from trainium_core.catalog.catalog import Catalog
 from trainium_core.plan.deployed_plan import is_recorded, recorded_values
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.settings.jobs import JobAccess
-from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS, constructor_arguments
+from trainium_core.plan.values import PlanValues
 from trainium_core.setting_schema.forms import as_written
 
 _LONGEST = 64
@@ -86,6 +87,19 @@ class FleetProps:
             "node_timeout_minutes": self.timeout_minutes,
             "node_replacements": self.replacements,
         }
+
+    def plan_values(self, region: str) -> PlanValues:
+        """These values as those of a plan, without what only the CDK knows, such as the ID of an image."""
+        values = {
+            **self.settings,
+            "region": region,
+            "ami": None if self.image.source is None else "an image of the CDK",
+            "fsx_lustre": "mounted" if "lustre" in self.node.mounts else None,
+            "notify_email": self.pilot.notify_email,
+        }
+        if self.catalog is not None:
+            values["catalog"] = self.catalog
+        return PlanValues(**constructor_arguments(values))
 
     @property
     def replacing(self) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """The nodes of a cluster."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from aws_cdk import Annotations, Duration, Size, Stack
@@ -32,6 +32,7 @@ from trainium_cdk.storage.encryption_key import check_granting_key, check_key
 from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_systems
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.catalog.neuron_software import default_image, parameter_framework
+from trainium_core.engines.ec2.warnings import fleet_warnings
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.instance_type import core_config
@@ -43,14 +44,16 @@ from trainium_core.plan.rules.nodes import (
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.settings.node import Node
 from trainium_core.plan.values import PlanValues
-from trainium_core.plan.warnings import (
-    LATE_BUDGET,
-    LUSTRE_CLIENT,
-    UNANNOUNCED_END,
-    capacity_warnings,
-    image_warnings,
-    root_volume_warnings,
-)
+
+_PARAMETERS = {
+    "ami": "image",
+    "budget_usd": "budget",
+    "ends": "end",
+    "fsx_lustre": "file_systems",
+    "idle_minutes": "idle_limit",
+    "root_volume_gib": "root_volume_size",
+}
+"""The parameters that are settings of another name in a plan."""
 
 
 class NeuronFleet(Fleet):
@@ -277,8 +280,8 @@ class NeuronFleet(Fleet):
                 catalog=catalog,
             )
         )
-        for parameter, text in self._warnings():
-            Annotations.of(self).add_warning_v2(f"trn:{parameter}", text)
+        for key, text in fleet_warnings(self._props.plan_values(Stack.of(self).region)):
+            Annotations.of(self).add_warning_v2(f"trn:{_PARAMETERS.get(key, key)}", text)
 
     def _subnet(
         self,
@@ -298,22 +301,6 @@ class NeuronFleet(Fleet):
         check_addresses(self, node, nodes, place.subnet)
         check_mount_targets(self, file_systems, place.subnet)
         return place.subnet
-
-    def _warnings(self) -> Iterator[tuple[str, str]]:
-        props, region = self._props, Stack.of(self).region
-        node, pilot = props.node, props.pilot
-        if props.image.source is None:
-            texts = image_warnings(default_image(node.type), region, node.framework, node.type)
-            yield from (("image", text) for text in texts)
-        yield from (("capacity", text) for text in capacity_warnings(props.capacity.kind))
-        if not node.type.is_gpu:
-            yield from (("root_volume_size", text) for text in root_volume_warnings(props.root_volume.gib))
-        if "lustre" in node.mounts:
-            yield "file_systems", LUSTRE_CLIENT
-        if pilot.end is not None and pilot.notify_email is None:
-            yield "notify_email", UNANNOUNCED_END
-        if pilot.budget is not None:
-            yield "budget", LATE_BUDGET
 
     @staticmethod
     def from_neuron_fleet_attributes(

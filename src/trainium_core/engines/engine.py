@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Engine(ABC):
     """One engine.
 
-    Its methods get only plans whose trn:stacks includes the engine, with two exceptions: `warnings` of the cluster's
-    engine gets every plan with nodes, and a check also gets the plans of engines that list it in `shared_checks`.
+    Its methods get only plans whose trn:stacks includes the engine, but a check also gets the plans of engines that
+    list it in `shared_checks`.
 
     Attributes:
         key: Its name in trn:stacks.

@@ -67,11 +67,8 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings by setting: of the plan's engines, and those of the cluster's engine for every plan with nodes."""
-    has_nodes = any(engine.has_nodes for engine in plan_engines(plan))
-    engines = dict.fromkeys((*((CLUSTER.key,) if has_nodes else ()), *plan.stacks))
-    warnings = [warning for key in engines for warning in ENGINES[key].warnings(plan).items()]
-    return merged([*warnings, *_unused_settings(plan)])
+    """Warnings by setting, of all stacks of the plan."""
+    return merged(warning for key in plan.stacks for warning in stack_warnings(plan, key).items())
 
 
 def stack_warnings(plan: Plan, engine: str) -> Mapping[str, str]:

@@ -1,73 +1,81 @@
-"""Warnings for plans and constructs: a fact, and its consequence or what to do."""
+"""Warnings for plans and fleets: a fact, and its consequence or what to do."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.catalog.neuron_software import Framework, pytorch_for
+from trainium_core.catalog.neuron_software import pytorch_for
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_core.plan.values import CapacityKind
+from trainium_core.plan.values import PlanValues
 from trainium_runtime.naming import CLUSTER_TAG
 
-LUSTRE_CLIENT = (
-    "AWS does not document whether Neuron images include the Lustre client (mount.lustre), and a node without it "
-    "fails: use an image that includes it"
-)
-UNANNOUNCED_END = "no e-mail announces the end of the pilot: set notify_email, or subscribe to the topic in the outputs"
-LATE_BUDGET = (
-    "AWS Budgets records nothing until the account's payer has activated the cost allocation tag "
-    f"{CLUSTER_TAG}, and then lags by up to a day: set an end to stop the nodes in time"
-)
+Warnings = Iterator[tuple[str, str]]
+"""Warnings with the keys of their settings."""
 
 
 def merged(warnings: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """The warnings of each field as one text, without duplicates."""
+    """The warnings of each setting as one text, without duplicates."""
     texts: dict[str, dict[str, None]] = {}
-    for field, warning in warnings:
-        texts.setdefault(field, {})[warning] = None
-    return {field: "; ".join(of_field) for field, of_field in texts.items()}
+    for key, warning in warnings:
+        texts.setdefault(key, {})[warning] = None
+    return {key: "; ".join(of_key) for key, of_key in texts.items()}
 
 
-def pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Warnings about the end and the budget of a pilot whose nodes run until they are stopped."""
-    if plan.pilot.ends is not None and plan.pilot.notify_email is None:
-        yield "notify_email", UNANNOUNCED_END
-    if plan.pilot.budget_usd is not None:
-        yield "budget_usd", LATE_BUDGET
+def node_warnings(values: PlanValues) -> Warnings:
+    """Warnings about nodes, their image and capacity, and the notices of their pilot."""
+    for text in _image_warnings(values):
+        yield "ami", text
+    if values.file_systems.fsx_lustre is not None:
+        yield (
+            "fsx_lustre",
+            "AWS does not document whether Neuron images include the Lustre client (mount.lustre), and a node without "
+            "it fails: use an image that includes it",
+        )
+    if values.capacity == "capacity-block":
+        yield (
+            "capacity",
+            "it is not documented whether a Capacity Block counts against the on-demand vCPU quota: leave room for it",
+        )
+    if values.pilot.ends is not None and values.pilot.notify_email is None:
+        yield (
+            "notify_email",
+            "no e-mail announces the end of the pilot: set notify_email, or subscribe to the topic in the outputs",
+        )
+    if values.pilot.budget_usd is not None:
+        yield (
+            "budget_usd",
+            "AWS Budgets records nothing until the account's payer has activated the cost allocation tag "
+            f"{CLUSTER_TAG}, and then lags by up to a day: set an end to stop the nodes in time",
+        )
+    advised = facts()["root_volume"]["default_gib"]
+    if not values.type.is_gpu and values.root_volume_gib < advised:
+        yield (
+            "root_volume_gib",
+            f"the Neuron documentation advises {advised} GiB or more; {values.root_volume_gib} may fill up with "
+            "compiled graphs",
+        )
 
 
-def image_warnings(image: str, region: str, framework: Framework | None, kind: InstanceType) -> Iterator[str]:
-    """Warnings about an image.
+def route_warnings(values: PlanValues) -> Warnings:
+    """Warnings about the routes of an existing subnet, which a plan names by its ID."""
+    if values.network.vpc_id is not None and values.network.route_table_id is None:
+        yield (
+            "route_table_id",
+            f"nodes report to S3: {values.network.subnet_id} must have a route there already, or set "
+            "trn:route_table_id",
+        )
 
-    Args:
-        image: ID or SSM parameter of the image.
-        region: The region of the nodes.
-        framework: The framework that the parameter promises, if any.
-        kind: The instance type.
-    """
+
+def _image_warnings(values: PlanValues) -> Iterator[str]:
+    image, region, framework = values.image, values.region, values.framework
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
             f"{region} had no /aws/service/neuron parameters on 2026-10-03, when last checked: if the deployment "
             "cannot fetch the parameter, copy an image there and specify its ID"
         )
     if framework and framework.support:
-        supported = pytorch_for(kind)
+        supported = pytorch_for(values.type)
         if supported == framework:
-            remedy = f"{kind.name} has no other stack for PyTorch, so measure on Trainium2 before you decide"
+            remedy = f"{values.instance_type} has no other stack for PyTorch, so measure on Trainium2 before you decide"
         else:
             name = supported.image_names[0].rstrip(" *")
             remedy = f"specify the ID of an image whose name begins with {name!r}; for a plan, `trn image pin` finds it"
         yield f"{framework.support}: {remedy}"
-
-
-def capacity_warnings(capacity: CapacityKind) -> Iterator[str]:
-    """Warnings about how instances are bought."""
-    if capacity == "capacity-block":
-        yield "it is not documented whether a Capacity Block counts against the on-demand vCPU quota: leave room for it"
-
-
-def root_volume_warnings(gib: int) -> Iterator[str]:
-    """Warnings about the size of a root volume."""
-    advised = facts()["root_volume"]["default_gib"]
-    if gib < advised:
-        yield f"the Neuron documentation advises {advised} GiB or more; {gib} may fill up with compiled graphs"

@@ -1,67 +1,51 @@
-"""Warnings for the author of a plan for a cluster of EC2 instances."""
+"""Warnings about fleets of EC2 instances, and for the author of a plan for one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from trainium_core.plan import Plan
-from trainium_core.plan.warnings import (
-    LUSTRE_CLIENT,
-    capacity_warnings,
-    image_warnings,
-    merged,
-    pilot_warnings,
-    root_volume_warnings,
-)
+from trainium_core.plan.values import PlanValues
+from trainium_core.plan.warnings import Warnings, merged, node_warnings, route_warnings
+
+
+def fleet_warnings(values: PlanValues) -> Warnings:
+    """Warnings about a fleet, of a plan or with its own network."""
+    yield from node_warnings(values)
+    if values.pilot.ends is None and values.capacity != "capacity-block":
+        yield "ends", _without_end(values)
+    if values.pilot.idle_minutes is not None and values.capacity == "reservation":
+        yield "idle_minutes", "a reservation is billed while its nodes sleep: cancel it when you no longer need it"
 
 
 def cluster_warnings(plan: Plan) -> Mapping[str, str]:
     """Warnings by setting."""
-    return merged(_warnings(plan))
+    return merged([*fleet_warnings(plan), *route_warnings(plan), *_egress_warnings(plan)])
 
 
-def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    for text in image_warnings(plan.image, plan.region, plan.framework, plan.type):
-        yield "ami", text
-    if plan.network.effective_egress == "none":
+def _egress_warnings(plan: Plan) -> Warnings:
+    egress = plan.network.effective_egress
+    if egress == "none":
         yield (
             "egress",
             "with trn:egress=none nodes reach only S3: no sessions, no packages; everything a job needs must be "
             "in the image or in S3",
         )
-    egress = plan.network.effective_egress
     if plan.setup_script is not None and egress in ("vpc-endpoints", "none"):
         yield (
             "setup_script",
             f"with trn:egress={egress} the setup script has no internet access: fetch what it needs from S3, "
             "or choose trn:egress=nat-gateway",
         )
-    if plan.file_systems.fsx_lustre is not None:
-        yield "fsx_lustre", LUSTRE_CLIENT
-    for text in capacity_warnings(plan.capacity):
-        yield "capacity", text
-    if plan.pilot.ends is None and plan.capacity != "capacity-block":
-        yield "ends", _without_end(plan)
-    if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
-        yield ("idle_minutes", "a reservation is billed while its nodes sleep: cancel it when you no longer need it")
-    yield from pilot_warnings(plan)
-    if not plan.type.is_gpu:
-        for text in root_volume_warnings(plan.root_volume_gib):
-            yield "root_volume_gib", text
-    if plan.network.vpc_id is not None and plan.network.route_table_id is None:
-        yield (
-            "route_table_id",
-            f"nodes report to S3: {plan.network.subnet_id} must have a route there already, or set trn:route_table_id",
-        )
 
 
-def _without_end(plan: Plan) -> str:
-    """What happens to the nodes of a plan without trn:ends. A reservation is billed whether its nodes run or not."""
-    stay = "run" if plan.capacity == "reservation" else "are billed"
+def _without_end(values: PlanValues) -> str:
+    """What happens to nodes without an end. A reservation is billed whether its nodes run or not."""
+    stay = "run" if values.capacity == "reservation" else "are billed"
     ends = ["`trn sleep` runs"]
-    if plan.pilot.idle_minutes is not None:
-        ends.append(f"they are unused for {plan.pilot.idle_minutes} minutes")
-    if plan.pilot.stops_at_budget:
+    if values.pilot.idle_minutes is not None:
+        ends.append(f"they are unused for {values.pilot.idle_minutes} minutes")
+    if values.pilot.stops_at_budget:
         ends.append("the budget is spent")
     return (
-        f"no date ends the pilot: {plan.nodes} x {plan.instance_type} {stay} until {', '.join(ends)} or the stack is "
-        "destroyed; set trn:ends, such as 5d"
+        f"no date ends the pilot: {values.nodes} x {values.instance_type} {stay} until {', '.join(ends)} or the stack "
+        "is destroyed; set an end, such as 5d"
     )

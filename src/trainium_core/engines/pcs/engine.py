@@ -46,8 +46,10 @@ class Pcs(Engine):
 
         return pcs_warnings(plan)
 
-    def unused_settings(self, plan: Plan) -> Mapping[str, str]:  # noqa: ARG002
-        return {"node_timeout_minutes": "remove it: deployments do not wait for the nodes of Slurm"}
+    def unused_settings(self, plan: Plan) -> Mapping[str, str]:
+        from trainium_core.engines.pcs.warnings import unused_settings
+
+        return unused_settings(plan)
 
     def checks(self) -> Mapping[str, Check]:
         from trainium_core.engines.pcs.check import check_pcs

@@ -1,23 +1,28 @@
-"""Warnings for the author of a plan for Slurm on AWS PCS."""
+"""Warnings for the author of a plan for Slurm on AWS PCS, and the settings that it does not use."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from trainium_core.plan import Plan
-from trainium_core.plan.warnings import LUSTRE_CLIENT, capacity_warnings, merged, pilot_warnings, root_volume_warnings
+from trainium_core.plan.warnings import Warnings, merged, node_warnings, route_warnings
+
+
+def unused_settings(plan: Plan) -> Mapping[str, str]:
+    """The settings that the stack does not use, each with the fix."""
+    unused = {"node_timeout_minutes": "remove it: deployments do not wait for the nodes of Slurm"}
+    if not plan.pcs.login:
+        unused["pcs_login_instance_type"] = "set trn:pcs_login, or remove it"
+    return unused
 
 
 def pcs_warnings(plan: Plan) -> Mapping[str, str]:
     """Warnings by setting."""
-    return merged([*pilot_warnings(plan), *_warnings(plan)])
+    return merged([*_warnings(plan), *route_warnings(plan)])
 
 
-def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    for warning in capacity_warnings(plan.capacity):
-        yield "capacity", warning
-    for warning in root_volume_warnings(plan.root_volume_gib):
-        yield "root_volume_gib", warning
-    if plan.file_systems.fsx_lustre is not None:
-        yield "fsx_lustre", LUSTRE_CLIENT
+def _warnings(plan: Plan) -> Warnings:
+    for key, text in node_warnings(plan):
+        if key != "ami" or plan.pcs.image is None:
+            yield key, text
     if plan.pilot.ends is None:
         billed = ["controller"]
         if plan.pcs.login:
