@@ -1,5 +1,6 @@
 """CDK constructs for AWS Trainium clusters. Each can be used on its own."""
 
+from trainium_cdk.argument_types import check_argument_types
 from trainium_cdk.checks import PropsError
 from trainium_cdk.cluster import TrainiumCluster
 from trainium_cdk.fleet.capacity import Capacity
@@ -54,3 +55,7 @@ __all__ = [
     "TrainiumCluster",
     "plan_from_cdk",
 ]
+
+for _kind in [globals()[_name] for _name in __all__]:
+    if isinstance(_kind, type) and _kind.__module__.startswith(f"{__name__}.") and _kind is not PropsError:
+        check_argument_types(_kind)
