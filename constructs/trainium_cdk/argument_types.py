@@ -4,12 +4,13 @@ typeguard 2.13, which the CDK uses, checks neither interfaces of the CDK nor uni
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from inspect import formatannotation, getattr_static, signature
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from constructs import Construct
 from jsii._reference_map import InterfaceDynamicProxy
 
 from trainium_cdk.checks import PropsError, is_token
@@ -46,17 +47,14 @@ def _checked(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
         given = dict(zip(names, positional, strict=False)) | named
         hints = annotations()
         wrong = [name for name, value in given.items() if name in hints and not _fits(value, hints[name])]
-        if wrong:
-            owner = _place(given) if is_construct else kind.__name__
-            raise PropsError(owner, [_problem(name, given[name], hints[name]) for name in wrong])
+        scope = given.get("scope")
+        if wrong and (isinstance(scope, Construct) or not is_construct):
+            # The construct is not created yet.
+            path = f"{scope.node.path}/{given.get('construct_id')}".removeprefix("/") if scope else kind.__name__
+            raise PropsError(path, [_problem(name, given[name], hints[name]) for name in wrong])
         return function(*positional, **named)
 
     return checked
-
-
-def _place(given: Mapping[str, Any]) -> str:
-    """The path of a construct that is not created yet."""
-    return f"{given['scope'].node.path}/{given['construct_id']}".removeprefix("/")
 
 
 def _problem(parameter: str, value: Any, hint: Any) -> Problem:
@@ -67,7 +65,8 @@ def _problem(parameter: str, value: Any, hint: Any) -> Problem:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether the type of a value is that of an annotation. The choices of a Literal are checked elsewhere."""
+    """Whether the type of a value is that of an annotation. Choices and the items of mappings are checked
+    elsewhere."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -79,24 +78,14 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, option) for option in arguments)
     if origin in (Sequence, tuple):
         is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
-        return is_list and _all_fit(cast("Sequence[Any]", value), arguments[0])
+        return is_list and all(_fits(item, arguments[0]) for item in cast("Sequence[Any]", value))
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(
-            _all_fit(items, argument) for items, argument in zip(_columns(value), arguments, strict=True)
-        )
+        return isinstance(value, Mapping)
     if getattr(hint, "_is_protocol", False):
         return all(_has(value, name) for name in _members(hint))
     if hint in (int, float):
         return is_token(value) or (isinstance(value, int | hint) and not isinstance(value, bool))
     return isinstance(value, hint)
-
-
-def _all_fit(values: Iterable[Any], hint: Any) -> bool:
-    return all(_fits(value, hint) for value in values)
-
-
-def _columns(value: Any) -> Iterator[Iterable[Any]]:
-    yield from (value.keys(), value.values())
 
 
 @cache

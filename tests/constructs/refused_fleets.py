@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
-from aws_cdk import Duration, Environment, NestedStack, SecretValue, Size, Stack, Token
+from aws_cdk import Duration, Environment, NestedStack, SecretValue, Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
+from tests.constructs.refused_pilots import NUMBER, REFUSED_PILOTS
 from tests.constructs.synth import REGION, new_app
 from trainium_cdk import (
-    Budget,
     Capacity,
     ClusterNetwork,
     CompileCache,
@@ -29,11 +28,11 @@ from trainium_cdk import (
     SetupScript,
     SleepSwitch,
 )
+from trainium_core.facts import facts
 
 TRN1, SMALL = ec2.InstanceType("trn1.32xlarge"), ec2.InstanceType("trn1.2xlarge")
 ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
 BLOCK = Capacity.capacity_block("cr-0123456789abcdef0")
-NUMBER = Token.as_number({"Ref": "Nodes"})
 _numbers = count()
 
 
@@ -135,6 +134,7 @@ def target_group(**props: Any) -> elbv2.NetworkTargetGroup:
     return create(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
 
 
+UBUNTU: str = facts()["bare_images"]["parameters"]["Ubuntu 24.04"]
 IO1, IO2 = ec2.EbsDeviceVolumeType.IO1, ec2.EbsDeviceVolumeType.IO2
 GP3 = ec2.EbsDeviceVolumeType.GP3
 
@@ -149,7 +149,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "nodes as text": (
         lambda: {"nodes": "2"},
         "nodes",
-        "got '2'; allowed: a whole number, 1 or more; fix: pass a value of type int",
+        "got '2'; allowed: a value of type int; fix: pass a value of this type",
     ),
     "nodes without EFA": (lambda: {"instance_type": SMALL, "nodes": 2}, "nodes", "choose 1, or a type with EFA"),
     "more nodes than addresses": (
@@ -196,6 +196,20 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         lambda: {"vpc": create(ClusterNetwork, zone_id="usw2-az3").vpc, "vpc_subnets": None},
         "vpc_subnets",
         "pass one of these to the network as zone_id",
+    ),
+    "more nodes than addresses of each subnet": (
+        lambda: {
+            "nodes": 4,
+            "vpc_subnets": None,
+            "vpc": create(
+                ec2.Vpc,
+                availability_zones=["us-west-2a", "us-west-2b"],
+                nat_gateways=1,
+                ip_addresses=ec2.IpAddresses.cidr("10.0.0.0/25"),
+            ),
+        },
+        "nodes",
+        "PrivateSubnet1 has 27 addresses for nodes, and each node needs 8",
     ),
     "VPC of another region": (lambda: {"scope": stack_in("us-east-1")}, "vpc", "a VPC of us-east-1, the region"),
     "VPC without DNS": (
@@ -255,6 +269,16 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "image",
         "an image for x86_64",
     ),
+    "image without Neuron software": (
+        lambda: image(ec2.MachineImage.latest_amazon_linux2023()),
+        "image",
+        "pass NodeImage.install_on(machine_image)",
+    ),
+    "parameter of an image without Neuron software": (
+        lambda: image(ec2.MachineImage.from_ssm_parameter(UBUNTU)),
+        "image",
+        "pass NodeImage.install_on(machine_image)",
+    ),
     "image of Windows": (
         lambda: image(ec2.MachineImage.latest_windows(ec2.WindowsVersion.WINDOWS_SERVER_2022_ENGLISH_FULL_BASE)),
         "image",
@@ -312,6 +336,16 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "environment",
         "read it in the job",
     ),
+    "unwrapped secret": (
+        lambda: environment(TOKEN=SecretValue.secrets_manager("token").unsafe_unwrap()),
+        "environment",
+        "read it in the job",
+    ),
+    "part of a variable is an unwrapped parameter": (
+        lambda: environment(URL=f"https://{SecretValue.ssm_secure('/token').unsafe_unwrap()}@host"),
+        "environment",
+        "read it in the job",
+    ),
     "cache of another account": (
         lambda: {"cache": create(CompileCache, scope=stack_in(REGION, account="444455556666"))},
         "cache",
@@ -329,59 +363,8 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "root_volume_size",
         "got '512.5 GiB'; allowed: a whole number of GiB; fix: round it, for example to Size.gibibytes(513)",
     ),
-    "lifetime of minutes": (
-        lambda: {"end": PilotEnd.after(Duration.minutes(90))},
-        "lifetime",
-        "got 1 hour 30 minutes; allowed: a whole number of hours; fix: round it, for example to Duration.hours(2)",
-    ),
-    "lifetime of a token": (
-        lambda: {"end": PilotEnd.after(Duration.hours(Token.as_number({"Ref": "Hours"})))},
-        "lifetime",
-        "got a CDK token; allowed: a duration known at synthesis",
-    ),
-    "lifetime of two years": (
-        lambda: {"end": PilotEnd.after(Duration.days(730))},
-        "lifetime",
-        "more than zero and at most 366 days",
-    ),
-    "warning of minutes": (
-        lambda: {"end": PilotEnd.after(Duration.days(2), warn_before=Duration.minutes(30))},
-        "warn_before",
-        "a whole number of hours",
-    ),
-    "warning of a token in another unit": (
-        lambda: {
-            "end": PilotEnd.after(Duration.days(2), warn_before=Duration.minutes(Token.as_number({"Ref": "Minutes"})))
-        },
-        "warn_before",
-        "got a CDK token",
-    ),
-    "warning of a month": (
-        lambda: {"end": PilotEnd.after(Duration.days(60), warn_before=Duration.days(30))},
-        "warn_before",
-        "1 to 336 hours",
-    ),
     "timeout of a day": (lambda: {"ready_timeout": Duration.days(1)}, "ready_timeout", "1 to 55 minutes"),
     "unknown check": (lambda: {"checks": NodeChecks.enforce(suppress=["efa-device"])}, "suppress", "write efa-devices"),
-    "end without zone": (lambda: {"end": PilotEnd.at(datetime(2030, 1, 1))}, "time", "pass tzinfo"),
-    "unknown action at the end": (
-        lambda: {"end": PilotEnd.after(Duration.days(1), action=cast(Any, "stop"))},
-        "action",
-        "sleep, destroy",
-    ),
-    "budget of nothing": (lambda: {"budget": Budget.usd(0)}, "amount", "a whole number, 1 or more"),
-    "budget token": (lambda: {"budget": Budget.usd(cast(Any, NUMBER))}, "amount", "known at synthesis"),
-    "address without end": (
-        lambda: {"notify_email": "a@example.com"},
-        "notify_email",
-        "set end, budget, idle_limit or a Capacity Block too",
-    ),
-    "idle limit of seconds": (
-        lambda: {"idle_limit": Duration.seconds(1850)},
-        "idle_limit",
-        "a whole number of minutes",
-    ),
-    "idle limit of a minute": (lambda: {"idle_limit": Duration.minutes(1)}, "idle_limit", "30 to 10080 minutes"),
     "idle limit of a block": (
         lambda: {"idle_limit": Duration.hours(1), "capacity": BLOCK},
         "idle_limit",
@@ -397,4 +380,5 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "sleep",
         "the SleepSwitch of S",
     ),
+    **REFUSED_PILOTS,
 }

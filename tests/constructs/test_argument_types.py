@@ -53,7 +53,7 @@ def test_argument_of_a_wrong_type_is_refused_with_its_parameter(name: str, funct
         ({"role": "nodes"}, "role: got 'nodes'; allowed: a value of type aws_iam.IRole or aws_iam.Role or None"),
         ({"catalog": "types.json"}, "catalog: got 'types.json'; allowed: a value of type Catalog or None"),
         ({"nodes": True}, "nodes: got True; allowed: a value of type int"),
-        ({"environment": {"A": 1}}, "environment: got {'A': 1}; allowed: a value of type Mapping[str, str] or None"),
+        ({"environment": "A=1"}, "environment: got 'A=1'; allowed: a value of type Mapping[str, str] or None"),
     ],
 )
 def test_message_names_the_type(arguments: dict[str, Any], message: str) -> None:

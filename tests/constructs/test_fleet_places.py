@@ -1,13 +1,16 @@
 """Fleets in a VPC that is not looked up yet, in a stack without region or with another cluster, and in others."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import pytest
 from aws_cdk import Duration, Environment, NestedStack, Size, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 
 from tests.constructs.synth import REGION, a_plan, new_app, synthesize
 from trainium_cdk import (
@@ -22,6 +25,7 @@ from trainium_cdk import (
     SleepSwitch,
     TrainiumCluster,
 )
+from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_core.engines.ec2.warnings import fleet_warnings
 
 TYPE = ec2.InstanceType("trn1.32xlarge")
@@ -93,6 +97,34 @@ def test_looked_up_vpc_offers_its_private_subnets() -> None:
     entries = [entry for child in stack.node.find_all() for entry in child.node.metadata]
     warnings = [str(entry.data) for entry in entries if "warning" in entry.type]
     assert [warning for warning in warnings if not warning.endswith(("trn:image]", "trn:end]"))] == []
+
+
+def test_reservation_of_two_fleets_is_named() -> None:
+    app = new_app()
+    one, two = (Stack(app, name, env=Environment(region=REGION)) for name in ("One", "Two"))
+    fleets = [
+        NeuronFleet(
+            stack,
+            "Fleet",
+            instance_type=TYPE,
+            vpc=ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1),
+            capacity=Capacity.capacity_block("cr-0123456789abcdef0"),
+        )
+        for stack in (one, two)
+    ]
+    text = "One/Fleet launches into cr-0123456789abcdef0 too"
+    assert [[text in str(entry.data) for entry in fleet.node.metadata].count(True) for fleet in fleets] == [0, 1]
+
+
+@pytest.mark.parametrize(("zone", "warnings"), [("us-west-2a", 1), ("us-west-2b", 0)])
+def test_lustre_file_system_in_another_zone_is_named(zone: str, warnings: int) -> None:
+    stack = Stack(new_app(), "Own", env=Environment(region=REGION))
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)
+    (subnet,) = [subnet for subnet in vpc.private_subnets if subnet.availability_zone == zone]
+    files = LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=subnet, size=LUSTRE)
+    fleet = NeuronFleet(stack, "Fleet", instance_type=TYPE, vpc=vpc, vpc_subnets=ZONE, file_systems=[files])
+    text = "Own/Lustre in us-west-2a, and the nodes in us-west-2b: the traffic between zones is billed"
+    assert len([entry for entry in fleet.node.metadata if text in str(entry.data)]) == warnings
 
 
 def test_fleet_has_the_warnings_of_a_plan_with_the_same_values() -> None:
@@ -186,3 +218,19 @@ def test_second_cluster_in_a_stack_is_refused(
     first(stack, "one")
     with pytest.raises(PropsError, match=message):
         second(stack, name)
+
+
+def test_key_of_a_fleet_encrypts_its_cache_and_its_records() -> None:
+    stack = Stack(new_app(), "Own", env=Environment(region=REGION))
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    NeuronFleet(stack, "Fleet", instance_type=TYPE, vpc=vpc, encryption_key=kms.Key(stack, "Key"))
+    template = synthesize(stack)
+    buckets = template.resources("AWS::S3::Bucket").values()
+    defaults = [bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"] for bucket in buckets]
+    key = {"Fn::GetAtt": [template.logical_id("AWS::KMS::Key"), "Arn"]}
+    assert [rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"] for (rule,) in defaults] == [key] * 2
+
+
+def test_metrics_take_the_options_of_the_cdk() -> None:
+    own = {"self", "namespace", "metric_name", "dimensions_map"}
+    assert MetricOptions.__annotations__.keys() == signature(cloudwatch.Metric.__init__).parameters.keys() - own

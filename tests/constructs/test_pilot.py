@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,9 @@ from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.constructs.plans import reserved
 from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app
-from trainium_cdk.pilot.pilot import budget_name
+from trainium_cdk import PilotEnd
+from trainium_cdk.pilot.pilot import Pilot, budget_name
+from trainium_cdk.pilot.pilot_props import PilotProps
 
 FUNCTION, READINESS = "AWS::Lambda::Function", "Custom::TrnFleetReadiness"
 ENDS: dict[str, Any] = {"ends": "40h"}
@@ -55,6 +58,15 @@ def test_budget_name_is_valid_for_any_stack_name() -> None:
     names = {budget_name(stack, "c" * 32, "notify") for stack in stacks}
     assert {len(name) for name in names} == {len(f"S{'S' * 8}-{'c' * 32}-us-west-2-notify-0123"), 100}
     assert all(re.search(f"-{'c' * 32}-us-west-2-notify-[0-9a-f]{{4}}$", name) for name in names)
+
+
+@pytest.mark.parametrize(("year", "warnings"), [(2020, 1), (9000, 0)])
+def test_end_that_has_passed_is_named(year: int, warnings: int) -> None:
+    stack = Stack(new_app(), "Own", env=Environment(region=REGION))
+    props = PilotProps(end=PilotEnd.at(datetime(year, 1, 2, tzinfo=UTC)))
+    pilot = Pilot(stack, "Pilot", props=props, cluster_name="own")
+    text = "the pilot ended at 2020-01-02"
+    assert len([entry for entry in pilot.node.metadata if text in str(entry.data)]) == warnings
 
 
 def test_controller_gets_the_end_in_utc_or_as_hours() -> None:

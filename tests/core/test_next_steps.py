@@ -23,10 +23,11 @@ def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str
     return {step.name: step.value for step in found}
 
 
-def test_commands_name_a_cluster_other_than_the_default() -> None:
+def test_commands_name_cluster_and_region() -> None:
     shown = steps(cluster_name="team-a")
-    for name, command in (("Nodes", "trn nodes"), ("Sleep", "trn sleep"), ("Destroy", "cdk destroy TrnClusterStack")):
-        assert shown[name] == f"{command} -c trn:cluster_name=team-a"
+    for name in ("Nodes", "Sleep", "Wake"):
+        assert shown[name] == f"trn {name.lower()} --cluster team-a --region us-west-2"
+    assert shown["Destroy"] == "cdk destroy TrnClusterStack -c trn:cluster_name=team-a"
 
 
 @pytest.mark.parametrize("name", ["Session", "Nodes", "Torchrun", "Sleep", "Wake", "Destroy"])

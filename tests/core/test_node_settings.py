@@ -34,6 +34,12 @@ def test_installation_on_complete_image_is_refused() -> None:
     assert BARE in problem.fix
 
 
+def test_bare_image_without_installation_is_refused() -> None:
+    problem = the_problem(ami=BARE)
+    assert problem.key == "ami"
+    assert "set trn:neuron_software to install" in problem.fix
+
+
 BROKEN = "if true; then\n  echo\n"
 
 

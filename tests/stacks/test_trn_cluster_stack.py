@@ -196,6 +196,8 @@ def test_outputs_have_these_names_in_this_order() -> None:
         "Wake",
         "Destroy",
         "Group",
+        "NodeRole",
+        "NodeSecurityGroup",
         "NodeRecords",
         "LaunchTemplate",
         "Fleet",

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from aws_cdk import Annotations
 from constructs import Construct
 
 from trainium_cdk.checks import check, check_known, form
+from trainium_cdk.fleet.cluster_names import first_owner
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.rules.nodes import reservation_given, usage_class_is_supported
@@ -79,6 +81,18 @@ class Capacity:
             reservation_id: Its ID, such as cr-0123456789abcdef0.
         """
         return Capacity("reservation", reservation_id)
+
+
+def warn_if_reservation_is_shared(construct: Construct, capacity: Capacity) -> None:
+    """Add a warning if an earlier construct of the app launches into the same reservation."""
+    if capacity.reservation_id is None:
+        return
+    other = first_owner(construct, "reservation", capacity.reservation_id)
+    if other != construct.node.path:
+        Annotations.of(construct).add_warning_v2(
+            "trn:capacity.shared",
+            f"{other} launches into {capacity.reservation_id} too: it must have instances for the nodes of both",
+        )
 
 
 def checked_capacity(

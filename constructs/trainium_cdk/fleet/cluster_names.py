@@ -16,7 +16,7 @@ _TYPE_WITH_FIXED_TAGS = "AWS::EC2::PlacementGroup"
 """The resource type whose tags are create-only, by its schema in the CloudFormation registry."""
 
 _named: WeakKeyDictionary[IConstruct, dict[tuple[str, ...], str]] = WeakKeyDictionary()
-"""For each app, the path of a construct by its kind, its account and region, and its cluster name."""
+"""For each app, the path of a construct by its kind, its account and region, and its name."""
 
 ClusterConstruct = Literal["fleet", "PcsCluster", "SageMakerTraining"]
 
@@ -35,20 +35,26 @@ def checked_cluster_name(construct: Construct, cluster_name: str | None) -> str:
     return cluster_name
 
 
+def first_owner(construct: Construct, kind: str, name: str) -> str:
+    """The path of the first construct of the app in the account and region that has this name of a kind: this one, or
+    an earlier one."""
+    stack = Stack.of(construct)
+    account, region = ("" if Token.is_unresolved(text) else text for text in (stack.account, stack.region))
+    # Stages without an environment may be for different accounts.
+    stage = Stage.of(construct)
+    where = f"{account}/{stage.node.path if stage is not None and not account else ''}"
+    known = _named.setdefault(construct.node.root, {})
+    return known.setdefault((kind, where, region, name), construct.node.path)
+
+
 def claim_cluster(construct: Construct, cluster_name: str, *, kind: ClusterConstruct) -> None:
     """Register a construct of a cluster.
 
     Raises PropsError if its stack has another cluster, or another construct of this kind in the account and region has
     the name.
     """
-    stack = Stack.of(construct)
-    _claim_stack(construct, stack, cluster_name, kind)
-    account, region = ("" if Token.is_unresolved(name) else name for name in (stack.account, stack.region))
-    # Stages without an environment may be for different accounts.
-    stage = Stage.of(construct)
-    where = f"{account}/{stage.node.path if stage is not None and not account else ''}"
-    known = _named.setdefault(construct.node.root, {})
-    other = known.setdefault((kind, where, region, cluster_name), construct.node.path)
+    _claim_stack(construct, Stack.of(construct), cluster_name, kind)
+    other = first_owner(construct, kind, cluster_name)
     if other != construct.node.path:
         raise refuse(
             construct,

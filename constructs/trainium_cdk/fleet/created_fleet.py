@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any
+from typing import Unpack
 
 import jsii
 from aws_cdk import Stack
@@ -16,7 +16,7 @@ from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.controller import Controller
-from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
+from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase, MetricOptions
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
 from trainium_cdk.fleet.group_arn import group_arn
@@ -24,7 +24,7 @@ from trainium_cdk.fleet.job_access import OPERATING, RUNNING, finding_actions
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.fleet.target_group import check_target_group
-from trainium_cdk.network.security_group import check_groups
+from trainium_cdk.network.security_group import EfaSecurityGroup, check_groups
 from trainium_cdk.outputs import OUTPUTS, create_outputs
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
@@ -44,6 +44,7 @@ class CreatedFleet(FleetBase):
     pilot: Pilot | None
     readiness: FleetReadiness
     records: NodeRecords
+    security_group: EfaSecurityGroup
     version: LaunchTemplateVersion
     _groups: list[ec2.ISecurityGroup]
     _props: FleetProps
@@ -116,13 +117,13 @@ class CreatedFleet(FleetBase):
             self.launch_template.add_property_override(f"LaunchTemplateData.NetworkInterfaces.{index}.Groups", ids)
         self.version.add_use(f"security_group_{number}", security_group.security_group_id)
 
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         # Auto Scaling publishes metrics of a group only after they are enabled.
         everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
         self.group.metrics_collection = [everything]
         return super().metric(metric_name, **options)
 
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+    def metric_failed_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many nodes reported a failure, counted by a metric filter on the log of the controller.
 
         Without a failure there is no data. A failure may be counted twice.
@@ -141,16 +142,16 @@ class CreatedFleet(FleetBase):
             )
         return super().metric_failed_nodes(**options)
 
-    def metric_controller_errors(self, **options: Any) -> cloudwatch.Metric:
+    def metric_controller_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each failure
         counts.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
-        summed: Any = {"statistic": "Sum", **options}
+        options.setdefault("statistic", "Sum")
         dimensions = {"FunctionName": self.controller.name}
-        return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **summed)
+        return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **options)
 
     def attach_to_application_target_group(
         self, target_group: elbv2.IApplicationTargetGroup
@@ -218,6 +219,8 @@ def fleet_outputs(
     )
     yield from ((step.name, step.meaning, step.value) for step in steps)
     yield GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.group.ref
+    yield "NodeRole", "The role of the nodes", fleet.role.role_arn
+    yield "NodeSecurityGroup", "The EFA security group of the nodes", fleet.security_group.security_group_id
     yield RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name
     yield "LaunchTemplate", "The launch template version of the nodes", fleet.version.summary
     yield FLEET_OUTPUT, "The result of the nodes' verification", fleet.readiness.summary

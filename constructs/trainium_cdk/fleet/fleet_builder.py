@@ -9,6 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from trainium_cdk.fleet.capacity import warn_if_reservation_is_shared
 from trainium_cdk.fleet.cluster_names import claim_cluster, tag_all
 from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.created_fleet import CreatedFleet
@@ -19,7 +20,7 @@ from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, launch_market_type
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
-from trainium_cdk.fleet.node_image import image_name, new_placement_group, node_image_id
+from trainium_cdk.fleet.node_image import check_neuron_software, image_name, new_placement_group, node_image_id
 from trainium_cdk.fleet.node_records import NodeRecords, role_unique_id
 from trainium_cdk.fleet.node_script import NodeScript
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
@@ -44,6 +45,7 @@ class Fleet(CreatedFleet):
         self._props, self.cache = props, props.cache
         self._cluster_name = cluster_name = props.node.cluster_name
         claim_cluster(self, cluster_name, kind="fleet")
+        warn_if_reservation_is_shared(self, props.capacity)
         tag_all(self, cluster_name, props.tags)
         self.record = StackRecordParameter(self, "Record", cluster_name=cluster_name, record=self._stack_record)
         self.node.add_dependency(self.record)
@@ -146,6 +148,8 @@ class Fleet(CreatedFleet):
     def _launch_from(self, props: FleetProps, script: NodeScript, locations: NodeLocations) -> None:
         """Create the launch template, and the custom resource that chooses the version for the nodes."""
         placement_group = props.placement_group_name or new_placement_group(self, props.node, props.capacity)
+        image_id = node_image_id(self, props.image, props.node.type)
+        check_neuron_software(self, props.image, image_id)
         if props.volume_key is not None:
             allow_auto_scaling(self, props.volume_key)
         made = NodeLaunchTemplate(
@@ -155,7 +159,7 @@ class Fleet(CreatedFleet):
                 node=props.node,
                 capacity=props.capacity,
                 market_type=launch_market_type(props.capacity),
-                image_id=node_image_id(self, props.image, props.node.type),
+                image_id=image_id,
                 root_volume=props.root_volume,
                 security_groups=self._groups,
                 instance_profile=self._profile,

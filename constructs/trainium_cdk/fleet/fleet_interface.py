@@ -1,8 +1,9 @@
 """The interface of fleets, both of this app and imported ones."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import jsii
+from aws_cdk import Duration
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
@@ -18,6 +19,22 @@ METRICS_NAMESPACE = "TrainiumCdk"
 FAILED_NODES = "FailedNodes"
 _OWN_IDS = ("AutoScalingGroup", FAILED_NODES, "Outputs")
 """IDs of parts that a fleet creates on demand."""
+
+
+class MetricOptions(TypedDict, total=False):
+    """Arguments of cloudwatch.Metric that a metric of a fleet takes."""
+
+    account: str
+    color: str
+    id: str
+    label: str
+    period: Duration
+    region: str
+    stack_account: str
+    stack_region: str
+    statistic: str
+    unit: cloudwatch.Unit
+    visible: bool
 
 
 class INeuronFleet(Protocol):
@@ -48,7 +65,7 @@ class INeuronFleet(Protocol):
         """The nodes' EFA security group, to open ports in."""
         ...
 
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group.
 
         Args:
@@ -57,7 +74,7 @@ class INeuronFleet(Protocol):
         """
         ...
 
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+    def metric_failed_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many nodes failed.
 
         Args:
@@ -122,7 +139,7 @@ class FleetBase(Construct):
             self._group = autoscaling.AutoScalingGroup.from_auto_scaling_group_name(self, "AutoScalingGroup", name)
         return self._group
 
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`.
 
         Args:
@@ -134,15 +151,15 @@ class FleetBase(Construct):
             namespace="AWS/AutoScaling", metric_name=metric_name, dimensions_map=dimensions, **options
         )
 
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+    def metric_failed_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many nodes reported a failure. Without a failure there is no data. A failure may be counted twice.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
-        summed: Any = {"statistic": "Sum", **options}
+        options.setdefault("statistic", "Sum")
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
-        return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)
+        return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **options)
 
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None

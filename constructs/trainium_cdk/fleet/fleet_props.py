@@ -37,8 +37,8 @@ class FleetProps:
         security_groups: Security groups in addition to the fleet's own.
         role: Role of the nodes. None: a new one.
         volume_key: KMS key of the volumes. None: the account's default key for EBS.
-        encryption_key: KMS key of the cluster's bucket and of the pilot's topics. None: keys that S3 manages, and none
-            for the topics.
+        encryption_key: KMS key of the cluster's bucket, of a new cache and of the pilot's topics. None: keys that S3
+            manages, and none for the topics.
         plan_settings: Settings of the plan for the record of the stack. None: the fleet has no plan.
         placement_group_name: Name of an existing placement group. None: a new one, if the nodes can use one.
     """

@@ -21,7 +21,7 @@ from trainium_cdk.fleet.node_image import NodeImage, known_placement_group_name
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type, node_count_problems
 from trainium_cdk.fleet.node_volumes import checked_root_volume
 from trainium_cdk.fleet.setup_script import SetupScript
-from trainium_cdk.network.known_subnet import check_addresses, check_mount_targets
+from trainium_cdk.network.known_subnet import check_addresses, check_file_system_zones
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import HTTP, HTTPS, check_groups
 from trainium_cdk.network.subnet_routes import ReachesInternet
@@ -169,8 +169,8 @@ class NeuronFleet(Fleet):
             block_devices: Additional volumes, encrypted unless `encrypted` is False. Default: none.
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
-            encryption_key: KMS key of the cluster's bucket and of the pilot's topics. People who run jobs need
-                permission to use it too. Default: keys that S3 manages (SSE-S3), and none for the topics.
+            encryption_key: KMS key of the cluster's bucket, of a new cache and of the pilot's topics. People who run
+                jobs need permission to use it too. Default: keys that S3 manages (SSE-S3), and none for the topics.
             setup: Script that every node runs after its devices have been verified. Default: none.
             environment: Environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
                 every user of a node can read them. A change replaces the nodes. Default: none.
@@ -255,7 +255,7 @@ class NeuronFleet(Fleet):
                 # Ubuntu's packages are downloaded over HTTP.
                 outbound_tcp_ports=(HTTP, HTTPS) if image.neuron_software == "install" or setup else (HTTPS,),
                 dns_servers=dns_servers,
-                cache=CompileCache(self, "CompileCache") if cache is None else cache,
+                cache=CompileCache(self, "CompileCache", encryption_key=encryption_key) if cache is None else cache,
                 timeout_minutes=minutes,
                 replacements=Node.replacements if max_replacements is None else max_replacements,
                 quota_check=quota_check,
@@ -298,8 +298,8 @@ class NeuronFleet(Fleet):
         )
         if node.neuron_software == "install":
             self.node.add_validation(ReachesInternet(vpc, place.candidates))
-        check_addresses(self, node, nodes, place.subnet)
-        check_mount_targets(self, file_systems, place.subnet)
+        check_addresses(self, node, nodes, place.candidates)
+        check_file_system_zones(self, file_systems, place.subnet)
         return place.subnet
 
     @staticmethod

@@ -1,11 +1,12 @@
 """Environment variables of nodes. Their values may be CDK tokens."""
 
 import base64
+import json
 import re
 from collections.abc import Mapping
 from typing import cast
 
-from aws_cdk import Fn, SecretValue, Token
+from aws_cdk import Fn, SecretValue, Stack, Token
 from constructs import Construct
 
 from trainium_cdk.checks import refuse
@@ -26,6 +27,10 @@ _OF_THE_NODE = (
 _OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM_ID", "RANK", "WORLD_SIZE")
 """Variables that torchrun and torch_xla set for the processes of a job."""
 
+_READ_IN_JOB = "grant the fleet permission to read the secret, and read it in the job"
+_SECRETS = ("{{resolve:secretsmanager:", "{{resolve:ssm-secure:")
+"""How CloudFormation's references to secrets begin."""
+
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Variables with their values in base64; CloudFormation encodes tokens. Raises PropsError for an invalid name or
@@ -43,9 +48,12 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
         if not isinstance(value, str):
             got, fix = value, f"write {name}={str(value)!r}"
             if isinstance(value, SecretValue):
-                got, fix = "a secret", "grant the fleet permission to read the secret, and read it in the job"
+                got, fix = "a secret", _READ_IN_JOB
             allowed = f"text as the value of {name}, which everyone who reads the template can see"
             raise refuse(construct, "environment", got, allowed=allowed, fix=fix)
+        if any(reference in json.dumps(Stack.of(construct).resolve(value)) for reference in _SECRETS):
+            allowed = f"a value of {name} that is not a secret: every user of a node can read it"
+            raise refuse(construct, "environment", "an unwrapped secret", allowed=allowed, fix=_READ_IN_JOB)
     return {name: _encoded(value) for name, value in environment.items()}
 
 

@@ -1,6 +1,7 @@
 """The machine image and placement group of nodes."""
 
 import json
+import re
 from dataclasses import dataclass
 
 from aws_cdk import Stack, Token
@@ -11,6 +12,7 @@ from trainium_cdk.checks import check, check_same_region, first_line, form, refu
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import default_image
+from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.settings.node import NeuronSoftware
 from trainium_core.plan.settings_by_key import SETTINGS
@@ -103,6 +105,27 @@ def node_image_id(construct: Construct, image: NodeImage, kind: InstanceType) ->
         fix = "choose an image for x86_64, or remove `image` for the Neuron DLAMI"
         raise refuse(construct, "image", "an image for arm64", allowed=allowed, fix=fix)
     return config.image_id
+
+
+def check_neuron_software(construct: Construct, image: NodeImage, image_id: str) -> None:
+    """Raise PropsError for the image of a publisher whose images have no Neuron software, unless nodes install it.
+
+    Args:
+        construct: A construct in the stack of the nodes.
+        image: The image.
+        image_id: The ID of the image.
+    """
+    # The CDK refers to a parameter by a logical ID, which has the letters and digits of the parameter's name.
+    reference = _letters(_reference(construct, image_id))
+    is_bare = any(_letters(prefix) in reference for prefix in facts()["bare_images"]["publishers"])
+    if image.neuron_software == "image" and is_bare:
+        allowed = "an image with driver, runtime and tools"
+        fix = "pass NodeImage.install_on(machine_image), whose nodes install them, or remove `image`"
+        raise refuse(construct, "image", "an image without Neuron software", allowed=allowed, fix=fix)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]", "", text)
 
 
 def image_name(construct: Construct, image: NodeImage, image_id: str) -> str:

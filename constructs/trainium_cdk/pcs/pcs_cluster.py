@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
 from constructs import Construct
 
-from trainium_cdk.fleet.capacity import Capacity
+from trainium_cdk.fleet.capacity import Capacity, warn_if_reservation_is_shared
 from trainium_cdk.fleet.cluster_names import claim_cluster, tag_all
 from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
@@ -98,6 +98,7 @@ class PcsCluster(Construct):
         self.node.add_dependency(self.record)
         self._plan, self._node = plan, node_settings(plan)
         self._capacity = Capacity(plan.capacity, plan.reservation_id)
+        warn_if_reservation_is_shared(self, self._capacity)
         egress = plan.network.new_vpc_egress
         self.network = plan_network(
             self, "Network", plan, egress=egress, endpoint_services=slurm_settings.ENDPOINT_SERVICES

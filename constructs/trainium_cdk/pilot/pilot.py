@@ -1,9 +1,10 @@
 """The budget and notices of a pilot."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, cast
 
-from aws_cdk import Aws, Stack
+from aws_cdk import Annotations, Aws, Stack
 from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
@@ -17,6 +18,7 @@ from trainium_cdk.physical_names import physical_name
 from trainium_cdk.pilot.pilot_props import PilotProps
 from trainium_cdk.storage.encryption_key import allow_service
 from trainium_core.facts import facts
+from trainium_core.plan.pilot_end import passed_end
 from trainium_core.plan.settings.pilot import BudgetAction, PilotSettings
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.pilot_end import Deadline
@@ -51,6 +53,12 @@ class Pilot(Construct):
         """
         super().__init__(scope, construct_id)
         self.props, self._stops_nodes, self._key = props, stops_nodes, encryption_key
+        passed = props.end and passed_end(str(props.end.deadline), now=datetime.now(UTC))
+        if passed:
+            Annotations.of(self).add_warning_v2(
+                "trn:end.passed",
+                f"the pilot ended at {passed.got}: no nodes are launched, or the stack is deleted; set a later end",
+            )
         self.topic = self._topic("Notices")
         name = physical_name(self, "Notices")
         cast(sns.CfnTopic, self.topic.node.default_child).topic_name = name

@@ -36,7 +36,6 @@ class ElasticFileSystem(NodeFileSystem):
     """
 
     kind: Mount = "efs"
-    subnet: Subnet | None
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class LustreFileSystem(NodeFileSystem):
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
+        self.subnet = subnet
         check_removal_policy(self, removal_policy)
         lustre, gib = facts()["fsx_lustre"], whole_gibibytes(self, "size", size)
         smallest, step = lustre["smallest_gib"], lustre["step_gib"]

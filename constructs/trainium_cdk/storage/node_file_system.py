@@ -8,6 +8,7 @@ from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Subnet
 from trainium_cdk.checks import check_same_region, is_pending, is_token, refuse
 from trainium_cdk.network.same_vpc import refuse_another_vpc
 from trainium_cdk.network.security_group import group_vpc_id
@@ -17,11 +18,15 @@ from trainium_userdata.locations import NodeLocations
 
 
 class NodeFileSystem(Construct):
-    """A file system that nodes mount, with a security group. `dns_name` is its address, `kind` is `lustre` or `efs`."""
+    """A file system that nodes mount, with a security group. `dns_name` is its address, `kind` is `lustre` or `efs`.
+
+    `subnet` is the subnet of a new file system, else None.
+    """
 
     dns_name: str
     kind: Mount
     security_group: ec2.ISecurityGroup
+    subnet: Subnet | None = None
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:

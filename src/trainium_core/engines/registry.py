@@ -12,7 +12,7 @@ from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.naming import SLURM
 from trainium_core.plan import Plan
-from trainium_core.plan.settings_by_key import GROUP_OF, SETTINGS, is_of_another_engine, setting_value
+from trainium_core.plan.settings_by_key import GROUP_OF, SETTINGS, belongs_to_another_engine, setting_value
 from trainium_core.plan.warnings import merged
 
 if TYPE_CHECKING:
@@ -86,16 +86,16 @@ def _unused_settings(plan: Plan) -> Iterator[tuple[str, str]]:
     for key, setting in SETTINGS.items():
         if setting_value(plan, key) == setting.default:
             continue
-        fixes = {engine: fix for engine in engines if (fix := _fix_of_unused(engine, key, plan))}
+        fixes = {engine: fix for engine in engines if (fix := _unused_fix(engine, key, plan))}
         if len(fixes) == len(engines):
             yield key, f"{_does_not_use(fixes)} it: {'; '.join(dict.fromkeys(fixes.values()))}"
         elif fixes and GROUP_OF[key] in _GROUPS_OF_JOBS:
             yield key, f"{_does_not_use(fixes)} it"
 
 
-def _fix_of_unused(engine: Engine, key: str, plan: Plan) -> str | None:
+def _unused_fix(engine: Engine, key: str, plan: Plan) -> str | None:
     """The fix for a setting that the stack of an engine does not use; None if it uses the setting."""
-    if is_of_another_engine(key, engine.key):
+    if belongs_to_another_engine(key, engine.key):
         return "remove it"
     return engine.unused_settings(plan).get(key)
 

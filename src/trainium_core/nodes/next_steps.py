@@ -119,7 +119,7 @@ def next_steps(
             value=f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
             f"--parameters command='{LOGIN}' --target $({first})",
         )
-    option = _cluster_option(cluster_name)
+    option = f" --cluster {cluster_name} --region {region}"
     yield NextStep(
         name="Nodes",
         meaning="Shows whether each node is verified, and if not, why",

@@ -7,7 +7,7 @@ from typing import Any, cast
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.plan import Plan
-from trainium_core.plan.settings_by_key import SETTINGS, constructor_arguments, is_of_another_engine, setting_value
+from trainium_core.plan.settings_by_key import SETTINGS, belongs_to_another_engine, constructor_arguments, setting_value
 from trainium_core.prices.price import PriceTable
 from trainium_core.setting_schema.forms import UnreadableError, as_written
 from trainium_runtime.errors import UnavailableError
@@ -61,7 +61,7 @@ def recorded_settings(plan: Plan, engine: str, *, also: Sequence[str] = ()) -> M
 
 def is_recorded(key: str, engine: str) -> bool:
     """Whether the record of an engine's stack contains a setting."""
-    return not is_of_another_engine(key, engine) and key not in _NOT_RECORDED and not key.endswith(_EMAIL)
+    return not belongs_to_another_engine(key, engine) and key not in _NOT_RECORDED and not key.endswith(_EMAIL)
 
 
 def recorded_values(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ GROUP_OF: Mapping[str, str] = {
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(GROUP_OF.values()))
 
 
-def is_of_another_engine(key: str, engine: str) -> bool:
+def belongs_to_another_engine(key: str, engine: str) -> bool:
     """Whether a setting is in the group of another engine, by its key in trn:stacks."""
     return GROUP_OF[key] in CONSTRUCT_IDS and GROUP_OF[key] not in (CLUSTER_GROUP, engine)
 

@@ -1,5 +1,6 @@
 """`trn init`: the files that it writes, and what it refuses."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from trainium_cli.setup import init_command
 from trainium_core.jobs.request import read_job_file
 from trainium_core.plan.context import plan_from_file
 
+ROOT = Path(__file__).parents[3]
 OPTIONS = ("--type", "trn1.32xlarge", "--region", "us-west-2", "--nodes", "2", "--ends", "8h", "--name", "mine")
 
 
@@ -59,6 +61,16 @@ def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"
     assert json.loads((tmp_path / "cdk.json").read_text())["app"] == "python3 app.py"
+
+
+def test_app_uses_only_names_that_are_stable_between_releases(tmp_path: Path) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    package = ast.parse((ROOT / "constructs" / "trainium_cdk" / "__init__.py").read_text())
+    (stable,) = [node.value for node in package.body if isinstance(node, ast.Assign) and "__all__" in ast.dump(node)]
+    imports = [node for node in ast.parse((tmp_path / "app.py").read_text()).body if isinstance(node, ast.ImportFrom)]
+    names = {alias.name for node in imports if str(node.module) == "trainium_cdk" for alias in node.names}
+    assert {str(node.module) for node in imports} == {"pathlib", "aws_cdk", "trainium_cdk"}
+    assert names <= set(ast.literal_eval(stable))
 
 
 def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:

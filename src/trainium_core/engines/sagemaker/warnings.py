@@ -13,9 +13,7 @@ _UNUSED = frozenset(
         *("root_volume_initialization", "root_volume_throughput", "secondary_interface_type", "setup_script"),
     }
 ) - {"ends"}
-_ONLY_IN_A_VPC = (
-    *("availability_zone_id", "dns_servers", "egress", "route_table_id", "subnet_id", "vpc_cidr", "vpc_id"),
-)
+_NETWORK = ("availability_zone_id", "dns_servers", "egress", "route_table_id", "subnet_id", "vpc_cidr", "vpc_id")
 _FIXES = {"job_inputs": "name the data in trn:sagemaker_data"}
 
 
@@ -23,7 +21,7 @@ def unused_settings(plan: Plan) -> Mapping[str, str]:
     """The settings that neither the stack nor its training jobs use, each with the fix."""
     unused = {key: _FIXES.get(key, "remove it") for key in _UNUSED}
     if not plan.sagemaker.vpc:
-        unused |= dict.fromkeys(_ONLY_IN_A_VPC, "set trn:sagemaker_vpc, or remove it")
+        unused |= dict.fromkeys(_NETWORK, "set trn:sagemaker_vpc, or remove it")
     return unused
 
 

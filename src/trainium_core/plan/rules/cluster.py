@@ -104,6 +104,13 @@ def install_requires_bare_image(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
+@rule("neuron_software", "ami", "instance_type", "catalog")
+def image_has_neuron_software(plan: PlanValues) -> Iterator[Problem]:
+    if plan.node.neuron_software == "image" and plan.image.startswith(tuple(facts()["bare_images"]["publishers"])):
+        fix = "set trn:neuron_software to install, or remove trn:ami"
+        yield Problem(key="ami", got=plan.image, allowed="an image with driver, runtime and tools", fix=fix)
+
+
 @rule("node_recovery", "node_replacements")
 def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
     if not plan.node.recovery and plan.node.replacements != SETTINGS["node_replacements"].default:
