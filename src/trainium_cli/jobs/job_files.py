@@ -51,8 +51,11 @@ def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
     target = folder / job_id
     try:
         fetched = download(jobs, job_id, "outputs", target)
+        has_checkpoints = not fetched and bool(jobs.files(job_id, "checkpoints"))
     except (UnavailableError, OSError) as error:
         echo(f"Not all outputs were fetched: {error}", err=True)
         return
     files = "1 file is" if fetched == 1 else f"{fetched} files are"
-    echo(f"{files} in {target}." if fetched else f"There are no outputs of {job_id} to fetch.", err=True)
+    none = f"There are no outputs of {job_id} to fetch."
+    hint = f" To fetch its checkpoints: `trn cp {job_id}:checkpoints DIR`." if has_checkpoints else ""
+    echo(f"{files} in {target}." if fetched else f"{none}{hint}", err=True)

@@ -46,6 +46,17 @@ def test_copied_files_keep_their_names_and_links_become_copies(cluster: Cluster)
     assert Path("latest/model").read_text() == "of node 1"
 
 
+def test_checkpoints_are_named_if_a_job_has_no_outputs(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    none = f"There are no outputs of {JOB.id} to fetch."
+    assert run("jobs", *TWO, JOB.id, "--outputs", "results").stderr.endswith(f"{none}\n")
+    cluster.job_nodes.put("checkpoints/step-1.json", {"parts": ["1-0-1"]})
+    cluster.job_nodes.put("checkpoints/step-1/1-0-1.json", {"files": {"step-1/model": {"size": 1}}})
+    cluster.job_nodes.put("checkpoints/step-1/1-0-1/step-1/model", "x")
+    hint = f" To fetch its checkpoints: `trn cp {JOB.id}:checkpoints DIR`."
+    assert run("jobs", *TWO, JOB.id, "--outputs", "results").stderr.endswith(f"{none}{hint}\n")
+
+
 def test_missing_and_unsafe_files_of_a_job_are_not_copied(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.job_nodes.put("outputs/model/weights.bin", "weights")
