@@ -168,6 +168,7 @@ class _ImportedLustre(LustreFileSystem):
         self, scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
     ) -> None:
         Construct.__init__(self, scope, construct_id)
+        self.subnet = None
         check_file_system_id(self, file_system_id)
         check(
             self,

@@ -26,7 +26,7 @@ class NodeFileSystem(Construct):
     dns_name: str
     kind: Mount
     security_group: ec2.ISecurityGroup
-    subnet: Subnet | None = None
+    subnet: Subnet | None
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
