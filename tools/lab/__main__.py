@@ -65,7 +65,7 @@ def _many_inotify_instances() -> Generator[None]:
 def _run_tests() -> int:
     """Run the tests in three labs at the same time, because they mostly wait for nodes. One shows its output live."""
     folder = Path(__file__).parent / "tests"
-    cluster = {folder / "test_jobs.py", folder / "test_whole_loop.py"}  # They share a deployed cluster.
+    cluster = {folder / f"test_{name}.py" for name in ("jobs", "saves", "whole_loop")}  # They share a deployed cluster.
     slurm = set(folder.glob("test_slurm*.py"))
     nodes = set(folder.glob("test_*.py")) - cluster - slurm
     with TemporaryFile("w+") as of_slurm, TemporaryFile("w+") as of_nodes:
