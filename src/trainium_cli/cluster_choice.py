@@ -94,12 +94,26 @@ def cluster_stack_name(invocation: Invocation, plan: Plan, stack: str | None) ->
 
     Raises UnavailableError.
     """
-    if stack:
-        return stack
+    usual = next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)
+    return stack or _stack_name(invocation, plan, usual, ENGINES_WITH_NODES)
+
+
+def engine_stack_name(invocation: Invocation, plan: Plan, engine: str, stack: str | None) -> str:
+    """The CloudFormation stack of an engine: the one of --stack, else that of the cluster's record of the engine.
+
+    The stack with the usual name is preferred. That name is also returned without a record.
+
+    Raises UnavailableError.
+    """
+    return stack or _stack_name(invocation, plan, engine, (engine,))
+
+
+def _stack_name(invocation: Invocation, plan: Plan, engine: str, engines: Collection[str]) -> str:
+    """The stack with the usual name of `engine`, unless only other stacks of the cluster have records of `engines`."""
     records = _records(invocation, plan.region).readable
     own = [record for record in records if record.cluster == plan.cluster_name]
-    found = [record.stack for record in own if record.engine in ENGINES_WITH_NODES]
-    usual = plan.stack_names[next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)]
+    found = [record.stack for record in own if record.engine in engines]
+    usual = plan.stack_names[engine]
     return usual if usual in found or not found else found[0]
 
 

@@ -73,9 +73,8 @@ ENDS_OUTPUT = "Ends"
 
 GROUP_OUTPUT = "Group"
 RECORDS_OUTPUT = "NodeRecords"
-"""Stack outputs that `trn nodes` reads: the Auto Scaling group, and the bucket of the node records."""
+"""Stack outputs for people and scripts: the Auto Scaling group, and the bucket of the node records."""
 
 PCS_CLUSTER_OUTPUT = "SlurmCluster"
 PCS_GROUP_OUTPUT = "SlurmNodes"
-PCS_LOGIN_OUTPUT = "SlurmLogin"
-"""Outputs of PcsStack: the IDs of its cluster, its compute node group, and the compute node group of its login node."""
+"""Outputs of PcsStack: the IDs of its cluster and its compute node group."""

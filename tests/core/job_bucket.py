@@ -9,7 +9,7 @@ from typing import Any
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, client, create_bucket
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_wire.job import Job
 
 BUCKET = "trn-records"
@@ -60,7 +60,7 @@ class NodesOfAJob:
 
 
 @contextmanager
-def job_bucket() -> Generator[tuple[AwsJobs, NodesOfAJob]]:
+def job_bucket() -> Generator[tuple[JobStore, NodesOfAJob]]:
     with mock_aws():
         create_bucket(BUCKET)
-        yield AwsJobs(REGION, BUCKET), NodesOfAJob(client("s3"))
+        yield JobStore(REGION, BUCKET), NodesOfAJob(client("s3"))

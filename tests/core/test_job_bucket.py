@@ -3,17 +3,18 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.core.aws_stubs import create_bucket
+from tests.core.aws_stubs import REGION, create_bucket
 from tests.core.job_bucket import BUCKET, JOB, NOON, NodesOfAJob, job_bucket
 from tests.nasty_names import NASTY_NAMES
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
-from trainium_core.jobs import aws_jobs
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs import aws_job_store
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.follow import (
     UNANSWERED,
     JobFollower,
@@ -31,30 +32,30 @@ OTHER = replace(JOB, id="other-20261122-130000")
 
 
 @pytest.fixture
-def bucket() -> Iterator[tuple[AwsJobs, NodesOfAJob]]:
+def bucket() -> Iterator[tuple[JobStore, NodesOfAJob]]:
     with job_bucket() as both:
         yield both
 
 
 @pytest.fixture
-def jobs(bucket: tuple[AwsJobs, NodesOfAJob]) -> AwsJobs:
+def jobs(bucket: tuple[JobStore, NodesOfAJob]) -> JobStore:
     return bucket[0]
 
 
 @pytest.fixture
-def nodes(bucket: tuple[AwsJobs, NodesOfAJob]) -> NodesOfAJob:
+def nodes(bucket: tuple[JobStore, NodesOfAJob]) -> NodesOfAJob:
     assert bucket[0].submit(JOB, b"source", over=None)
     return bucket[1]
 
 
-def status(jobs: AwsJobs) -> str:
+def status(jobs: JobStore) -> str:
     state = jobs.state(JOB.id)
     assert state
     return state.status
 
 
 @pytest.mark.usefixtures("nodes")
-def test_one_of_two_concurrent_submissions_is_refused(jobs: AwsJobs) -> None:
+def test_one_of_two_concurrent_submissions_is_refused(jobs: JobStore) -> None:
     assert not jobs.submit(OTHER, b"", over=None)
     before = jobs.current()
     assert jobs.submit(replace(OTHER, id="third"), b"", over=before)
@@ -62,14 +63,14 @@ def test_one_of_two_concurrent_submissions_is_refused(jobs: AwsJobs) -> None:
 
 
 @pytest.mark.usefixtures("nodes")
-def test_used_id_is_refused(jobs: AwsJobs) -> None:
+def test_used_id_is_refused(jobs: JobStore) -> None:
     with pytest.raises(
         RequestRefusedError, match=f"the job {JOB.id} already exists: try again, or specify another name"
     ):
         jobs.submit(JOB, b"other", over=jobs.current())
 
 
-def test_local_inputs_are_uploaded_without_secrets(jobs: AwsJobs, tmp_path: Path) -> None:
+def test_local_inputs_are_uploaded_without_secrets(jobs: JobStore, tmp_path: Path) -> None:
     for name in ("a.txt", "deep/b.txt", ".env"):
         (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).write_text(name)
@@ -80,7 +81,7 @@ def test_local_inputs_are_uploaded_without_secrets(jobs: AwsJobs, tmp_path: Path
     assert jobs.files(JOB.id, "inputs/fol") == {}
 
 
-def test_names_of_local_inputs_are_kept_or_refused(jobs: AwsJobs, tmp_path: Path) -> None:
+def test_names_of_local_inputs_are_kept_or_refused(jobs: JobStore, tmp_path: Path) -> None:
     for name in NASTY_NAMES:
         (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).write_bytes(name.encode())
@@ -98,7 +99,7 @@ def test_names_of_local_inputs_are_kept_or_refused(jobs: AwsJobs, tmp_path: Path
 
 @pytest.mark.parametrize(("owner", "function", "name"), [(os, "scandir", "data"), (Path, "open", "data/a.txt")])
 def test_unreadable_local_input_is_refused_by_its_option(
-    jobs: AwsJobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: str
+    jobs: JobStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: str
 ) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.txt").write_text("a")
@@ -116,7 +117,7 @@ def test_unreadable_local_input_is_refused_by_its_option(
     assert (problem.key, problem.got) == ("--input", str(tmp_path / name))
 
 
-def test_resumed_job_without_checkpoints_has_those_of_its_origin(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_resumed_job_without_checkpoints_has_those_of_its_origin(jobs: JobStore, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-7.json", {"world_size": 4})
     second, third = (replace(JOB, id=name, resume_from=earlier) for name, earlier in (("b", JOB.id), ("c", "b")))
     for job in (second, third):
@@ -126,14 +127,33 @@ def test_resumed_job_without_checkpoints_has_those_of_its_origin(jobs: AwsJobs, 
     assert jobs.resumable("c") == ("b", ["step-9"])
 
 
-def test_one_unreadable_job_does_not_end_the_list(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_one_unreadable_job_does_not_end_the_list(jobs: JobStore, nodes: NodesOfAJob) -> None:
     for job_id, body in (("other-99991231-235959", b"garbage"), ("x$(touch X)-99991231-235959", b"{}")):
         nodes.s3.put_object(Bucket=BUCKET, Key=f"jobs/{job_id}/job.json", Body=body)
     assert [state.job for state in jobs.newest(1)] == [JOB]
     assert jobs.job_ids() == ["other-99991231-235959", JOB.id]
 
 
-def test_job_state_follows_from_node_files(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+@pytest.mark.parametrize(("stated", "numbers"), [({"attempts": 2}, [2]), ({"attempts": 0}, [1, 2]), ({}, [1, 2])])
+def test_brief_list_has_last_attempt_if_its_number_is_known(
+    jobs: JobStore, nodes: NodesOfAJob, stated: Mapping[str, int], numbers: list[int]
+) -> None:
+    for attempt in (1, 2):
+        nodes.start(attempt)
+        nodes.end_attempt("failed", attempt)
+    (running,) = jobs.newest(9, brief=True)
+    assert ([attempt.number for attempt in running.attempts], running.is_over) == ([1, 2], False)
+    nodes.node(0, "ended", 2, at="2026-11-22T12:05:00Z")
+    nodes.end("failed", **stated)
+    (brief,) = JobStore(REGION, BUCKET).newest(9, brief=True)
+    assert [attempt.number for attempt in brief.attempts] == numbers
+    (whole,) = JobStore(REGION, BUCKET).newest(9)
+    assert [attempt.number for attempt in whole.attempts] == [1, 2]
+    assert (brief.attempt_count, brief.status, brief.freed_at) == (2, "failed", whole.freed_at)
+    assert brief.freed_at == datetime(2026, 11, 22, 12, 5, tzinfo=UTC)
+
+
+def test_job_state_follows_from_node_files(jobs: JobStore, nodes: NodesOfAJob) -> None:
     seen = [status(jobs)]
     nodes.start()
     nodes.node(0, "running")
@@ -171,7 +191,7 @@ def test_job_waits_only_after_a_retried_attempt(
 
 
 @pytest.mark.parametrize("content", ["", '{"result": 3}', '{"result": "\x1b[31m", "node": true}', "[" * 100_000])
-def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
+def test_malformed_node_records_are_tolerated(jobs: JobStore, nodes: NodesOfAJob, content: str) -> None:
     nodes.put("attempts/1/start.json", content)
     nodes.put("attempts/1/nodes/0.json", content)
     nodes.put("end.json", content)
@@ -182,10 +202,10 @@ def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob,
 
 
 def test_attempts_and_nodes_that_a_job_adds_are_not_read(
-    jobs: AwsJobs, nodes: NodesOfAJob, monkeypatch: pytest.MonkeyPatch
+    jobs: JobStore, nodes: NodesOfAJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise one job could keep `trn jobs` busy for all users."""
-    monkeypatch.setattr(aws_jobs, "_MOST_ATTEMPTS", JOB.retries + 1)
+    monkeypatch.setattr(aws_job_store, "_MOST_ATTEMPTS", JOB.retries + 1)
     for number in range(1, JOB.retries + 9):
         nodes.put(f"attempts/{number}/start.json", {})
         nodes.put(f"attempts/{number}/end.json", {"result": "node-lost"})
@@ -196,7 +216,7 @@ def test_attempts_and_nodes_that_a_job_adds_are_not_read(
     assert {attempt.nodes for attempt in state.attempts} == {()}
 
 
-def test_only_checkpoints_with_a_manifest_are_complete(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_only_checkpoints_with_a_manifest_are_complete(jobs: JobStore, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-10/model.pt", "x")
     nodes.put("checkpoints/step-10.json", {})
     nodes.put("checkpoints/step-20/model.pt", "x")
@@ -204,7 +224,7 @@ def test_only_checkpoints_with_a_manifest_are_complete(jobs: AwsJobs, nodes: Nod
     assert jobs.checkpoints(JOB.id) == ["step-10"]
 
 
-def test_files_of_complete_checkpoints_keep_their_paths(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+def test_files_of_complete_checkpoints_keep_their_paths(jobs: JobStore, nodes: NodesOfAJob, tmp_path: Path) -> None:
     nodes.put("checkpoints/step-10.json", {"parts": ["1-0-1", "1-1-1", "../evil", 3]})
     for rank in (0, 1):
         sizes = {"step-10/meta": 4, f"step-10/shard-{rank}": 1}
@@ -223,7 +243,7 @@ def test_files_of_complete_checkpoints_keep_their_paths(jobs: AwsJobs, nodes: No
     assert (tmp_path / "meta").read_text() == "of 1"
 
 
-def test_file_beside_checkpoints_is_that_of_the_newest(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+def test_file_beside_checkpoints_is_that_of_the_newest(jobs: JobStore, nodes: NodesOfAJob, tmp_path: Path) -> None:
     for step in (1, 2):
         files = {"latest": {"size": 1}, f"step{step}/model": {"size": 1}}
         nodes.put(f"checkpoints/step{step}.json", {"parts": ["1-0-1"]})
@@ -235,7 +255,7 @@ def test_file_beside_checkpoints_is_that_of_the_newest(jobs: AwsJobs, nodes: Nod
     assert (tmp_path / "latest").read_text() == "2"
 
 
-def test_links_of_checkpoints_are_copies(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+def test_links_of_checkpoints_are_copies(jobs: JobStore, nodes: NodesOfAJob, tmp_path: Path) -> None:
     nodes.put("checkpoints/step-1.json", {"parts": ["1-0-1"]})
     files = {f"step-1/{number}": {"size": 1, "sha256": "0" * 64} for number in range(4000)}
     links = {"step-1/model": "3999", "latest": "step-1"}
@@ -248,7 +268,9 @@ def test_links_of_checkpoints_are_copies(jobs: AwsJobs, nodes: NodesOfAJob, tmp_
         assert (tmp_path / "copy").read_text() == "w"
 
 
-def test_checkpoints_in_another_bucket_are_copied_from_there(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+def test_checkpoints_in_another_bucket_are_copied_from_there(
+    jobs: JobStore, nodes: NodesOfAJob, tmp_path: Path
+) -> None:
     create_bucket("models")
     nodes.put("job.json", replace(JOB, checkpoints="s3://models/kept").to_json())
     saved = f"kept/{JOB.id}/checkpoints/step-10"
@@ -263,7 +285,7 @@ def test_checkpoints_in_another_bucket_are_copied_from_there(jobs: AwsJobs, node
     assert (tmp_path / "model.pt").read_text() == "weights"
 
 
-def test_rejected_submission_is_not_a_job(jobs: AwsJobs) -> None:
+def test_rejected_submission_is_not_a_job(jobs: JobStore) -> None:
     winner, loser = replace(JOB, id="winner-20261122-120000"), replace(JOB, id="loser-20261122-120000")
     over = jobs.current()
     assert [jobs.submit(job, b"", over=over) for job in (winner, loser)] == [True, False]
@@ -271,21 +293,22 @@ def test_rejected_submission_is_not_a_job(jobs: AwsJobs) -> None:
     assert jobs.state(loser.id) is None
 
 
-def test_submitted_job_without_its_record_is_found(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+@pytest.mark.usefixtures("jobs")
+def test_submitted_job_without_its_record_is_found(nodes: NodesOfAJob) -> None:
     nodes.s3.delete_object(Bucket=BUCKET, Key=f"jobs/{JOB.id}/job.json")
-    state = AwsJobs(jobs.region, BUCKET).state(JOB.id)
+    state = JobStore(REGION, BUCKET).state(JOB.id)
     assert state
     assert state.status == "waiting for the nodes"
 
 
-def followed(jobs: AwsJobs, **options: int) -> tuple[list[str], list[str]]:
+def followed(jobs: JobStore, **options: int) -> tuple[list[str], list[str]]:
     """The lines and states until the end."""
     events = list(JobFollower(JOB.id, jobs, pause=lambda _: None, **options).events())
     lines = [event.text for event in events if isinstance(event, LogLine)]
     return lines, [event.status for event in events if isinstance(event, JobState)]
 
 
-def test_follow_shows_first_rank_and_tracebacks_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_follow_shows_first_rank_and_tracebacks_of_its_node(jobs: JobStore, nodes: NodesOfAJob) -> None:
     nodes.start()
     nodes.log(1, "[rank 0] one\n[rank 1] hidden\nfrom torchrun\n[rank 1] Traceback (most recent call last):\n[rank")
     nodes.log(2, ' 1]   File "train.py"\n[rank 1] ValueError: no\n[rank 1] hidden too\n[rank 0] last')
@@ -302,15 +325,16 @@ def test_follow_shows_first_rank_and_tracebacks_of_its_node(jobs: AwsJobs, nodes
     assert states == ["failed"]
 
 
-def test_follow_ends_after_repeated_errors(jobs: AwsJobs) -> None:
+@pytest.mark.usefixtures("jobs")
+def test_follow_ends_after_repeated_errors() -> None:
     pauses: list[float] = []
-    follower = JobFollower(JOB.id, AwsJobs(jobs.region, "no-such-bucket"), pause=pauses.append)
+    follower = JobFollower(JOB.id, JobStore(REGION, "no-such-bucket"), pause=pauses.append)
     with pytest.raises(UnavailableError):
         list(follower.events())
     assert len(pauses) == UNANSWERED - 1
 
 
-def test_attempt_has_time_of_its_checkpoint(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_attempt_has_time_of_its_checkpoint(jobs: JobStore, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-7.json", {"world_size": 4, "at": NOON})
     nodes.start()
     nodes.end_attempt("node-lost")
@@ -320,7 +344,7 @@ def test_attempt_has_time_of_its_checkpoint(jobs: AwsJobs, nodes: NodesOfAJob) -
     assert [attempt.checkpoint_at for attempt in state.attempts] == [None, moment(NOON)]
 
 
-def test_follow_of_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_follow_of_a_rank_reads_the_log_of_its_node(jobs: JobStore, nodes: NodesOfAJob) -> None:
     nodes.start()
     nodes.log(1, "[rank 2] mine\n[rank 3] next\n", node=1)
     nodes.log(1, "[rank 0] first\n", node=0)
@@ -328,7 +352,7 @@ def test_follow_of_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesO
     assert followed(jobs, rank=2)[0] == ["mine"]
 
 
-def test_follow_covers_all_attempts(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_follow_covers_all_attempts(jobs: JobStore, nodes: NodesOfAJob) -> None:
     for attempt in (1, 2):
         nodes.start(attempt)
         nodes.log(1, f"[rank 0] of {attempt}\n", attempt=attempt)

@@ -10,7 +10,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import client, create_bucket, create_stack
+from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
 from tests.core.jobs import ROLE
 from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.aws_jobs import PreparedTrainingJob, SageMakerJobs
@@ -39,17 +39,11 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NAME = "trn-pilot--train-20261121-120000"
 PLAN = from_settings(nodes=2, stacks=("sagemaker",))
 STACK = "SageMakerTrainingStack"
-OUTPUTS = {
-    "RoleArn": ROLE,
-    "SourceUrl": "s3://trn-bucket/source/",
-    "OutputUrl": "s3://trn-bucket/output",
-    "CheckpointUrl": "s3://trn-bucket/checkpoints",
-    "CacheUrl": "s3://trn-bucket/neuron-compile-cache",
-}
 
 
-def deploy(outputs: dict[str, str] = OUTPUTS) -> None:
-    create_stack(STACK, outputs)
+def deploy(**values: Any) -> None:
+    more = {"engine": "sagemaker", "bucket": "trn-bucket", "group": None, "role_arn": ROLE, **values}
+    put_record(stack_record(STACK, **more))
     create_bucket("trn-bucket")
 
 
@@ -72,7 +66,7 @@ def prepared(jobs: SageMakerJobs, package: SourcePackage, **asked: Any) -> Prepa
 
 def stubbed(service: str) -> tuple[SageMakerJobs, Stubber]:
     jobs = SageMakerJobs(PLAN, STACK, Clients())
-    stub = Stubber(jobs.client(service))
+    stub = Stubber(jobs.store.client(service))
     stub.activate()
     return jobs, stub
 
@@ -101,12 +95,19 @@ def ended(*stages: str, status: str = "Completed", **more: Any) -> JobState:
 
 
 def test_request_becomes_a_training_job_with_urls_of_the_stack(jobs: SageMakerJobs, package: SourcePackage) -> None:
-    deploy({**OUTPUTS, "SubnetIds": "subnet-1, subnet-2", "SecurityGroupIds": "sg-1"})
+    key = "arn:aws:kms:us-west-2:123456789012:key/1"
+    deploy(
+        subnet_ids=("subnet-1", "subnet-2"),
+        security_group_ids=("sg-1",),
+        kms_key_arn=key,
+    )
     made = prepared(jobs, package, time_limit_minutes=90, warm_pool_minutes=5, resume="trn-pilot--first")
     job = made.job
     assert (job.name, job.script, job.role_arn) == (NAME, "train.py", ROLE)
     assert job.source_url == f"s3://trn-bucket/source/{channel_digest(package)}/"
     assert job.checkpoint_url == "s3://trn-bucket/checkpoints/trn-pilot--first"
+    assert (job.output_url, job.kms_key) == ("s3://trn-bucket/output", key)
+    assert job.cache_url == "s3://cache/neuron-compile-cache"
     assert (job.max_minutes, job.warm_pool_minutes) == (90, 5)
     assert made.request["VpcConfig"] == {"Subnets": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
     assert prepared(jobs, package).job.max_minutes == 24 * 60
@@ -121,7 +122,7 @@ def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, packa
     assert state is not None
     assert (state.job.nodes, state.job.command) == (2, "train.py")
     assert state.status == "succeeded"  # moto's jobs complete at once.
-    assert [state.job.id for state in jobs.newest(5)] == [NAME] == list(jobs.job_ids())
+    assert [state.job.id for state in jobs.newest(5)] == [NAME] == list(jobs.store.job_ids())
     assert jobs.claims(NAME)
     source = client("s3").list_objects_v2(Bucket="trn-bucket", Prefix="source/")["Contents"]
     assert [entry["Key"].rpartition("/")[2] for entry in source] == [
@@ -217,7 +218,7 @@ def test_refused_start_has_its_reason(code: str, says: str) -> None:
     jobs, stub = stubbed("sagemaker")
     stub.add_client_error("create_training_job", code, "too many")
     with pytest.raises(RequestRefusedError, match=says):
-        jobs.create(MINIMAL)
+        jobs.store.create(MINIMAL)
 
 
 @pytest.mark.parametrize(("code", "status"), [("InternalFailure", 500), ("ResourceInUse", 400)])
@@ -225,7 +226,7 @@ def test_unclear_start_is_not_reported_as_refused(code: str, status: int) -> Non
     jobs, stub = stubbed("sagemaker")
     stub.add_client_error("create_training_job", code, http_status_code=status)
     with pytest.raises(StartUnknownError, match=code):
-        jobs.create(MINIMAL)
+        jobs.store.create(MINIMAL)
 
 
 MINIMAL = {
@@ -239,15 +240,15 @@ MINIMAL = {
 
 def test_equal_source_is_uploaded_once(jobs: SageMakerJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     deploy()
-    jobs.put("s3://trn-bucket/source/abc/", {"a": b"x"})
+    jobs.store.put("s3://trn-bucket/source/abc/", {"a": b"x"})
     assert client("s3").get_object(Bucket="trn-bucket", Key="source/abc/a")["Body"].read() == b"x"
-    monkeypatch.setattr(jobs.client("s3"), "put_object", None)
-    jobs.put("s3://trn-bucket/source/abc/", {"a": b"x"})
+    monkeypatch.setattr(jobs.store.client("s3"), "put_object", None)
+    jobs.store.put("s3://trn-bucket/source/abc/", {"a": b"x"})
 
 
 def test_upload_to_a_missing_bucket_is_refused(jobs: SageMakerJobs) -> None:
     with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
-        jobs.put("s3://no-such-bucket/x", {"a": b""})
+        jobs.store.put("s3://no-such-bucket/x", {"a": b""})
 
 
 def test_interruption_begins_another_attempt() -> None:
@@ -276,6 +277,6 @@ def test_interrupted_attempt_has_its_outcome_before_the_next_attempt() -> None:
 def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: SourcePackage) -> None:
     with pytest.raises(NoStackError, match="Stack SageMakerTrainingStack does not exist"):
         prepared(jobs, package)
-    deploy({"RoleArn": ROLE})
-    with pytest.raises(JobError, match="this stack lacks SourceUrl, OutputUrl"):
+    put_record(stack_record(STACK))
+    with pytest.raises(JobError, match="a stack with the resources for SageMaker training jobs of trn-pilot"):
         prepared(jobs, package)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from tests.core.aws_stubs import client, create_bucket, create_stack
+from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
 from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.costs.estimate import Total
@@ -23,7 +23,6 @@ from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_source
-from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
@@ -64,19 +63,18 @@ def login() -> Login:
 
 
 @pytest.fixture
-def jobs(login: Login) -> Iterator[SlurmJobs]:
+def jobs(login: Login, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmJobs]:
     with mock_aws():
         create_bucket(BUCKET)
         made = SlurmJobs(PLAN, STACK, Clients())
-        # Sets the value of the cached property.
-        vars(made)["login"] = login
+        monkeypatch.setattr(SlurmJobs, "login", login)
         yield made
 
 
 @pytest.fixture
 def deployed(jobs: SlurmJobs) -> NodesOfAJob:
     del jobs  # The fixture starts moto.
-    create_stack(STACK, {RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "pcs_0login"})
+    put_record(stack_record(STACK, engine="pcs", bucket=BUCKET))
     return NodesOfAJob(client("s3"))
 
 
@@ -102,9 +100,9 @@ def test_job_is_stored_and_its_batch_script_submitted(jobs: SlurmJobs, login: Lo
     (command,) = login.commands
     assert submit_command(job.as_text, name=job.job_id, priority=0) == command
     assert "#SBATCH --partition=urgent\n" in job.as_text
-    stored = jobs.bucket_jobs.job(job.job_id)
+    stored = jobs.store.job(job.job_id)
     assert stored == job.job
-    assert jobs.bucket_jobs.current() is None
+    assert jobs.store.current() is None
 
 
 @pytest.mark.usefixtures("deployed")
@@ -134,7 +132,7 @@ def test_submission_without_a_clear_answer_may_have_started_the_job(
     login.fails = error
     with pytest.raises(StartUnknownError):
         job.submit()
-    assert not jobs.bucket_jobs.has_ended(job.job_id)
+    assert not jobs.store.has_ended(job.job_id)
 
 
 @pytest.mark.usefixtures("deployed")
@@ -144,7 +142,7 @@ def test_job_with_refused_priority_is_submitted_with_a_note(jobs: SlurmJobs, log
     (note,) = job.submit()
     assert "without its priority: slurm_update error: Access/permission denied" in note
     assert '`scontrol update JobId="7" Nice=-5`' in note
-    assert not jobs.bucket_jobs.has_ended(job.job_id)
+    assert not jobs.store.has_ended(job.job_id)
 
 
 @pytest.mark.parametrize(
@@ -177,11 +175,10 @@ def test_stack_that_is_not_deployed_is_named(jobs: SlurmJobs) -> None:
         jobs.newest(1)
 
 
-def test_check_without_a_login_node_names_the_setting(jobs: SlurmJobs, prepare: Prepare) -> None:
-    create_stack(STACK, {RECORDS_OUTPUT: BUCKET})
-    del vars(jobs)["login"]
+def test_plan_without_a_login_node_names_the_setting() -> None:
+    plan = from_settings(nodes=2, stacks=("pcs",), pcs_login="off")
     with pytest.raises(UnavailableError, match="trn:pcs_login=on"):
-        prepare().check()
+        _ = SlurmJobs(plan, STACK, Clients()).login
 
 
 def line(state: str, reason: str = "None", number: int = 7) -> str:
@@ -229,7 +226,7 @@ def test_job_that_slurm_ended_or_lacks_is_closed(jobs: SlurmJobs, login: Login, 
         assert state.outcome
         assert (state.outcome.result, state.is_over) == (result, True)
         assert state.has_own_nodes
-    assert jobs.bucket_jobs.has_ended(JOB.id)
+    assert jobs.store.has_ended(JOB.id)
 
 
 def test_job_that_slurm_may_not_have_yet_is_not_closed(jobs: SlurmJobs, submitted: NodesOfAJob) -> None:
@@ -280,7 +277,7 @@ def test_stop_cancels_only_a_job_that_waits(jobs: SlurmJobs, login: Login, state
     login.queue = line(state)
     jobs.stop(JOB.id)
     assert any("scancel 7" in command for command in login.commands) == is_cancelled
-    found = jobs.bucket_jobs.state(JOB.id)
+    found = jobs.store.state(JOB.id)
     assert found
     assert found.status == ("stopped" if is_cancelled else "stopping")
 

@@ -7,7 +7,7 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.aws_stubs import REGION
-from trainium_core.engines.pcs.aws_login_node import GROUP_TAG, AwsLoginNode, CommandFailedError, NoAnswerError
+from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError, NoAnswerError
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
@@ -19,7 +19,7 @@ INSTANCE, COMMAND = "i-0aaaaaaaaaaaaaaaa", "11111111-2222-3333-4444-555555555555
 class Stubs:
     def __init__(self) -> None:
         account = AwsService(REGION)
-        self.login = AwsLoginNode(account, {GROUP_TAG: "pcs_0login"}, pause=lambda _: None)
+        self.login = AwsLoginNode(account, "trn-pilot", pause=lambda _: None)
         self.ec2: Any = Stubber(account.client("ec2"))
         self.ssm: Any = Stubber(account.client("ssm"))
         for stub in (self.ec2, self.ssm):
@@ -28,7 +28,8 @@ class Stubs:
     def add_instances(self, *instances: str) -> None:
         found = [{"Instances": [{"InstanceId": instance}]} for instance in instances]
         filters = [
-            {"Name": "tag:aws:pcs:compute-node-group-id", "Values": ["pcs_0login"]},
+            {"Name": "tag:trn:cluster", "Values": ["trn-pilot"]},
+            {"Name": "tag:Name", "Values": ["trn-pilot-login"]},
             {"Name": "instance-state-name", "Values": ["running"]},
         ]
         self.ec2.add_response("describe_instances", {"Reservations": found}, {"Filters": filters})

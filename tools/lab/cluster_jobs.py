@@ -18,7 +18,7 @@ from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.stored_jobs import StoredJobs
 from trainium_core.facts import facts
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.source_package import pack_directory
 from trainium_core.naming import RECORDS_OUTPUT
 from trainium_local.environment import ACCOUNT_ID
@@ -109,7 +109,7 @@ class ClusterJobs(StoredJobs):
         package = pack_directory(self.source)
         planned = json.loads(self.trn("run", "--dry-run", "--json", str(file)))
         job = replace(Job.from_json(json.dumps({"format": FORMAT, **planned})), hang_seconds=hang_seconds)
-        jobs = AwsJobs(REGION, self.bucket)
+        jobs = JobStore(REGION, self.bucket)
         assert jobs.submit(job, package.archive, over=jobs.current())
         return job.id
 

@@ -39,7 +39,7 @@ from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, cache_url
 from trainium_core.engines.pcs import slurm_settings
-from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
+from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
 from trainium_core.plan import Plan
 from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
@@ -73,8 +73,7 @@ class PcsCluster(Construct):
     `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
     `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
     cluster has the name in the plan. To change a property that AWS PCS cannot update, such as the size of the cluster,
-    choose another name too. It adds outputs to the stack. In a PlanStack, their names have no prefix, and `trn run --on
-    slurm` reads them.
+    choose another name too. It adds outputs to the stack. In a PlanStack, their names have no prefix.
 
     Example:
 
@@ -176,7 +175,7 @@ class PcsCluster(Construct):
                 f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
                 f"--parameters command='{LOGIN}' --target $({instance})"
             )
-            yield PCS_LOGIN_OUTPUT, "The compute node group of the login node", self.login.attr_id
+            yield "SlurmLogin", "The compute node group of the login node", self.login.attr_id
             meaning = "Opens a shell on the login node; requires the AWS CLI with the Session Manager plugin"
             yield "Session", meaning, session
 

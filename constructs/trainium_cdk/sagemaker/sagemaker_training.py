@@ -199,7 +199,7 @@ class _Training(Construct):
 class PlannedTraining(_Training):
     """The resources for SageMaker training jobs of a plan, with their network and cache.
 
-    It adds outputs to the stack. In a PlanStack, their names have no prefix, and `trn run --on sagemaker` reads them.
+    It adds outputs to the stack. In a PlanStack, their names have no prefix.
     Its attributes are those of SageMakerTraining.
 
     Example:

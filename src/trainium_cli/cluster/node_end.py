@@ -6,7 +6,7 @@ import click
 
 from trainium_cli.invocation import Command, Invocation
 from trainium_cli.mistakes import mistake
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.nodes.aws_fleets import AwsFleets, NoFleetError
 from trainium_core.plan import Plan
 from trainium_core.setting_schema.forms import read_duration
@@ -49,7 +49,7 @@ def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str 
     clients = invocation.clients
     try:
         fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
-        jobs = AwsJobs(plan.region, fleet.bucket, clients=clients) if fleet else None
+        jobs = JobStore(plan.region, fleet.bucket, clients=clients) if fleet else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
     except NoFleetError:

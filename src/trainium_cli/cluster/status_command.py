@@ -19,7 +19,7 @@ from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import Cluster, clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
 from trainium_core.engines.registry import ENGINES_WITH_NODES
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
 from trainium_core.nodes.report import report_as_json
 from trainium_core.plan import Plan
@@ -88,7 +88,7 @@ def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
 
     def job() -> JobStatus | None:
         bucket = records_bucket()
-        jobs = AwsJobs(plan.region, bucket, clients=clients) if bucket else None
+        jobs = JobStore(plan.region, bucket, clients=clients) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
         if state is None and jobs:  # jobs of a scheduler are never the current job

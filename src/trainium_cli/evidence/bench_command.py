@@ -226,7 +226,7 @@ def _software(side: Side) -> Software:
     except (OSError, subprocess.SubprocessError):
         commit, is_dirty = None, None
     try:
-        records = side.engine.node_records()
+        records = side.engine.store.node_records()
     except UnavailableError:
         records = dict[str, StoredRecord]()
     return job_software(side.states[-1], records, git_commit=commit, git_dirty=is_dirty)

@@ -256,7 +256,7 @@ def _results(side: Side, state: JobState, place: Path) -> Sequence[Imported]:
 def _fetched(engine: JobEngine, state: JobState, name: str, place: Path) -> Path:
     target = place / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.exists() and not download(engine, state.job.id, f"outputs/{name}", target):
+    if not target.exists() and not download(engine.store, state.job.id, f"outputs/{name}", target):
         raise CliError(f"{state.job.id} has no {name} in its outputs.", ExitCode.NOT_READY)
     return target
 

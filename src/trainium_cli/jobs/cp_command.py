@@ -14,7 +14,7 @@ from trainium_cli.jobs.job_submission import nothing_started, submit
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
-from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
+from trainium_core.engines.ec2.aws_jobs import ClusterJobs
 from trainium_core.jobs.copying import Remote, copy_from, copy_to, output_folder, remote
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower
@@ -89,16 +89,16 @@ def cp(
     return ExitCode.OK
 
 
-def _cluster(engines: JobEngines, there: Remote) -> Ec2Jobs:
+def _cluster(engines: JobEngines, there: Remote) -> ClusterJobs:
     """The jobs of the cluster that has the nodes. Raises UsageError if no engine runs jobs on such a cluster."""
     for engine in engines.engines:
-        if engine.key == Ec2Jobs.key:
-            return Ec2Jobs(engines.plan, engine.stack, engines.invocation.clients)
+        if engine.key == ClusterJobs.key:
+            return ClusterJobs(engines.plan, engine.stack, engines.invocation.clients)
     allowed = f"a job ID: jobs of {engines.engines[0].key} have no nodes to copy to or from"
     raise mistake("WHERE", there.where, allowed=allowed, fix="copy from a job, as JOB:outputs")
 
 
-def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
+def _rank(engines: JobEngines, cluster: ClusterJobs, there: Remote) -> int | None:
     """The rank of the node, None for all. Raises UsageError for an unknown node."""
     with (
         nothing_started(),
@@ -112,7 +112,7 @@ def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
         raise mistake("WHERE", there.where, allowed=allowed, fix="`trn nodes` shows them") from None
 
 
-def _run(engines: JobEngines, cluster: Ec2Jobs, request: JobRequest) -> str:
+def _run(engines: JobEngines, cluster: ClusterJobs, request: JobRequest) -> str:
     """Run a copy job to its end, and return its ID. Ends the command if the job fails."""
     job = cluster.prepare(request, pack_directory(None), datetime.now(UTC))
     submit(engines.invocation, engines.plan, cluster, job, yes=True, show=False)
@@ -128,15 +128,15 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
     target = here / PurePosixPath(wanted or job_id).name if here.is_dir() else here
     try:
         with waiting("Copying from S3 ..."):
-            fetched = download(engine, job_id, wanted, target, overwrite=overwrite)
+            fetched = download(engine.store, job_id, wanted, target, overwrite=overwrite)
     except FileExistsError as error:
         hint = "" if overwrite else ", or pass --overwrite"
         raise CliError(f"Not copied: {error}{hint}", ExitCode.NOT_READY) from error
     except OSError as error:
         raise CliError(f"Not copied: {error}", ExitCode.NOT_READY) from error
-    if not fetched and engine.files(job_id, wanted):
+    if not fetched and engine.store.files(job_id, wanted):
         raise CliError(f"Nothing was copied to {target}.", ExitCode.NOT_READY)
     if not fetched:
-        there = ", ".join(sorted({name.partition("/")[0] for name in engine.files(job_id, "")}))
+        there = ", ".join(sorted({name.partition("/")[0] for name in engine.store.files(job_id, "")}))
         raise CliError(f"{job_id} has no {wanted}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
     echo(f"Copied to {target}: {count(fetched, 'file')}.", err=True)

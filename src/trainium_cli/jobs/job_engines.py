@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import click
 
-from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
+from trainium_cli.cluster_choice import engine_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Command, Invocation, stack_option
 from trainium_cli.waiting import waiting
-from trainium_core.engines.registry import CLUSTER, ENGINES, chosen_engine, job_engine_keys
+from trainium_core.engines.registry import ENGINES, chosen_engine, job_engine_keys
 from trainium_core.jobs.engine import JobEngine, NoStackError
 from trainium_core.jobs.progress import JobState
 from trainium_core.naming import SLURM
@@ -78,7 +78,7 @@ class JobEngines:
                     return engine, state
             if not deployed:
                 raise missing[0]
-            ids = [known for engine in deployed for known in engine.job_ids()]
+            ids = [known for engine in deployed for known in engine.store.job_ids()]
             if job_id in ids:
                 message = f"Job {job_id} was not started, or its record could not be stored."
                 raise CliError(message, ExitCode.NOT_READY)
@@ -86,9 +86,9 @@ class JobEngines:
             shown = f"; nearest: {close}" if close else ""
             raise CliError(f"Job {job_id} does not exist{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
 
-    def newest(self, most: int) -> list[tuple[JobEngine, JobState]]:
-        """The most recent jobs of all engines, newest first. Raises CliError if no engine is deployed."""
-        return self._from_all(lambda engine: engine.newest(most))[:most]
+    def newest(self, most: int, *, brief: bool) -> list[tuple[JobEngine, JobState]]:
+        """The most recent jobs of all engines, newest first, as JobEngine. Raises CliError if no engine is deployed."""
+        return self._from_all(lambda engine: engine.newest(most, brief=brief))[:most]
 
     def _last(self, *, every_node: bool) -> tuple[JobEngine, JobState]:
         newest = self._from_all(lambda engine: [state for state in [engine.last()] if state is not None])
@@ -127,9 +127,7 @@ def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tu
 
 
 def _engine(invocation: Invocation, plan: Plan, key: str, stack: str | None) -> JobEngine:
-    if key == CLUSTER.key:
-        stack = cluster_stack_name(invocation, plan, stack)
-    return ENGINES[key].jobs(plan, stack or plan.stack_names[key], invocation.clients)
+    return ENGINES[key].jobs(plan, engine_stack_name(invocation, plan, key, stack), invocation.clients)
 
 
 @contextmanager

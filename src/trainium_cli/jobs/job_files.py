@@ -4,18 +4,18 @@ import os
 from pathlib import Path
 
 from trainium_cli.terminal import echo
-from trainium_core.jobs.engine import JobEngine
+from trainium_core.jobs.engine import JobFiles
 from trainium_runtime.errors import UnavailableError
 
 
-def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwrite: bool = False) -> int:
+def download(jobs: JobFiles, job_id: str, wanted: str, target: Path, *, overwrite: bool = False) -> int:
     """Fetch one file of a job, or a folder as a new directory.
 
     The names below a folder are chosen by processes on nodes, so an existing directory is written into only with
     `overwrite`.
 
     Args:
-        jobs: Engine of the job.
+        jobs: Files of the jobs.
         job_id: ID of the job.
         wanted: Path in the job's folder.
         target: Path of the new file or directory.
@@ -46,7 +46,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
     return len(paths)
 
 
-def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
+def fetch_outputs(jobs: JobFiles, job_id: str, folder: Path) -> None:
     """Fetch a job's outputs into a folder named after the job. Prints the result."""
     target = folder / job_id
     try:

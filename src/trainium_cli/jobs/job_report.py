@@ -73,7 +73,7 @@ def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:
             engine,
             state.status,
             str(state.job.nodes),
-            str(len(state.attempts)),
+            str(state.attempt_count),
             state.job.submitted_at.replace("T", " ").removesuffix("Z"),
             duration(lasted_seconds(state)),
         )

@@ -52,7 +52,7 @@ def jobs(
         raise click.UsageError("--record requires a JOB")
     engines = read_engines(invocation, on, stack)
     if job is None:
-        found = engines.newest(most)
+        found = engines.newest(most, brief=not invocation.as_json)
         if invocation.as_json:
             print_json([{"engine": engine.key, **state_as_json(state)} for engine, state in found])
         elif found:
@@ -72,5 +72,5 @@ def jobs(
         show_state(state, hourly)
         show_reason(engine, state, err=False)
     if outputs is not None:
-        fetch_outputs(engine, job, outputs)
+        fetch_outputs(engine.store, job, outputs)
     return ExitCode.OK

@@ -52,7 +52,7 @@ def logs(
         )
     if rank is not None and rank >= processes:
         raise click.UsageError(f"--rank: got {rank}\n    allowed: 0 to {processes - 1}, the job's processes")
-    follower = JobFollower(state.job.id, engine, **choice)
+    follower = JobFollower(state.job.id, engine, state=state, **choice)
     if invocation.as_json:
         print_json([vars(event) for event in follower.events(to_the_end=False) if isinstance(event, LogLine)])
         return ExitCode.OK

@@ -186,7 +186,7 @@ def _run(
 ) -> ExitCode:
     state = submit_and_follow(invocation, plan, engine, job, detach=detach, yes=yes)
     if outputs is not None and state is not None:
-        fetch_outputs(engine, job.job_id, outputs)
+        fetch_outputs(engine.store, job.job_id, outputs)
     return ExitCode.OK if detach else job_exit_code(state)
 
 

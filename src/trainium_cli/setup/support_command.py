@@ -20,7 +20,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.runner import audit
 from trainium_core.aws.account import AwsAccount
-from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
+from trainium_core.engines.ec2.aws_jobs import ClusterJobs
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.record import attempt_records
@@ -115,7 +115,7 @@ def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: boo
 def _jobs(invocation: Invocation, plan: Plan, stack: str) -> str:
     """The records of the newest jobs, without prices."""
     try:
-        states = Ec2Jobs(plan, stack, invocation.clients).newest(_MAX_JOBS)
+        states = ClusterJobs(plan, stack, invocation.clients).newest(_MAX_JOBS)
     except NoStackError:
         states = ()
     return as_json({state.job.id: list(attempt_records(state, None)) for state in states})

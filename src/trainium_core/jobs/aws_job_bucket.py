@@ -1,6 +1,7 @@
 """Requests to a bucket of node records, which has the jobs of a cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, cast
 
 from trainium_runtime.aws_errors import read_errors, write_errors
@@ -13,21 +14,26 @@ _LARGEST_JSON = 262_144
 
 
 class JobBucket(AwsService):
-    """Reads raise UnavailableError, writes RequestRefusedError.
+    """Reads raise UnavailableError, writes RequestRefusedError, and both the errors of `find`.
 
     Args:
         region: The region of the bucket.
-        bucket: The name of the bucket.
+        find: Returns the name of the bucket. It is called when the name is first needed.
         clients: The clients of boto3. Default: new ones.
     """
 
-    def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
+    def __init__(self, region: str, find: Callable[[], str], *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
-        self.bucket = bucket
+        self._find = find
 
-    def _json(self, key: str, *, bucket: str | None = None, most: int = _LARGEST_JSON) -> Mapping[str, Any] | None:
+    @cached_property
+    def name(self) -> str:
+        """The name of the bucket."""
+        return self._find()
+
+    def json(self, key: str, *, bucket: str | None = None, most: int = _LARGEST_JSON) -> Mapping[str, Any] | None:
         """The content of a JSON object in S3; empty if invalid, None if the key does not exist."""
-        stored = self._get(key, bucket=bucket, most=most)
+        stored = self.get(key, bucket=bucket, most=most)
         if stored is None:
             return None
         try:
@@ -36,27 +42,37 @@ class JobBucket(AwsService):
             return {}
         return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
 
-    def _get(self, key: str, *, most: int = _LARGEST_JSON, bucket: str | None = None) -> tuple[bytes, str] | None:
-        with read_errors(self._permission("s3:GetObject", bucket), absent=ABSENT_OBJECT):
-            answer = self.client("s3").get_object(Bucket=bucket or self.bucket, Key=key)
+    def get(self, key: str, *, most: int = _LARGEST_JSON, bucket: str | None = None) -> tuple[bytes, str] | None:
+        """The content and the ETag of an object; None if the key does not exist."""
+        bucket = bucket or self.name
+        with read_errors(f"s3:GetObject on the bucket {bucket}", absent=ABSENT_OBJECT):
+            answer = self.client("s3").get_object(Bucket=bucket, Key=key)
             return answer["Body"].read(most), answer["ETag"]
         return None
 
-    def _put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
+    def put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
         """Write an object. Returns False if the condition of the request failed."""
-        with write_errors(self._permission("s3:PutObject"), absent=_PRECONDITION_FAILED):
-            self.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition)
+        bucket = self.name
+        with write_errors(f"s3:PutObject on the bucket {bucket}", absent=_PRECONDITION_FAILED):
+            self.client("s3").put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, **condition)
             return True
         return False
 
-    def _keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
-        return (entry["Key"] for entry in self._entries(prefix, after=after))
+    def keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
+        return (entry["Key"] for entry in self.entries(prefix, after=after))
 
-    def _entries(self, prefix: str, *, after: str = "", bucket: str | None = None) -> Iterator[Mapping[str, Any]]:
-        with read_errors(self._permission("s3:ListBucket", bucket)):
+    def entries(self, prefix: str, *, after: str = "", bucket: str | None = None) -> Iterator[Mapping[str, Any]]:
+        bucket = bucket or self.name
+        with read_errors(f"s3:ListBucket on the bucket {bucket}"):
             pages = self.client("s3").get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=bucket or self.bucket, Prefix=prefix, StartAfter=after):
+            for page in pages.paginate(Bucket=bucket, Prefix=prefix, StartAfter=after):
                 yield from page.get("Contents", [])
 
-    def _permission(self, action: str, bucket: str | None = None) -> str:
-        return f"{action} on the bucket {bucket or self.bucket}"
+    def folders(self, prefix: str) -> list[str]:
+        """The names of the folders directly below a prefix that ends with a slash."""
+        bucket = self.name
+        with read_errors(f"s3:ListBucket on the bucket {bucket}"):
+            pages = self.client("s3").get_paginator("list_objects_v2")
+            found = pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/")
+            entries = [entry for page in found for entry in page.get("CommonPrefixes", [])]
+        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries]

@@ -107,6 +107,26 @@ class PreparedJob(Protocol):
         ...
 
 
+class JobFiles(Protocol):
+    """What the jobs of an engine have stored. Methods raise UnavailableError and NoStackError."""
+
+    def job_ids(self) -> Sequence[str]:
+        """The IDs of the jobs, in any order. Engines may omit old jobs."""
+        ...
+
+    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
+        """Sizes in bytes of the files below a folder of a job, such as outputs or checkpoints, by path."""
+        ...
+
+    def download(self, job_id: str, name: str, path: str) -> None:
+        """Download a file of a job, by its path in `files`, to a local path."""
+        ...
+
+    def node_records(self) -> Mapping[str, StoredRecord]:
+        """The records of nodes, by instance ID. Empty if the engine verifies no nodes."""
+        ...
+
+
 class JobEngine(FollowedJobs, Protocol):
     """The jobs of an engine. Reads raise UnavailableError, changes RequestRefusedError, and both NoStackError.
 
@@ -119,6 +139,12 @@ class JobEngine(FollowedJobs, Protocol):
 
     key: str
     stack: str
+
+    @property
+    def store(self) -> JobFiles:
+        """What the jobs have stored."""
+        ...
+
     instead: Mapping[str, str]
     bills_jobs: bool
 
@@ -141,12 +167,13 @@ class JobEngine(FollowedJobs, Protocol):
         """Whether an ID has the form of this engine's job IDs."""
         ...
 
-    def job_ids(self) -> Sequence[str]:
-        """The IDs of the jobs, in any order. Engines may omit old jobs."""
-        ...
+    def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:
+        """The most recent jobs, newest first.
 
-    def newest(self, most: int) -> Sequence[JobState]:
-        """The most recent jobs, newest first."""
+        Args:
+            most: Maximum number of jobs.
+            brief: Jobs that have ended may have only their last attempt, without its start, which needs fewer requests.
+        """
         ...
 
     def last(self) -> JobState | None:
@@ -161,18 +188,6 @@ class JobEngine(FollowedJobs, Protocol):
             UnavailableError: A request failed or was denied. The end may have been requested.
             NoStackError: The stack is not deployed.
         """
-        ...
-
-    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        """Sizes in bytes of the files below a folder of a job, such as outputs or checkpoints, by path."""
-        ...
-
-    def download(self, job_id: str, name: str, path: str) -> None:
-        """Download a file of a job, by its path in `files`, to a local path."""
-        ...
-
-    def node_records(self) -> Mapping[str, StoredRecord]:
-        """The records of nodes, by instance ID. Empty if the engine verifies no nodes."""
         ...
 
     def hourly(self, state: JobState) -> Total:

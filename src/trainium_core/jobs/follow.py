@@ -91,6 +91,7 @@ class JobFollower:
         rank: As for `FollowedJobs.open_log`.
         node: As for `FollowedJobs.open_log`.
         attempt: As for `FollowedJobs.open_log`.
+        state: The state of the job, if it was just read. Default: it is read.
         pause: Waits for a number of seconds. Default: time.sleep.
     """
 
@@ -102,12 +103,13 @@ class JobFollower:
         rank: int | None = None,
         node: int | None = None,
         attempt: int | None = None,
+        state: JobState | None = None,
         pause: Callable[[float], None] | None = None,
     ) -> None:
         self.job_id = job_id
         self._jobs = jobs
         self._pause = pause or time.sleep
-        self._shown: JobState | None = None
+        self._known, self._shown = state, None
         self._log = jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
@@ -140,12 +142,16 @@ class JobFollower:
 
     def _states(self) -> Iterator[JobState]:
         return poll_values(
-            lambda: self._jobs.state(self.job_id),
+            self._state,
             absent=f"there is no job {self.job_id}",
             pause=self._pause,
             seconds=max(RETRY_SECONDS, self._jobs.shortest_poll),
             unanswered=UNANSWERED,
         )
+
+    def _state(self) -> JobState | None:
+        known, self._known = self._known, None
+        return known or self._jobs.state(self.job_id)
 
 
 @dataclass(frozen=True, kw_only=True)

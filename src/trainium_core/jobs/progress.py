@@ -53,6 +53,10 @@ class JobState:
         return max((time for time in times if time), default=None)
 
     @property
+    def attempt_count(self) -> int:
+        return self.attempts[-1].number if self.attempts else 0
+
+    @property
     def status(self) -> str:
         """The outcome; before the end, a few words on what the job does or waits for."""
         if self.outcome is not None:

@@ -10,7 +10,7 @@ from tests.core.plans import GOOD, from_settings
 from trainium_cli.cluster import node_end
 from trainium_cli.cluster.node_end import running_job_sentence
 from trainium_cli.invocation import Invocation
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_wire.stack_record import StackRecord
 
 
@@ -26,14 +26,14 @@ class Fleets:
 
 
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[AwsJobs, NodesOfAJob]]:
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[JobStore, NodesOfAJob]]:
     monkeypatch.setattr(node_end, "AwsFleets", Fleets)
     with job_bucket() as found:
         monkeypatch.setattr(Fleets, "bucket", found[0].bucket)
         yield found
 
 
-def test_unfinished_job_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
+def test_unfinished_job_is_named(jobs: tuple[JobStore, NodesOfAJob]) -> None:
     s3, nodes = jobs
     s3.submit(JOB, b"", over=None)
     nodes.start()
@@ -41,7 +41,7 @@ def test_unfinished_job_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") == expected
 
 
-def test_no_job_and_a_finished_job_are_not_reported(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
+def test_no_job_and_a_finished_job_are_not_reported(jobs: tuple[JobStore, NodesOfAJob]) -> None:
     s3, nodes = jobs
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
     s3.submit(JOB, b"", over=None)

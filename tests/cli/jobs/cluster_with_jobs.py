@@ -9,10 +9,10 @@ import pytest
 
 from tests.cli.cluster.test_nodes_command import VERIFIED
 from tests.cli.running import GOOD
-from tests.core.job_bucket import REGION, NodesOfAJob, job_bucket
+from tests.core.job_bucket import BUCKET, REGION, NodesOfAJob, job_bucket
 from trainium_core.engines.ec2 import aws_jobs
 from trainium_core.jobs import follow
-from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.nodes.report import DeployedNodes
 
@@ -30,7 +30,7 @@ class Cluster:
         while_paused: Called between two polls of the command.
     """
 
-    jobs: AwsJobs
+    jobs: JobStore
     job_nodes: NodesOfAJob
     nodes: DeployedNodes | None = VERIFIED
     while_paused: Callable[[], None] = lambda: None
@@ -50,10 +50,13 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
             def nodes(self, _stack: str) -> DeployedNodes | None:
                 return cluster.nodes
 
-        def jobs_of(_plan: object, stack: str, _clients: object) -> AwsJobs:
-            if cluster.nodes is None:
-                raise NoStackError(stack, REGION)
-            return cluster.jobs
+        def store(_plan: object, stack: str, _clients: object) -> JobStore:
+            def find() -> str:
+                if cluster.nodes is None:
+                    raise NoStackError(stack, REGION)
+                return BUCKET
+
+            return JobStore(REGION, find)
 
         def pause(_seconds: float) -> None:
             cluster.while_paused()
@@ -61,7 +64,7 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         def no_prices(_region: str, **_: object) -> None:
             return None
 
-        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "stack_jobs": jobs_of}.items():
+        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "deployed_store": store}.items():
             monkeypatch.setattr(aws_jobs, name, replacement)
         monkeypatch.setattr(follow.time, "sleep", pause)
         Path("train.py").write_text("print('hello')\n")

@@ -14,7 +14,7 @@ from tests.cli.running import GOOD, run
 from tests.core.test_sagemaker_jobs import client, deploy, write
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import stop_command
-from trainium_core.engines.sagemaker import aws_jobs
+from trainium_core.engines.sagemaker import aws_training_jobs
 from trainium_core.jobs import follow
 
 ON = (*GOOD, "-c", "trn:stacks=sagemaker")
@@ -51,7 +51,7 @@ def test_job_is_shown_started_and_followed_to_its_result() -> None:
 
 def test_start_and_result_say_that_no_code_runs_outside_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "code" not in submit().output
-    monkeypatch.setattr(aws_jobs, "is_aws", lambda _: False)
+    monkeypatch.setattr(aws_training_jobs, "is_aws", lambda _: False)
     ended = submit()
     why = "requests do not go to AWS, and an emulator only records training jobs"
     assert f"No code will run: {why}.\n" in ended.stderr

@@ -2,17 +2,19 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import FakeLocating
 from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from tests.cli.running import GOOD, run
+from tests.core.aws_stubs import client, put_record, stack_record
 from tests.core.job_bucket import BUCKET, JOB
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import stop_command
 from trainium_core.engines.pcs import aws_jobs
-from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 
 QUEUES = ("-c", "trn:nodes=2", "-c", "trn:pcs_queues=trn,urgent:10")
 ON = (*GOOD, "-c", "trn:stacks=pcs", *QUEUES)
@@ -40,10 +42,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setattr(aws_jobs, "AwsLoginNode", Login)
     monkeypatch.setattr(aws_jobs, "AwsPrices", no_prices)
     with cluster_with_jobs(monkeypatch) as made:
-        client = made.jobs.client("cloudformation")
-        values = {name: {"Value": value} for name, value in {RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "g"}.items()}
-        template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": values}
-        client.create_stack(StackName="PcsStack", TemplateBody=json.dumps(template))
+        put_record(stack_record("PcsStack", engine="pcs", bucket=BUCKET))
         yield made
 
 
@@ -87,6 +86,16 @@ def test_queued_job_is_listed_and_stopped(cluster: Cluster) -> None:
     assert [(one["engine"], one["status"], one["job"]["id"]) for one in listed] == [("pcs", "queued", JOB.id)]
     stopped = run("stop", *ON, JOB.id)
     assert f"{JOB.id} has ended: stopped." in stopped.stdout
+
+
+def test_jobs_of_a_stack_with_another_name_are_found(cluster: Cluster, clusters: FakeLocating) -> None:
+    usual = stack_record("PcsStack", engine="pcs", bucket=BUCKET)
+    client("ssm").delete_parameter(Name=usual.name)
+    assert "PcsStack does not exist" in run("jobs", *ON).stderr
+    clusters.recorded = [replace(usual, stack="Research")]
+    put_record(*clusters.recorded)
+    cluster.job_nodes.put("job.json", JOB.to_json())
+    assert f"{JOB.id}  queued" in run("jobs", *ON).stdout
 
 
 def test_job_is_found_if_only_one_of_two_engines_is_deployed(cluster: Cluster) -> None:

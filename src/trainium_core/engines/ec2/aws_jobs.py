@@ -7,15 +7,15 @@ from typing import Any
 
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
-from trainium_core.jobs.aws_bucket_jobs import SAGEMAKER_ONLY, BucketJobs, PreparedBucketJob
-from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
+from trainium_core.jobs.aws_job_store import CurrentJob, deployed_store
+from trainium_core.jobs.aws_prepared_job import SAGEMAKER_ONLY, PreparedStoredJob
 from trainium_core.jobs.engine import NoStackError, NotStartedError
+from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.node_script import node_script
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
-from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
@@ -24,10 +24,12 @@ from trainium_runtime.aws_service import Clients
 _SLURM_ONLY = "remove it, or add --on slurm: a cluster without Slurm runs one job at a time"
 
 
-class Ec2Jobs(BucketJobs):
+class ClusterJobs:
     """The jobs of a plan's cluster. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "cluster"
+    bills_jobs = False
+    shortest_poll, log_delay = 0.0, 0.0
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
         "warm_pool_minutes": "remove it: the nodes stay until `trn sleep`",
@@ -36,19 +38,42 @@ class Ec2Jobs(BucketJobs):
         "priority": _SLURM_ONLY,
     }
 
-    def _find_bucket(self) -> AwsJobs:
-        return stack_jobs(self.plan, self.stack, self.clients)
+    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
+        self.plan, self.stack, self.clients = plan, stack, clients
+        self.store = deployed_store(plan, stack, clients)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
         script = package.script or None
         job = new_job(self.plan, request, script=script, now=now, source_sha256=package.digest)
-        return PreparedClusterJob(jobs=self, job=job, package=package, uploads=request.uploads)
+        return PreparedClusterJob(
+            plan=self.plan, store=self.store, job=job, package=package, uploads=request.uploads, jobs=self
+        )
+
+    def claims(self, job_id: str) -> bool:
+        return "--" not in job_id
+
+    def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:
+        return self.store.newest(most, brief=brief)
 
     def last(self) -> JobState | None:
-        current = self.bucket_jobs.current()
-        return None if current is None else self.bucket_jobs.state(current.job.id)
+        return self.store.last()
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        return self.store.state(job_id, every_node=every_node)
+
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> JobLog:
+        return self.store.open_log(job_id, rank=rank, node=node, attempt=attempt)
+
+    def stop(self, job_id: str) -> None:
+        self.store.stop(job_id)
 
     def hourly(self, state: JobState) -> Total:  # noqa: ARG002
+        return self.running_hour()
+
+    def running_hour(self) -> Total:
+        """The hourly cost of the cluster."""
         return estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients)).running_hour
 
     def ready(self) -> "ReadyCluster":
@@ -60,7 +85,7 @@ class Ec2Jobs(BucketJobs):
             NoStackError: The stack is not deployed.
         """
         account = AwsNodes(self.plan.region, clients=self.clients)
-        jobs = self.bucket_jobs
+        jobs = self.store
         deployed = account.nodes(self.stack)
         if deployed is None:
             raise NoStackError(self.stack, self.plan.region)
@@ -96,23 +121,11 @@ class ReadyCluster:
     members: Sequence[str]
 
 
-def stack_jobs(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
-    """The jobs in the bucket of a stack's node records.
-
-    Raises:
-        UnavailableError: A request failed or was denied, or the stack has no nodes.
-        NoStackError: The stack is not deployed.
-    """
-    fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
-    if fleet is None:
-        raise NoStackError(stack, plan.region)
-    return AwsJobs(plan.region, fleet.bucket, clients=clients)
-
-
 @dataclass
-class PreparedClusterJob(PreparedBucketJob[Ec2Jobs]):
+class PreparedClusterJob(PreparedStoredJob):
     """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
 
+    jobs: ClusterJobs
     _over: CurrentJob | None = None
 
     @property
@@ -131,12 +144,10 @@ class PreparedClusterJob(PreparedBucketJob[Ec2Jobs]):
         return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:
-        plan = self.jobs.plan
-        hour = estimate(plan, aws=AwsPrices(plan.region, clients=self.jobs.clients)).running_hour
+        hour = self.jobs.running_hour()
         return self.rows_with(("cluster", f"{hour} per hour, with or without a job"))
 
     def submit(self) -> Sequence[str]:
-        jobs = self.jobs.bucket_jobs
-        if not jobs.submit(self.job, self.package.archive, over=self._over, uploads=self.uploads):
+        if not self.store.submit(self.job, self.package.archive, over=self._over, uploads=self.uploads):
             raise NotStartedError("another job was started at the same time.")
         return ()

@@ -35,9 +35,9 @@ class Ec2(Engine):
         return CHECKS
 
     def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
-        from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
+        from trainium_core.engines.ec2.aws_jobs import ClusterJobs
 
-        return Ec2Jobs(plan, stack, clients)
+        return ClusterJobs(plan, stack, clients)
 
 
 EC2 = Ec2()

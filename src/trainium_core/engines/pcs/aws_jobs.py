@@ -4,12 +4,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
-from trainium_core.engines.pcs.aws_login_node import GROUP_TAG, AwsLoginNode, NoAnswerError
+from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, NoAnswerError
 from trainium_core.engines.pcs.batch_script import batch_script
 from trainium_core.engines.pcs.costs import job_items
 from trainium_core.engines.pcs.slurm_queue import (
@@ -23,19 +22,17 @@ from trainium_core.engines.pcs.slurm_queue import (
     submit_command,
 )
 from trainium_core.engines.pcs.slurm_settings import queues
-from trainium_core.jobs.aws_bucket_jobs import SAGEMAKER_ONLY, BucketJobs, PreparedBucketJob
-from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.jobs.engine import NoStackError, StartUnknownError
+from trainium_core.jobs.aws_job_store import deployed_store
+from trainium_core.jobs.aws_prepared_job import SAGEMAKER_ONLY, PreparedStoredJob
+from trainium_core.jobs.engine import StartUnknownError
+from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
-from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_core.plan import Plan
 from trainium_core.prices.price import ON_DEMAND, SPOT
-from trainium_core.stacks.aws_stacks import AwsStacks
-from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
@@ -49,10 +46,12 @@ _NEW_SECONDS = 300
 """For this time after the submission, Slurm may not have the job yet."""
 
 
-class SlurmJobs(BucketJobs):
+class SlurmJobs:
     """The jobs of a plan's PCS stack. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "pcs"
+    bills_jobs = False
+    shortest_poll, log_delay = 0.0, 0.0
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
         "warm_pool_minutes": "remove it: trn:pcs_idle_minutes sets how long idle nodes stay",
@@ -62,31 +61,17 @@ class SlurmJobs(BucketJobs):
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
-        super().__init__(plan, stack, clients)
+        self.plan, self.stack, self.clients = plan, stack, clients
+        self.store = deployed_store(plan, stack, clients)
         self._asked_at: float | None = None
         self._slurm_jobs: Mapping[str, SlurmJob] = {}
 
-    @cached_property
-    def _deployed(self) -> DeployedStack:
-        deployed = AwsStacks(self.plan.region, clients=self.clients).deployed_stack(self.stack)
-        if deployed is None:
-            raise NoStackError(self.stack, self.plan.region)
-        return deployed
-
-    def _output(self, name: str, missing: str) -> str:
-        outputs = self._deployed.outputs
-        if name not in outputs:
-            raise UnavailableError(f"the stack {self.stack} is in {self._deployed.status} and {missing}")
-        return outputs[name]
-
-    def _find_bucket(self) -> AwsJobs:
-        bucket = self._output(RECORDS_OUTPUT, f"has no output {RECORDS_OUTPUT}")
-        return AwsJobs(self.plan.region, bucket, clients=self.clients)
-
-    @cached_property
+    @property
     def login(self) -> AwsLoginNode:
-        group = self._output(PCS_LOGIN_OUTPUT, "has no login node: deploy with trn:pcs_login=on")
-        return AwsLoginNode(AwsService(self.plan.region, clients=self.clients), {GROUP_TAG: group})
+        """The login node. Raises UnavailableError if the plan has none."""
+        if not self.plan.pcs.login:
+            raise UnavailableError(f"{self.plan.cluster_name} has no login node: deploy with trn:pcs_login=on")
+        return AwsLoginNode(AwsService(self.plan.region, clients=self.clients), self.plan.cluster_name)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedSlurmJob":
         known = [queue.name for queue in queues(self.plan)]
@@ -95,6 +80,8 @@ class SlurmJobs(BucketJobs):
             raise JobError([JobProblem(key="queue", got=request.queue, allowed=", ".join(known), fix=fix)])
         job = new_job(self.plan, request, script=package.script or None, now=now, source_sha256=package.digest)
         return PreparedSlurmJob(
+            plan=self.plan,
+            store=self.store,
             jobs=self,
             job=job,
             package=package,
@@ -106,12 +93,20 @@ class SlurmJobs(BucketJobs):
     def last(self) -> JobState | None:
         return next(iter(self.newest(1)), None)
 
-    def newest(self, most: int) -> Sequence[JobState]:
-        return [self._current(state) for state in self.bucket_jobs.newest(most)]
+    def claims(self, job_id: str) -> bool:
+        return "--" not in job_id
+
+    def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:
+        return [self._current(state) for state in self.store.newest(most, brief=brief)]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        state = self.bucket_jobs.state(job_id, every_node=every_node)
+        state = self.store.state(job_id, every_node=every_node)
         return None if state is None else self._current(state)
+
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> JobLog:
+        return self.store.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def stop(self, job_id: str) -> None:
         """Ask the nodes to end the job. If it waits in its queue or for its nodes, cancel it in Slurm and close it.
@@ -122,12 +117,12 @@ class SlurmJobs(BucketJobs):
                 already have been asked.
             NoStackError: The stack is not deployed.
         """
-        super().stop(job_id)
+        self.store.stop(job_id)
         self._asked_at = None
         job = self._ask().get(job_id)
         if job is not None and job.stage:
             self.login.run(cancel_command(job.number))
-            self.bucket_jobs.close(job_id, "trn stop", STOPPED)
+            self.store.close(job_id, "trn stop", STOPPED)
 
     def hourly(self, state: JobState) -> Total:
         prices = AwsPrices(self.plan.region, clients=self.clients)
@@ -153,10 +148,10 @@ class SlurmJobs(BucketJobs):
             return replace(state, stage=job.stage, detail=job.detail)
         if job is None and _is_new(state):
             return state
-        if not self.bucket_jobs.has_ended(job_id):
+        if not self.store.has_ended(job_id):
             result, reason = slurm_end(job)
-            self.bucket_jobs.close(job_id, reason, result)
-        return self.bucket_jobs.state(job_id) or state
+            self.store.close(job_id, reason, result)
+        return self.store.state(job_id) or state
 
     def _ask(self) -> Mapping[str, SlurmJob]:
         if self._asked_at is None or time.monotonic() - self._asked_at > _ASK_SECONDS:
@@ -181,9 +176,10 @@ def _is_silent(state: JobState) -> bool:
 
 
 @dataclass
-class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
+class PreparedSlurmJob(PreparedStoredJob):
     """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
 
+    jobs: SlurmJobs
     queue: str
     priority: int = 0
 
@@ -193,7 +189,7 @@ class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
 
     @property
     def as_text(self) -> str:
-        return batch_script(self.jobs.plan, self.job, queue=self.queue)
+        return batch_script(self.plan, self.job, queue=self.queue)
 
     def check(self) -> Sequence[str]:
         self.jobs.login.find()
@@ -201,7 +197,7 @@ class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
 
     def rows(self) -> Sequence[tuple[str, str]]:
         hour = self.jobs.hourly(JobState(job=self.job, attempts=(), outcome=None))
-        plan = self.jobs.plan
+        plan = self.plan
         billed = (
             f"from their start until {plan.pcs.idle_minutes} idle minutes after the job"
             if plan.capacity in (ON_DEMAND, SPOT) and plan.pcs.min_nodes < plan.nodes
@@ -213,8 +209,7 @@ class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
         )
 
     def submit(self) -> Sequence[str]:
-        jobs = self.jobs.bucket_jobs
-        jobs.add(self.job, self.package.archive, self.uploads)
+        self.store.add(self.job, self.package.archive, self.uploads)
         try:
             command = submit_command(self.as_text, name=self.job.id, priority=self.priority)
             output = self.jobs.login.run(command)
@@ -224,6 +219,6 @@ class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
             reason = f"sbatch on the login node: {error}"
             if may_have_submitted(str(error)):
                 raise StartUnknownError(reason) from error
-            jobs.close(self.job.id, reason)
+            self.store.close(self.job.id, reason)
             raise RequestRefusedError(reason) from error
         return priority_notes(output, self.priority)

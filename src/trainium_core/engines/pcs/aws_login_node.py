@@ -1,16 +1,16 @@
 """Runs commands on the login node of an AWS PCS cluster with Systems Manager Run Command."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG
 
 _DOCUMENT = "AWS-RunShellScript"
-GROUP_TAG = "aws:pcs:compute-node-group-id"
 _SECONDS, _POLL_SECONDS = 60, 0.5
 _UNFINISHED = ("Pending", "InProgress", "Delayed", "Cancelling")
 _NOT_YET = "InvocationDoesNotExist"
@@ -30,14 +30,13 @@ class AwsLoginNode:
 
     Args:
         account: The account and region of the cluster.
-        tags: Tags that identify the login node's instance.
+        cluster: The name of the cluster.
         pause: Waits for a number of seconds. Default: time.sleep.
     """
 
-    def __init__(
-        self, account: AwsService, tags: Mapping[str, str], *, pause: Callable[[float], None] = time.sleep
-    ) -> None:
-        self._account, self._tags, self._pause = account, tags, pause
+    def __init__(self, account: AwsService, cluster: str, *, pause: Callable[[float], None] = time.sleep) -> None:
+        self._account, self._pause = account, pause
+        self._tags = {CLUSTER_TAG: cluster, "Name": f"{cluster}-login"}
 
     def run(self, command: str) -> str:
         """The standard output of a bash command, which runs as root for at most 60 seconds.

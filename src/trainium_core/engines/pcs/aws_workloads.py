@@ -16,20 +16,15 @@ from trainium_core.engines.pcs.slurm_queue import (
 from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING, _STARTING, _WAITING = "Slurm job", "starting Slurm job", "waiting Slurm job"
 _ALREADY_ENDED = ("Invalid job id", "has already finished", "Job is not running")
 """Messages of Slurm 26.05.5 about a job that ended, or was requeued, before it was stopped."""
 
 
-def _login(account: AwsService, cluster: str) -> AwsLoginNode:
-    return AwsLoginNode(account, {CLUSTER_TAG: cluster, "Name": f"{cluster}-login"})
-
-
 def _running(account: AwsService, cluster: str, _state_machines: Sequence[str]) -> Iterator[Workload]:
     """The jobs of all users; none without a running login node to list them. Deleting the stack then ends the jobs."""
-    login = _login(account, cluster)
+    login = AwsLoginNode(account, cluster)
     if login.running() is None:
         return
     try:
@@ -47,7 +42,7 @@ def _run(command_of: Callable[[str], str], account: AwsService, work_id: str) ->
     """Run a command about a job on the login node."""
     cluster, _, job = work_id.partition(":")
     try:
-        _login(account, cluster).run(command_of(job.partition(" ")[0]))
+        AwsLoginNode(account, cluster).run(command_of(job.partition(" ")[0]))
     except CommandFailedError as error:
         if not any(text in str(error) for text in _ALREADY_ENDED):
             raise

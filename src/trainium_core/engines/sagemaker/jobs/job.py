@@ -8,9 +8,10 @@ from pathlib import PurePosixPath
 
 from trainium_core.engines.sagemaker.jobs.images import training_image
 from trainium_core.jobs.request import JobRequest
-from trainium_core.naming import training_job_prefix
+from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX, training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
+from trainium_wire.stack_record import StackRecord
 
 LONGEST_NAME = 63
 """Maximum number of characters in the name of a training job (botocore, TrainingJobName)."""
@@ -69,19 +70,15 @@ class TrainingJob:
         return self.max_minutes if self.spot_wait_minutes is None else self.spot_wait_minutes
 
 
-REQUIRED_OUTPUTS = ("RoleArn", "SourceUrl", "OutputUrl", "CheckpointUrl", "CacheUrl")
-"""Outputs of the stack with the role of a job and its folders in S3."""
-
-
 def new_training_job(
-    plan: Plan, request: JobRequest, outputs: Mapping[str, str], *, script: str, source_folder: str, now: datetime
+    plan: Plan, request: JobRequest, record: StackRecord, *, script: str, source_folder: str, now: datetime
 ) -> TrainingJob:
     """The training job of a request in the plan's stack.
 
     Args:
         plan: The plan of the stack.
         request: The request, already validated by `check_keys`.
-        outputs: Outputs of the stack, including REQUIRED_OUTPUTS.
+        record: The record of the stack.
         script: Path of the script in the packed source.
         source_folder: Folder of the packed source below the stack's folder.
         now: Time in the job's name.
@@ -91,16 +88,17 @@ def new_training_job(
     """
     settings = plan.sagemaker
     name = job_name(plan, request.name or script, now)
-    checkpoints = request.checkpoints or outputs["CheckpointUrl"]
+    bucket_url = f"s3://{record.bucket}"
+    checkpoints = request.checkpoints or f"{bucket_url}/{CHECKPOINT_PREFIX}"
     longest = settings.max_runtime_hours * _MINUTES_PER_HOUR
     return TrainingJob(
         name=name,
         script=script,
         image=settings.image or training_image(plan.region),
-        role_arn=outputs["RoleArn"],
-        source_url=f"{outputs['SourceUrl'].rstrip('/')}/{source_folder}/",
-        output_url=outputs["OutputUrl"].rstrip("/"),
-        cache_url=outputs["CacheUrl"].rstrip("/") if request.compile_cache else None,
+        role_arn=record.role_arn or "",
+        source_url=f"{bucket_url}/{SOURCE_PREFIX}/{source_folder}/",
+        output_url=f"{bucket_url}/{OUTPUT_PREFIX}",
+        cache_url=record.cache_url if request.compile_cache else None,
         checkpoint_url=f"{checkpoints.rstrip('/')}/{request.resume or name}",
         arguments=request.arguments,
         environment=request.environment,
@@ -110,10 +108,10 @@ def new_training_job(
         spot_wait_minutes=request.spot_wait_minutes,
         warm_pool_minutes=request.warm_pool_minutes,
         training_plan_arn=request.training_plan,
-        subnet_ids=_list(outputs.get("SubnetIds", "")),
-        security_group_ids=_list(outputs.get("SecurityGroupIds", "")),
+        subnet_ids=record.subnet_ids,
+        security_group_ids=record.security_group_ids,
         # Without a key, SageMaker uses the AWS managed key and ignores the bucket's default key.
-        kms_key=settings.kms_key or outputs.get("KmsKeyArn"),
+        kms_key=record.kms_key_arn,
     )
 
 
@@ -139,7 +137,3 @@ def job_name(plan: Plan, called: str, now: datetime) -> str:
 def sagemaker_type(instance_type: str) -> str:
     """SageMaker's name for an EC2 instance type."""
     return f"ml.{instance_type}"
-
-
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -14,13 +14,17 @@ from urllib.parse import urlsplit
 from trainium_core.jobs.aws_job_bucket import JobBucket
 from trainium_core.jobs.aws_transfers import download_object, upload_object
 from trainium_core.jobs.copying import paths_through_links
+from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import input_files, open_input
+from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.plan import Plan
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_wire.formats import moment
+from trainium_runtime.node_store import NodeStore
+from trainium_wire.formats import moment, time_text
 from trainium_wire.job import (
     FAILED,
     Job,
@@ -35,7 +39,8 @@ from trainium_wire.job import (
 )
 from trainium_wire.job_keys import INPUTS, OUTPUTS, job_keys, output_path
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
-from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
+from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, RECORDS_PREFIX
+from trainium_wire.node_record import StoredRecord
 
 _READERS = 16
 _MOST_ATTEMPTS = 200
@@ -64,24 +69,32 @@ class CurrentJob:
     etag: str
 
 
-class AwsJobs(JobBucket):
-    """The jobs in one bucket of node records. Reads raise UnavailableError, writes RequestRefusedError.
+class JobStore:
+    """The jobs in the bucket of a cluster's node records, which is found when it is first needed.
+
+    Reads raise UnavailableError, writes RequestRefusedError, and both the errors of `bucket`.
 
     Args:
         region: The region of the bucket.
-        bucket: The name of the bucket.
+        bucket: The name of the bucket, or a function that finds it.
         clients: The clients of boto3. Default: new ones.
     """
 
     shortest_poll, log_delay = 0.0, 0.0
 
-    def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
-        super().__init__(region, bucket, clients=clients)
+    def __init__(self, region: str, bucket: str | Callable[[], str], *, clients: Clients | None = None) -> None:
+        find = (lambda: bucket) if isinstance(bucket, str) else bucket
+        self._objects = JobBucket(region, find, clients=clients)
         # Caches of objects that no longer change, and the buckets and keys of checkpoint files, by path.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
         self._saved: dict[tuple[str, str], tuple[str, str]] = {}
+
+    @property
+    def bucket(self) -> str:
+        """The name of the bucket."""
+        return self._objects.name
 
     def current(self) -> CurrentJob | None:
         """The current job; None if there has been no job.
@@ -89,13 +102,21 @@ class AwsJobs(JobBucket):
         Raises:
             UnavailableError: A request failed or was denied, or the object is not a valid job.
         """
-        stored = self._get(CURRENT_JOB_KEY)
+        stored = self._objects.get(CURRENT_JOB_KEY)
         if stored is None:
             return None
         try:
             return CurrentJob(job=Job.from_json(stored[0]), etag=stored[1])
         except ValueError as error:
             raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
+
+    def last(self) -> JobState | None:
+        """The current job."""
+        current = self.current()
+        if current is None:
+            return None
+        self._submitted.setdefault(current.job.id, current.job)
+        return self.state(current.job.id)
 
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None
@@ -118,47 +139,42 @@ class AwsJobs(JobBucket):
         body = job.to_json().encode()
         self._store(job, archive, uploads or {})
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
-        if not self._put(CURRENT_JOB_KEY, body, **unchanged):
+        if not self._objects.put(CURRENT_JOB_KEY, body, **unchanged):
             return False
         # Written last, so that a job that was not submitted has no state. Until then, `job` reads the current job.
         with suppress(RequestRefusedError):
-            self._put(job_keys(job.id).job, body)
+            self._objects.put(job_keys(job.id).job, body)
         return True
 
     def add(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
         """Store a job that a scheduler starts. Arguments and errors are as for `submit`."""
         self._store(job, archive, uploads)
-        self._put(job_keys(job.id).job, job.to_json().encode())
+        self._objects.put(job_keys(job.id).job, job.to_json().encode())
 
     def _store(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
-        if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
+        if not self._objects.put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
             raise RequestRefusedError(f"the job {job.id} already exists: try again, or specify another name")
         for name, path in uploads.items():
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
 
-    def stop(self, job_id: str, reason: str, at: str) -> None:
-        """Ask the nodes to end a job. `at`: the time of the request, as `time_text` writes it."""
-        self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
+    def stop(self, job_id: str) -> None:
+        """Ask the nodes to end a job."""
+        request = {"reason": "trn stop", "at": time_text(datetime.now(UTC))}
+        self._objects.put(job_keys(job_id).stop, json.dumps(request).encode())
 
     def close(self, job_id: str, reason: str, result: str = FAILED) -> None:
         """Record the end of a job that no longer runs on any node. Does nothing if the job has ended."""
         end = job_end_record(end_record(result, reason), attempts=0)
-        self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
+        self._objects.put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
         """The IDs of all jobs in the bucket. Folders whose names are not job IDs are ignored."""
-        prefix = f"{JOBS_PREFIX}/"
-        with read_errors(self._permission("s3:ListBucket")):
-            pages = self.client("s3").get_paginator("list_objects_v2")
-            folders = pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
-            entries = [entry for page in folders for entry in page.get("CommonPrefixes", [])]
-        names = (entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries)
-        return [name for name in names if is_job_id(name)]
+        return [name for name in self._objects.folders(f"{JOBS_PREFIX}/") if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
         """The job as submitted; None if it does not exist. Raises UnreadableJobError if its record is invalid."""
         if job_id not in self._submitted:
-            stored = self._get(job_keys(job_id).job)
+            stored = self._objects.get(job_keys(job_id).job)
             if stored is None:
                 current = self.current()
                 return current.job if current and current.job.id == job_id else None
@@ -171,32 +187,56 @@ class AwsJobs(JobBucket):
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         """The state of a job, as trainium_core.jobs.follow.FollowedJobs describes."""
         job = self.job(job_id)
-        if job is None:
-            return None
-        end = self._json(job_keys(job_id).end)
+        return None if job is None else self._state(job, self._end(job_id), every_node=every_node)
+
+    def _state(self, job: Job, end: Mapping[str, Any] | None, *, every_node: bool = False) -> JobState:
         return JobState(
             job=job,
-            attempts=tuple(self._attempts(job, every_node=every_node)),
+            attempts=tuple(self._attempts(job, end, every_node=every_node)),
             outcome=None if end is None else Outcome.from_record(end),
-            stopping=self._json(job_keys(job_id).stop) is not None,
+            stopping=end is None and self._objects.json(job_keys(job.id).stop) is not None,
         )
+
+    def _brief_state(self, job_id: str) -> JobState | None:
+        """The state of a job; if it has ended after a known number of attempts, with the end of the last one only."""
+        job = self.job(job_id)
+        if job is None:
+            return None
+        end = self._end(job_id)
+        count = _attempt_count(end)
+        if end is None or count is None:
+            return self._state(job, end)
+        node = self._node(0, job_keys(job_id).attempt(count).node(0))
+        last = attempt_state(count, {}, end, nodes=[] if node is None else [node], reporting=0)
+        return JobState(job=job, attempts=(last,), outcome=Outcome.from_record(end))
+
+    def _end(self, job_id: str) -> Mapping[str, Any] | None:
+        return self._objects.json(job_keys(job_id).end)
 
     def has_ended(self, job_id: str) -> bool:
         """Whether a job has ended. Needs fewer requests than its state."""
-        return self._json(job_keys(job_id).end) is not None
+        return self._end(job_id) is not None
 
-    def newest(self, most: int) -> list[JobState]:
-        """The most recent jobs, newest first. Jobs with an unreadable record are ignored."""
-        states: list[JobState] = []
-        for job_id in sorted(self.job_ids(), key=_submission_time, reverse=True):
-            if len(states) == most:
-                break
+    def newest(self, most: int, *, brief: bool = False) -> list[JobState]:
+        """The most recent jobs, newest first. Jobs with an unreadable record are ignored.
+
+        Args:
+            most: Maximum number of jobs.
+            brief: Read only the last attempt of jobs that have ended, without its start.
+        """
+
+        def state(job_id: str) -> JobState | None:
             try:
-                state = self.state(job_id)
+                return self._brief_state(job_id) if brief else self.state(job_id)
             except UnreadableJobError:
-                continue
-            if state is not None:
-                states.append(state)
+                return None
+
+        states: list[JobState] = []
+        waiting = sorted(self.job_ids(), key=_submission_time, reverse=True)
+        with ThreadPoolExecutor(_READERS) as readers:
+            while waiting and len(states) < most:
+                batch, waiting = waiting[: most - len(states)], waiting[most - len(states) :]
+                states += [found for found in readers.map(state, batch) if found is not None]
         return states
 
     def newest_with_checkpoints(self, folder_url: str | None = None) -> Sequence[str]:
@@ -216,8 +256,8 @@ class AwsJobs(JobBucket):
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
         """The log chunks of a node in an attempt that follow the chunk with the key `after`. Default: all."""
         prefix = job_keys(job_id).attempt(attempt).logs(node)
-        for key in self._keys(prefix, after=after):
-            stored = self._get(key, most=_LARGEST_LOG_PART)
+        for key in self._objects.keys(prefix, after=after):
+            stored = self._objects.get(key, most=_LARGEST_LOG_PART)
             if stored is not None:
                 yield LogChunk(key=key, node=node, text=stored[0].decode(errors="replace"))
 
@@ -229,7 +269,7 @@ class AwsJobs(JobBucket):
             folder_url: S3 URL of the folder with the checkpoints of all jobs. Default: the folder in this bucket.
         """
         bucket, prefix = self._checkpoint_place(job_id, folder_url)
-        written = {entry["Key"]: entry["LastModified"] for entry in self._entries(prefix, bucket=bucket)}
+        written = {entry["Key"]: entry["LastModified"] for entry in self._objects.entries(prefix, bucket=bucket)}
         return checkpoint_names({key: time for key, time in written.items() if "/" not in key.removeprefix(prefix)})
 
     def resumable(self, job_id: str, folder_url: str | None = None) -> tuple[str, Sequence[str]]:
@@ -254,7 +294,7 @@ class AwsJobs(JobBucket):
     def checkpoint_difference(self, owner: str, checkpoint: str, job: Job) -> str:
         """How the number of processes or nodes of a checkpoint differs from the job's; empty if equal or unknown."""
         bucket, prefix = self._checkpoint_place(owner, job.checkpoints)
-        return saved_otherwise(self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}, job)
+        return saved_otherwise(self._objects.json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}, job)
 
     def _checkpoint_place(self, job_id: str, folder_url: str | None) -> tuple[str, str]:
         place = urlsplit(folder_url or jobs_url(self.bucket))
@@ -274,22 +314,22 @@ class AwsJobs(JobBucket):
             found |= self._checkpoint_files(job_id)
         elif top != INPUTS:
             links = self._output_links(job_id) if top in ("", OUTPUTS) else dict[str, str]()
-            listed = self._entries(f"{prefix}{top if links else wanted}")
+            listed = self._objects.entries(f"{prefix}{top if links else wanted}")
             found |= {entry["Key"].removeprefix(prefix): entry["Size"] for entry in listed}
             for path, file in paths_through_links(found, links).items():
                 found[path] = found[file]
                 self._saved[job_id, path] = (self.bucket, f"{prefix}{file}")
         if top in ("", INPUTS):
-            entries = self._entries(f"{uploads}{rest}")
+            entries = self._objects.entries(f"{uploads}{rest}")
             found |= {f"{INPUTS}/{entry['Key'].removeprefix(uploads)}": entry["Size"] for entry in entries}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
 
     def _output_links(self, job_id: str) -> Mapping[str, str]:
         """The symbolic links in the outputs of a job, as targets by path."""
         links: dict[str, str] = {}
-        for key in self._keys(job_keys(job_id).output_lists):
+        for key in self._objects.keys(job_keys(job_id).output_lists):
             if match := re.search(r"/(\d+)\.json$", key):
-                for path, target in _items((self._json(key, most=_LARGEST_LIST) or {}).get("links")).items():
+                for path, target in _items((self._objects.json(key, most=_LARGEST_LIST) or {}).get("links")).items():
                     links[f"{OUTPUTS}/{output_path(int(match[1]), path)}"] = str(target)
         return links
 
@@ -302,7 +342,7 @@ class AwsJobs(JobBucket):
         folder_url = job.checkpoints if job else None
         bucket, saved = self._checkpoint_place(job_id, folder_url)
         for name in self.checkpoints(job_id, folder_url):
-            parts = (self._json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
+            parts = (self._objects.json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
             listed = cast("list[Any]", parts) if isinstance(parts, list) else []
             for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=part_rank):
                 for relative, (stored, size) in self._part_files(f"{saved}{name}/{part}.json", bucket).items():
@@ -319,19 +359,24 @@ class AwsJobs(JobBucket):
 
         Objects that the record does not name are not listed.
         """
-        record = self._json(key, bucket=bucket, most=_LARGEST_LIST) or {}
+        record = self._objects.json(key, bucket=bucket, most=_LARGEST_LIST) or {}
         listed, links = (_items(record.get(name)) for name in ("files", "links"))
         sizes = {name: _items(entry).get("size") for name, entry in listed.items()}
         files = {name: (name, size) for name, size in sizes.items() if isinstance(size, int)}
         targets = {name: str(target) for name, target in links.items()}
         return {**files, **{path: files[file] for path, file in paths_through_links(files, targets).items()}}
 
+    def node_records(self) -> Mapping[str, StoredRecord]:
+        """The records of the nodes by instance ID."""
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {self.bucket}"):
+            return NodeStore(self._objects.client("s3"), self.bucket, RECORDS_PREFIX).records()
+
     def download(self, job_id: str, name: str, path: str) -> None:
         """Download a file of a job, by its path in `files`. For files of checkpoints, call `files` first."""
         top, _, rest = name.partition("/")
         usual = f"{job_keys(job_id).inputs}/{rest}" if top == INPUTS else f"{job_keys(job_id).folder}/{name}"
         bucket, key = self._saved.get((job_id, name), (self.bucket, usual))
-        download_object(self.client("s3"), bucket, key, path)
+        download_object(self._objects.client("s3"), bucket, key, path)
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
@@ -339,10 +384,10 @@ class AwsJobs(JobBucket):
             files = {f"{key}/{name}": file for name, file in input_files(path).files.items()}
         for object_key, file in files.items():
             with open_input(file) as content:
-                upload_object(self.client("s3"), self.bucket, object_key, content)
+                upload_object(self._objects.client("s3"), self.bucket, object_key, content)
 
-    def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
-        job_id = job.id
+    def _attempts(self, job: Job, end: Mapping[str, Any] | None, *, every_node: bool) -> Iterator[Attempt]:
+        job_id, ended_attempts = job.id, _attempt_count(end)
         for number in range(1, _MOST_ATTEMPTS + 1):
             attempt = self._ended.get((job_id, number)) or self._attempt(job, number, every_node=every_node)
             if attempt is None:
@@ -350,17 +395,17 @@ class AwsJobs(JobBucket):
             if attempt.outcome is not None and every_node and all(node.has_ended for node in attempt.nodes):
                 self._ended[job_id, number] = attempt
             yield attempt
-            if attempt.outcome is None:
+            if attempt.outcome is None or number == ended_attempts:
                 return
 
     def _attempt(self, job: Job, number: int, *, every_node: bool) -> Attempt | None:
         keys = job_keys(job.id).attempt(number)
-        start = self._starts.get((job.id, number)) or self._json(keys.start)
+        start = self._starts.get((job.id, number)) or self._objects.json(keys.start)
         if start is None:
             return None
         self._starts[job.id, number] = start
         reporting = {
-            int(match[1]): key for key in self._keys(keys.nodes) if (match := re.search(r"/(\d+)\.json$", key))
+            int(match[1]): key for key in self._objects.keys(keys.nodes) if (match := re.search(r"/(\d+)\.json$", key))
         }
         wanted = sorted(rank for rank in reporting if rank < (job.nodes if every_node else 1))
         with ThreadPoolExecutor(_READERS) as readers:
@@ -368,7 +413,7 @@ class AwsJobs(JobBucket):
         return attempt_state(
             number,
             start,
-            self._json(keys.end),
+            self._objects.json(keys.end),
             nodes=[node for node in read if node is not None],
             reporting=len(reporting),
             checkpoint_at=self._saved_at(start, job.checkpoints) if every_node else None,
@@ -380,11 +425,26 @@ class AwsJobs(JobBucket):
         if not isinstance(name, str) or not isinstance(owner, str):
             return None
         bucket, prefix = self._checkpoint_place(owner, folder_url)
-        return moment((self._json(f"{prefix}{name}.json", bucket=bucket) or {}).get("at"))
+        return moment((self._objects.json(f"{prefix}{name}.json", bucket=bucket) or {}).get("at"))
 
     def _node(self, node: int, key: str) -> NodeProgress | None:
-        raw = self._json(key)
+        raw = self._objects.json(key)
         return None if raw is None else node_progress(node, raw)
+
+
+def deployed_store(plan: Plan, stack: str, clients: Clients) -> JobStore:
+    """The jobs of a plan's cluster. Their bucket is in the record of its stack.
+
+    To find it raises NoStackError if the stack is not deployed, or UnavailableError.
+    """
+
+    def find() -> str:
+        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
+        if fleet is None:
+            raise NoStackError(stack, plan.region)
+        return fleet.bucket
+
+    return JobStore(plan.region, find, clients=clients)
 
 
 def _items(raw: object) -> Mapping[str, Any]:
@@ -395,3 +455,9 @@ def _items(raw: object) -> Mapping[str, Any]:
 def _submission_time(job_id: str) -> str:
     """The time at the end of a job's ID."""
     return job_id[-len("20261122-120000") :]
+
+
+def _attempt_count(end: Mapping[str, Any] | None) -> int | None:
+    """The number of attempts in the record of a job's end; None if it is not known."""
+    count = (end or {}).get("attempts")
+    return count if isinstance(count, int) and count > 0 else None

@@ -1,27 +1,15 @@
-"""The common part of the engines (cluster, Slurm) whose jobs are in the bucket of a cluster's node records."""
+"""The common part of prepared jobs of the engines (cluster, Slurm) whose jobs are in a JobStore."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
 
-from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.jobs.follow import JobLog
+from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.problems import JobError, JobProblem
-from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import input_files, left_out_text
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
-from trainium_runtime.aws_errors import read_errors
-from trainium_runtime.aws_service import Clients
-from trainium_runtime.node_store import NodeStore
-from trainium_wire.formats import time_text
 from trainium_wire.job import Job
-from trainium_wire.keys import RECORDS_PREFIX
-from trainium_wire.node_record import StoredRecord
 
 _SAGEMAKER_ONLY = "remove it, or add --on sagemaker"
 SAGEMAKER_ONLY = {"training_plan": _SAGEMAKER_ONLY, "spot_wait_minutes": _SAGEMAKER_ONLY, "input_mode": _SAGEMAKER_ONLY}
@@ -34,75 +22,20 @@ _PROFILE_NOTE = (
 """Source: Neuron Explorer's guide in SDK 2.33."""
 
 
-class BucketJobs(ABC):
-    """The part of trainium_core.jobs.engine.JobEngine that uses the bucket."""
-
-    bills_jobs = False
-    shortest_poll, log_delay = AwsJobs.shortest_poll, AwsJobs.log_delay
-
-    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
-        self.plan, self.stack, self.clients = plan, stack, clients
-
-    @cached_property
-    def bucket_jobs(self) -> AwsJobs:
-        """The jobs in the bucket of the cluster's node records.
-
-        Raises:
-            UnavailableError: A request failed or was denied.
-            NoStackError: The stack is not deployed.
-        """
-        return self._find_bucket()
-
-    @abstractmethod
-    def _find_bucket(self) -> AwsJobs: ...
-
-    def claims(self, job_id: str) -> bool:
-        return "--" not in job_id
-
-    def job_ids(self) -> Sequence[str]:
-        return self.bucket_jobs.job_ids()
-
-    def newest(self, most: int) -> Sequence[JobState]:
-        return self.bucket_jobs.newest(most)
-
-    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        return self.bucket_jobs.state(job_id, every_node=every_node)
-
-    def stop(self, job_id: str) -> None:
-        self.bucket_jobs.stop(job_id, "trn stop", time_text(datetime.now(UTC)))
-
-    def open_log(
-        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
-    ) -> JobLog:
-        return self.bucket_jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
-
-    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        return self.bucket_jobs.files(job_id, folder)
-
-    def download(self, job_id: str, name: str, path: str) -> None:
-        self.bucket_jobs.download(job_id, name, path)
-
-    def node_records(self) -> Mapping[str, StoredRecord]:
-        jobs = self.bucket_jobs
-        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {jobs.bucket}"):
-            return NodeStore(jobs.client("s3"), jobs.bucket, RECORDS_PREFIX).records()
-
-
-Jobs = TypeVar("Jobs", bound=BucketJobs)
-
-
 @dataclass
-class PreparedBucketJob(Generic[Jobs]):
+class PreparedStoredJob:
     """The common part of trainium_core.jobs.engine.PreparedJob.
 
     Attributes:
-        jobs: The jobs of the engine.
+        plan: The plan of the cluster.
+        store: The jobs of the cluster.
         job: The job.
         package: The packed source.
         uploads: Local inputs by name.
     """
 
-    jobs: Jobs
+    plan: Plan
+    store: JobStore
     job: Job
     package: SourcePackage
     uploads: Mapping[str, Path]
@@ -133,7 +66,7 @@ class PreparedBucketJob(Generic[Jobs]):
         earlier = self.job.resume_from
         if earlier is None:
             return []
-        owner, checkpoint = _resumed(self.job, earlier, self.jobs.bucket_jobs)
+        owner, checkpoint = _resumed(self.job, earlier, self.store)
         self.job = replace(self.job, resume_from=owner)
         if owner == earlier:
             return []
@@ -155,7 +88,7 @@ class PreparedBucketJob(Generic[Jobs]):
         processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
         rows = [
             ("resumes", job.resume_from or ""),
-            ("nodes", f"{job.nodes} x {self.jobs.plan.instance_type}{processes}"),
+            ("nodes", f"{job.nodes} x {self.plan.instance_type}{processes}"),
             ("retries", _retries_text(job)),
             ("profile", _PROFILE_NOTE if job.profile else ""),
             *more,
@@ -163,7 +96,7 @@ class PreparedBucketJob(Generic[Jobs]):
         return [row for row in rows if row[1]]
 
 
-def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
+def _resumed(job: Job, earlier: str, jobs: JobStore) -> tuple[str, str]:
     """The job whose checkpoint a job continues from, and that checkpoint."""
     owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
     if not checkpoints:
