@@ -14,12 +14,9 @@ from urllib.parse import urlsplit
 from trainium_core.jobs.aws_job_bucket import JobBucket
 from trainium_core.jobs.aws_transfers import download_object, upload_object
 from trainium_core.jobs.copying import paths_through_links
-from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import input_files, open_input
-from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.plan import Plan
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -430,21 +427,6 @@ class JobStore:
     def _node(self, node: int, key: str) -> NodeProgress | None:
         raw = self._objects.json(key)
         return None if raw is None else node_progress(node, raw)
-
-
-def deployed_store(plan: Plan, stack: str, clients: Clients) -> JobStore:
-    """The jobs of a plan's cluster. Their bucket is in the record of its stack.
-
-    To find it raises NoStackError if the stack is not deployed, or UnavailableError.
-    """
-
-    def find() -> str:
-        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
-        if fleet is None:
-            raise NoStackError(stack, plan.region)
-        return fleet.bucket
-
-    return JobStore(plan.region, find, clients=clients)
 
 
 def _items(raw: object) -> Mapping[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
-from trainium_core.jobs.aws_job_store import CurrentJob, deployed_store
-from trainium_core.jobs.aws_prepared_job import SAGEMAKER_ONLY, PreparedStoredJob
+from trainium_core.jobs.aws_job_store import CurrentJob
+from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, deployed_store
 from trainium_core.jobs.engine import NoStackError, NotStartedError
 from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job

@@ -22,8 +22,7 @@ from trainium_core.engines.pcs.slurm_queue import (
     submit_command,
 )
 from trainium_core.engines.pcs.slurm_settings import queues
-from trainium_core.jobs.aws_job_store import deployed_store
-from trainium_core.jobs.aws_prepared_job import SAGEMAKER_ONLY, PreparedStoredJob
+from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, deployed_store
 from trainium_core.jobs.engine import StartUnknownError
 from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job

@@ -1,14 +1,17 @@
-"""The common part of prepared jobs of the engines (cluster, Slurm) whose jobs are in a JobStore."""
+"""The common part of the engines (cluster, Slurm) whose jobs are in the bucket of a cluster's node records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainium_core.jobs.aws_job_store import JobStore
+from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.source_files import input_files, left_out_text
 from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
+from trainium_runtime.aws_service import Clients
 from trainium_wire.job import Job
 
 _SAGEMAKER_ONLY = "remove it, or add --on sagemaker"
@@ -20,6 +23,21 @@ _PROFILE_NOTE = (
     "memory. Do not use this job for timing"
 )
 """Source: Neuron Explorer's guide in SDK 2.33."""
+
+
+def deployed_store(plan: Plan, stack: str, clients: Clients) -> JobStore:
+    """The jobs of a plan's cluster. Their bucket is in the record of its stack.
+
+    To find it raises NoStackError if the stack is not deployed, or UnavailableError.
+    """
+
+    def find() -> str:
+        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
+        if fleet is None:
+            raise NoStackError(stack, plan.region)
+        return fleet.bucket
+
+    return JobStore(plan.region, find, clients=clients)
 
 
 @dataclass
