@@ -14,7 +14,7 @@ from tests.cli.running import GOOD, run
 from tests.core.test_sagemaker_jobs import client, deploy, write
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import stop_command
-from trainium_core.engines.sagemaker import aws_training_jobs
+from trainium_core.engines.sagemaker import aws_jobs, aws_training_jobs
 from trainium_core.jobs import follow
 
 ON = (*GOOD, "-c", "trn:stacks=sagemaker")
