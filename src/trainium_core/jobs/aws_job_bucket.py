@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, cast
 
+from trainium_core.jobs.aws_transfers import upload_object
+from trainium_core.jobs.source_files import input_files, open_input
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import ABSENT_OBJECT
@@ -57,6 +60,15 @@ class JobBucket(AwsService):
             self.client("s3").put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, **condition)
             return True
         return False
+
+    def upload(self, key: str, path: Path) -> None:
+        """Upload a local file, or the files of a directory. Raises JobError if one cannot be read."""
+        files = {key: path}
+        if path.is_dir():
+            files = {f"{key}/{name}": file for name, file in input_files(path).files.items()}
+        for object_key, file in files.items():
+            with open_input(file) as content:
+                upload_object(self.client("s3"), self.name, object_key, content)
 
     def keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
         return (entry["Key"] for entry in self.entries(prefix, after=after))

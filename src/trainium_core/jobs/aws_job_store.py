@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from trainium_core.jobs.aws_job_bucket import JobBucket
-from trainium_core.jobs.aws_transfers import download_object, upload_object
+from trainium_core.jobs.aws_job_files import CHECKPOINTS, checkpoint_files, output_links
+from trainium_core.jobs.aws_transfers import download_object
 from trainium_core.jobs.copying import paths_through_links
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.source_files import input_files, open_input
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -31,10 +31,9 @@ from trainium_wire.job import (
     is_job_id,
     job_end_record,
     jobs_url,
-    part_rank,
     saved_otherwise,
 )
-from trainium_wire.job_keys import INPUTS, OUTPUTS, job_keys, output_path
+from trainium_wire.job_keys import INPUTS, OUTPUTS, job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
@@ -43,9 +42,6 @@ _READERS = 16
 _MOST_ATTEMPTS = 200
 """The number is limited because the job itself can write attempts."""
 _SEARCHED = 20
-_LARGEST_LIST = 67_108_864
-_CHECKPOINTS = "checkpoints"
-_PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
 _LARGEST_LOG_PART = 4_194_304
 
 
@@ -152,7 +148,7 @@ class JobStore:
         if not self._objects.put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
             raise RequestRefusedError(f"the job {job.id} already exists: try again, or specify another name")
         for name, path in uploads.items():
-            self._upload(f"{job_keys(job.id).inputs}/{name}", path)
+            self._objects.upload(f"{job_keys(job.id).inputs}/{name}", path)
 
     def stop(self, job_id: str) -> None:
         """Ask the nodes to end a job."""
@@ -307,10 +303,15 @@ class JobStore:
         top, _, rest = wanted.partition("/")
         prefix, uploads = f"{job_keys(job_id).folder}/", f"{job_keys(job_id).inputs}/"
         found: dict[str, int] = {}
-        if top == _CHECKPOINTS:
-            found |= self._checkpoint_files(job_id)
+        if top == CHECKPOINTS:
+            job = self.job(job_id)
+            folder_url = job.checkpoints if job else None
+            bucket, saved = self._checkpoint_place(job_id, folder_url)
+            files = checkpoint_files(self._objects, bucket, saved, self.checkpoints(job_id, folder_url))
+            self._saved |= {(job_id, path): (bucket, key) for path, (key, _) in files.items()}
+            found |= {path: size for path, (_, size) in files.items()}
         elif top != INPUTS:
-            links = self._output_links(job_id) if top in ("", OUTPUTS) else dict[str, str]()
+            links = output_links(self._objects, job_id) if top in ("", OUTPUTS) else dict[str, str]()
             listed = self._objects.entries(f"{prefix}{top if links else wanted}")
             found |= {entry["Key"].removeprefix(prefix): entry["Size"] for entry in listed}
             for path, file in paths_through_links(found, links).items():
@@ -320,48 +321,6 @@ class JobStore:
             entries = self._objects.entries(f"{uploads}{rest}")
             found |= {f"{INPUTS}/{entry['Key'].removeprefix(uploads)}": entry["Size"] for entry in entries}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
-
-    def _output_links(self, job_id: str) -> Mapping[str, str]:
-        """The symbolic links in the outputs of a job, as targets by path."""
-        links: dict[str, str] = {}
-        for key in self._objects.keys(job_keys(job_id).output_lists):
-            if match := re.search(r"/(\d+)\.json$", key):
-                for path, target in _items((self._objects.json(key, most=_LARGEST_LIST) or {}).get("links")).items():
-                    links[f"{OUTPUTS}/{output_path(int(match[1]), path)}"] = str(target)
-        return links
-
-    def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
-        """Sizes of the files of complete checkpoints, by path. The lowest rank's copy of a file keeps its path.
-
-        Of files beside a checkpoint, such as DeepSpeed's `latest`, those of the newest checkpoint keep their path.
-        """
-        job, found = self.job(job_id), dict[str, int]()
-        folder_url = job.checkpoints if job else None
-        bucket, saved = self._checkpoint_place(job_id, folder_url)
-        for name in self.checkpoints(job_id, folder_url):
-            parts = (self._objects.json(f"{saved}{name}.json", bucket=bucket) or {}).get("parts")
-            listed = cast("list[Any]", parts) if isinstance(parts, list) else []
-            for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=part_rank):
-                for relative, (stored, size) in self._part_files(f"{saved}{name}/{part}.json", bucket).items():
-                    path = f"{_CHECKPOINTS}/{relative}"
-                    is_beside = "/" not in relative and relative != name
-                    if path in found and not is_beside:
-                        path = f"{_CHECKPOINTS}/node-{part_rank(part)}/{relative}"
-                    found[path] = size
-                    self._saved[job_id, path] = (bucket, f"{saved}{name}/{part}/{stored}")
-        return found
-
-    def _part_files(self, key: str, bucket: str) -> Mapping[str, tuple[str, int]]:
-        """The files and sizes in the record of a part of a checkpoint, by path. Links are paths of their targets.
-
-        Objects that the record does not name are not listed.
-        """
-        record = self._objects.json(key, bucket=bucket, most=_LARGEST_LIST) or {}
-        listed, links = (_items(record.get(name)) for name in ("files", "links"))
-        sizes = {name: _items(entry).get("size") for name, entry in listed.items()}
-        files = {name: (name, size) for name, size in sizes.items() if isinstance(size, int)}
-        targets = {name: str(target) for name, target in links.items()}
-        return {**files, **{path: files[file] for path, file in paths_through_links(files, targets).items()}}
 
     def node_records(self) -> Mapping[str, StoredRecord]:
         """The records of the nodes by instance ID."""
@@ -374,14 +333,6 @@ class JobStore:
         usual = f"{job_keys(job_id).inputs}/{rest}" if top == INPUTS else f"{job_keys(job_id).folder}/{name}"
         bucket, key = self._saved.get((job_id, name), (self.bucket, usual))
         download_object(self._objects.client("s3"), bucket, key, path)
-
-    def _upload(self, key: str, path: Path) -> None:
-        files = {key: path}
-        if path.is_dir():
-            files = {f"{key}/{name}": file for name, file in input_files(path).files.items()}
-        for object_key, file in files.items():
-            with open_input(file) as content:
-                upload_object(self._objects.client("s3"), self.bucket, object_key, content)
 
     def _attempts(self, job: Job, end: Mapping[str, Any] | None, *, every_node: bool) -> Iterator[Attempt]:
         job_id, ended_attempts = job.id, _attempt_count(end)
@@ -427,11 +378,6 @@ class JobStore:
     def _node(self, node: int, key: str) -> NodeProgress | None:
         raw = self._objects.json(key)
         return None if raw is None else node_progress(node, raw)
-
-
-def _items(raw: object) -> Mapping[str, Any]:
-    """An object in JSON; empty if it is not one."""
-    return cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
 
 
 def _submission_time(job_id: str) -> str:
