@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +58,20 @@ class Saves:
     """
 
     def __init__(self, folder: Path, rank: int, step: int, states: list[State]) -> None:
-        import torch.distributed
-        from torch.distributed import checkpoint
-
-        self._torch, self._dcp = torch, checkpoint
+        self._torch: Any = import_module("torch")
+        self._distributed: Any = import_module("torch.distributed")
+        self._dcp: Any = import_module("torch.distributed.checkpoint")
         self._folder, self._rank, self._step, self._states = folder, rank, step, states
         self._unfinished: dict[Path, bytes] = {}
         self.is_resumed = False
 
     def save_in_two_halves(self) -> None:
         """Save in all layouts, but wait in the middle of each save until SIGUSR1."""
-        signal.signal(signal.SIGUSR1, lambda *_: setattr(self, "is_resumed", True))
+        signal.signal(signal.SIGUSR1, self._resume)
         self.save(waits=True)
+
+    def _resume(self, _signal: int, _frame: object) -> None:
+        self.is_resumed = True
 
     def save(self, *, waits: bool = False) -> None:
         """Save in all layouts."""
@@ -76,7 +79,7 @@ class Saves:
         # These files are written last, or never.
         late = waits and not first
         path = {layout: self._folder / name.format(self._step) for layout, name in LAYOUTS.items()}
-        self._distributed(path["Lightning"])
+        self._save_distributed(path["Lightning"])
         self._write(path["NxD"] / f"model/dp_rank_00_tp_rank_00_pp_rank_{self._rank:02}.pt", own, is_late=late)
         self._write(path["Trainer"] / f"rng_state_{self._rank}.pth", own, is_late=late)
         zero = path["DeepSpeed"] / f"zero_pp_rank_{self._rank}_mp_rank_00_optim_states.pt"
@@ -97,19 +100,19 @@ class Saves:
         if waits:
             growing.start()
             print(f"saves half of step {self._step}", flush=True)
-        self._distributed(path["distributed checkpoint"], waits=late)
+        self._save_distributed(path["distributed checkpoint"], waits=late)
         if waits:
             growing.join()
         for file, content in self._unfinished.items():
             file.write_bytes(content)
         if late:
             temporary.rename(path["rename"])
-        self._torch.distributed.barrier()
+        self._distributed.barrier()
         if first:
             (path["NxD"] / "done").write_text("1")
         print(f"saved step {self._step}", flush=True)
 
-    def _distributed(self, folder: Path, *, waits: bool = False) -> None:
+    def _save_distributed(self, folder: Path, *, waits: bool = False) -> None:
         saves = self
 
         class Writer(self._dcp.FileSystemWriter):
@@ -142,8 +145,8 @@ class Saves:
 
 def load(path: Path) -> tuple[int, list[State]]:
     """The step and the states of all nodes from a checkpoint."""
-    import torch
-    from torch.distributed import checkpoint
+    torch: Any = import_module("torch")
+    checkpoint: Any = import_module("torch.distributed.checkpoint")
 
     def read(name: str) -> Any:
         return torch.load(path / name)
@@ -177,12 +180,10 @@ def load(path: Path) -> tuple[int, list[State]]:
 
 def train(last: int) -> None:
     """Train to the last step, or until the middle of the saves of the second one."""
-    import torch.distributed
-
     rank, resumed = int(os.environ["RANK"]), os.environ.get("TRN_RESUME_FROM")
     start, states = load(Path(resumed)) if resumed else (0, state_after(0))
     print(f"starts after step {start}, from {resumed and Path(resumed).name}", flush=True)
-    torch.distributed.init_process_group("gloo")
+    import_module("torch.distributed").init_process_group("gloo")
     for step in range(start + 1, last + 1):
         states = [advanced(state, number, step) for number, state in enumerate(states)]
         saves = Saves(Path(os.environ["TRN_CHECKPOINT_DIR"]), rank, step, states)

@@ -129,7 +129,7 @@ def sighting(
     if before is None:
         return Sighting(content, ended, began)
     known = frozenset(before.content.files)
-    if files and files == {file for file in known if not file.is_pointer}:
+    if files and files == frozenset(file for file in known if not file.is_pointer):
         # Pointers lead to a later checkpoint now.
         files = known
     if files == known:
