@@ -18,7 +18,15 @@ from trainium_local.server import Settings
 IMAGE = "/my/image"
 PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2, "ami": IMAGE}
 OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
-GONE_WHILE_ASLEEP = ("VPC endpoints", "network interfaces", "instances", "volumes", "anything tagged")
+GONE_WHILE_ASLEEP = (
+    "VPC endpoints",
+    "NAT gateways",
+    "Elastic IP addresses",
+    "network interfaces",
+    "instances",
+    "volumes",
+    "anything tagged",
+)
 """The only kinds that may lose resources while the cluster sleeps."""
 
 
