@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from trainium_runtime.facts import facts
-from trainium_runtime.pilot_end import Deadline, utc_text
+from trainium_runtime.pilot_end import Deadline, pilot_start, utc_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,13 +230,13 @@ def _decide(
     spent: SpentBudget | None,
     wanted: bool,
 ) -> ClockDecision:
-    ends = terms.ends.instant(deployed) if terms.ends else None
+    begins = block.begins if block else None
+    ends = terms.ends.instant(deployed, begins) if terms.ends else None
     if ends and ends <= now:
         why, stopped = f"the pilot ended at {utc_text(ends)}", Stopped("end", utc_text(ends))
         return ClockDecision(nodes=0, why=why, stopped=stopped, ended=ends, delete=terms.destroys)
-    warned_of = (
-        ends if ends and now >= warning_time(terms, deployed) and memory.notified != warning_mark(ends) else None
-    )
+    is_near = ends is not None and now >= warning_time(terms, pilot_start(deployed, begins))
+    warned_of = ends if ends and is_near and memory.notified != warning_mark(ends) else None
     if spent and (now >= _stop_notice(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
         return _stop(_spent_reason(spent), _stopped_by(spent), warn_of=warned_of)
     if asleep:
@@ -252,16 +252,19 @@ def warning_mark(ends: datetime) -> str:
     return f"warned of {utc_text(ends)}"
 
 
-def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
+def warning_time(terms: PilotTerms, start: datetime) -> datetime:
     """When to warn of the end: the configured time before it, but not before the middle of the pilot.
+
+    Args:
+        start: The start of the pilot.
 
     Raises:
         ValueError: The pilot has no end.
     """
     if terms.ends is None:
         raise ValueError("a pilot without an end has no warning")
-    ends = terms.ends.instant(deployed)
-    return ends - min(terms.warning, (ends - deployed) / 2)
+    ends = terms.ends.instant(start)
+    return ends - min(terms.warning, (ends - start) / 2)
 
 
 def termination_minutes(instance_type: str) -> int:

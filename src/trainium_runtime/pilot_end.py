@@ -1,4 +1,4 @@
-"""The end of a pilot: hours after its first deployment, or an instant."""
+"""The end of a pilot: hours after its start, or an instant."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,16 +11,21 @@ class Deadline:
     """The end of a pilot. Exactly one attribute is set.
 
     Attributes:
-        after: Time from the first deployment, in whole hours.
+        after: Time from the start of the pilot, in whole hours.
         at: A time in UTC.
     """
 
     after: timedelta | None = None
     at: datetime | None = None
 
-    def instant(self, deployed: datetime) -> datetime:
-        """The end in UTC of a pilot first deployed at that time."""
-        return self.at or deployed.astimezone(UTC) + (self.after or timedelta())
+    def instant(self, deployed: datetime, block_begins: datetime | None = None) -> datetime:
+        """The end in UTC of a pilot.
+
+        Args:
+            deployed: When it was first deployed.
+            block_begins: The start of the Capacity Block of its nodes. Default: there is none.
+        """
+        return self.at or pilot_start(deployed, block_begins).astimezone(UTC) + (self.after or timedelta())
 
     @classmethod
     def from_text(cls, text: str) -> "Deadline":
@@ -41,6 +46,11 @@ class Deadline:
         if self.at is not None:
             return utc_text(self.at)
         return f"{(self.after or timedelta()) // _HOUR}h"
+
+
+def pilot_start(deployed: datetime, block_begins: datetime | None) -> datetime:
+    """When a pilot starts: with its first deployment, or with the Capacity Block of its nodes if that begins later."""
+    return max(deployed, block_begins or deployed)
 
 
 def utc_text(instant: datetime) -> str:

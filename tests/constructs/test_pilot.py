@@ -112,6 +112,15 @@ def test_only_the_controller_may_invoke_the_deletion() -> None:
     assert not [name for name in permitted if deletion in as_text(name)]
 
 
+def test_functions_that_end_the_pilot_read_the_start_of_the_capacity_block() -> None:
+    settings = {**DESTROYED, **BLOCK}
+    _, deletion = only_resource(cluster_template(**settings), FUNCTION, "StackDeletion")
+    of_functions = [deletion["Properties"]["Environment"]["Variables"], variables(**settings)]
+    assert [found["CAPACITY_BLOCK"] for found in of_functions] == [BLOCK["reservation_id"]] * 2
+    for function in ("StackDeletion", "Controller"):
+        assert "ec2:DescribeCapacityReservations" in allowed(function, **settings)
+
+
 OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/11111111"
 
 

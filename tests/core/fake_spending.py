@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from tests.core.fake_audit import CLUSTER, NOW, FakeAuditedAccount
+from tests.core.fake_capacity import FakeCapacity
 from trainium_core.audit.stack_record import AuditedStack
 from trainium_core.spending.node_runs import ScalingActivity
 from trainium_runtime.errors import UnavailableError
@@ -44,6 +45,7 @@ class FakeSpendingAccount(FakeAuditedAccount):
 
     activities: Sequence[ScalingActivity] | None = ()
     bill: Mapping[str, Decimal] | None = field(default_factory=dict[str, Decimal])
+    capacity: FakeCapacity = field(default_factory=FakeCapacity)
     requests: list[tuple[str, date, date]] = field(default_factory=list[tuple[str, date, date]])
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:

@@ -9,6 +9,7 @@ import pytest
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
+from trainium_core.plan.pilot_end import minute_text
 from trainium_core.preflight.end_check import check_end, judge_end
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -43,9 +44,9 @@ def test_duration_counts_from_the_first_deployment(days: int, outcome: str) -> N
 @pytest.mark.parametrize(
     ("ends", "outcome", "fix"),
     [
-        ("8h", "fail", "set trn:ends to 2026-12-01T20:00Z, 8h after its start"),
-        ("12d", "warn", "set trn:ends to 2026-12-13T12:00Z, 12d after its start"),
-        ("2026-12-01T12:30Z", "fail", "set trn:ends to a date and time after 2026-12-01T12:00Z"),
+        ("8h", "pass", ""),
+        ("2026-11-30T12:00Z", "fail", "set trn:ends to a time later than 2026-12-01T12:50Z"),
+        ("2026-12-01T12:30Z", "fail", "set trn:ends to a time later than 2026-12-01T12:50Z"),
         ("2026-12-02T12:00Z", "pass", ""),
     ],
 )
@@ -54,12 +55,19 @@ def test_end_leaves_time_after_the_start_of_a_capacity_block(ends: str, outcome:
     begins = datetime(2026, 12, 1, 12, tzinfo=UTC)
     answer = judge_end(plan, deployed=None, begins=begins, now=NOW)
     assert (answer.outcome, answer.fix) == (outcome, fix)
-    assert (f"{RESERVATION} begins at 2026-12-01T12:00Z" in answer.found) == (outcome != "pass")
+    assert f"{RESERVATION} begins at 2026-12-01T12:00Z" in answer.found
+
+
+def test_duration_counts_from_the_start_of_a_capacity_block() -> None:
+    plan = from_settings(capacity="capacity-block", reservation_id=RESERVATION, nodes=2, ends="8h")
+    begins = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    answer = judge_end(plan, deployed=NOW, begins=begins, now=begins + timedelta(hours=1))
+    assert answer.found == "the pilot ends at 2026-12-01T20:00Z, 7.0 h from now"
 
 
 def test_end_is_compared_with_the_reservation_in_the_account() -> None:
     begins = datetime.now(UTC) + timedelta(days=10)
-    plan = from_settings(capacity="capacity-block", reservation_id=RESERVATION, nodes=2, ends="8h")
+    plan = from_settings(capacity="capacity-block", reservation_id=RESERVATION, nodes=2, ends=minute_text(begins))
     account = FakeAccount(account_reservations=[replace(SCHEDULED_BLOCK, start=begins)])
     answer = check_end(plan, account)
     assert answer is not None

@@ -105,6 +105,12 @@ def test_extension_counts_from_the_end_or_from_now(ends: str, deployed: datetime
     assert extended_end(ends, by=8 * HOUR, deployed=deployed, now=NOON) == new
 
 
+def test_extension_of_a_duration_counts_from_the_start_of_the_capacity_block() -> None:
+    begins = NOON + 240 * HOUR
+    new = extended_end("40h", by=8 * HOUR, deployed=NOON - 10 * HOUR, now=NOON, block_begins=begins)
+    assert new == begins + 48 * HOUR
+
+
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)), st.integers(1, 500))
 def test_extended_end_is_never_early_and_reads_back(now: datetime, hours: int) -> None:
     by, now = timedelta(hours=hours), now.replace(tzinfo=UTC)

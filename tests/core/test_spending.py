@@ -9,6 +9,7 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.fake_audit import CLUSTER, NOW, FakeLister, resource
+from tests.core.fake_capacity import SCHEDULED_BLOCK, FakeCapacity
 from tests.core.fake_spending import (
     FIRST,
     SECOND,
@@ -200,6 +201,14 @@ def test_forecast_extends_the_rate_to_the_end() -> None:
     assert forecast is not None
     assert (forecast.ends, forecast.hours) == (NOW + timedelta(hours=30), 30)
     assert cents(forecast.total.usd) == cents(10 * HOURLY + 30 * Decimal("21.5"))
+
+
+def test_forecast_ends_after_the_duration_from_the_start_of_the_capacity_block() -> None:
+    block = replace(SCHEDULED_BLOCK, start=NOW + timedelta(days=10))
+    settings = {"capacity": "capacity-block", "reservation_id": block.reservation_id}
+    costs = spent(account(capacity=FakeCapacity(account_reservations=[block])), ends="40h", **settings)
+    assert costs.forecast is not None
+    assert costs.forecast.ends == NOW + timedelta(days=10, hours=40)
 
 
 def test_forecast_starts_from_the_bill_if_higher() -> None:

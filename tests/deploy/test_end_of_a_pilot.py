@@ -184,7 +184,8 @@ def test_nodes_start_and_stop_with_the_capacity_block(start_account: Callable[[S
         "reservation_id": name,
         "availability_zone_id": block["AvailabilityZoneId"],
     }
-    pilot = deploy_pilot(account, clock, **settings)
+    # The duration ends long before the block begins, if it counted from the deployment.
+    pilot = deploy_pilot(account, clock, ends="8h", **settings)
     assert pilot.nodes == 0
     assert outputs(account.cluster())["Fleet"] == (
         f"no nodes, as planned: Capacity Block {name} begins at {utc_text(begins)}; the nodes launch then"
@@ -193,7 +194,7 @@ def test_nodes_start_and_stop_with_the_capacity_block(start_account: Callable[[S
     assert pilot.nodes == 0
     clock.forward_to(begins + timedelta(minutes=RUN))
     assert pilot.nodes == 2
-    account.deploy(cluster_template(nodes=4, **settings))
+    account.deploy(cluster_template(nodes=4, ends="2d", **settings))
     assert outputs(account.cluster())["Fleet"] == "4 of 4 nodes verified"
     clock.forward_to(ends - timedelta(minutes=46))
     assert pilot.nodes == 4

@@ -181,7 +181,8 @@ def test_decision_is_valid_for_every_combination_of_inputs(
 ) -> None:
     of = terms(hours, destroys=destroys, budget_usd=budget, in_capacity_block=in_block)
     found = decision(after, of, **inputs)
-    ended = hours is not None and after >= hours
+    start = 10 if inputs["block"] else 0
+    ended = hours is not None and after >= start + hours
     assert found.nodes in (0, 2)
     assert not (ended and found.nodes)
     assert found.delete == (ended and destroys)
@@ -191,6 +192,24 @@ def test_decision_is_valid_for_every_combination_of_inputs(
     # The reason is stored, except for a sleep, which the stack itself controls.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
     assert decision(after, of, **inputs) == found
+
+
+@given(
+    begins=st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 31), timezones=st.just(UTC)),
+    hours=st.integers(1, 24 * 366),
+    left=st.floats(1e-3, 24 * 366),
+)
+def test_pilot_never_ends_before_its_duration_after_the_start_of_the_block(
+    begins: datetime, hours: int, left: float
+) -> None:
+    block = replace(BLOCK, begins=begins, ends=begins + timedelta(hours=24))
+    of = terms(hours, destroys=True, in_capacity_block=True)
+    end = max(DEPLOYED, begins) + timedelta(hours=hours)
+    before = decision((end - DEPLOYED) / timedelta(hours=1) - left, of, block=block)
+    assert (before.ended, before.delete) == (None, False)
+    assert before.warn_of in (None, end)
+    at_end = decision((end - DEPLOYED) / timedelta(hours=1) + 1e-3, of, block=block)
+    assert (at_end.ended, at_end.delete) == (end, True)
 
 
 def idle(after: float, since: float | None, **inputs: Any) -> ClockDecision:

@@ -76,7 +76,12 @@ class Controller(HandlerFunction):
         if pilot is not None and pilot.needs_controller:
             settings |= {**pilot.settings, "NODES": str(nodes), "ASLEEP": sleep.asleep if sleep else "false"}
             if pilot.deletes_stack_at is not None:
-                deletion = StackDeletion(scope, "StackDeletion", ends=pilot.deletes_stack_at)
+                deletion = StackDeletion(
+                    scope,
+                    "StackDeletion",
+                    ends=pilot.deletes_stack_at,
+                    capacity_block_id=pilot.props.capacity_block_id,
+                )
                 settings["STACK_DELETION"] = deletion.arn
         self.settings: Mapping[str, str] = settings
         super().__init__(

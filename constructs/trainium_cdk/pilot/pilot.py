@@ -107,7 +107,7 @@ class Pilot(Construct):
             settings["ENDS"] = str(props.end.deadline)
         if self.spent is not None and props.budget is not None:
             settings |= {"BUDGET": self._budget_name, "BUDGET_USD": str(props.budget.amount)}
-        if self._stops_nodes and props.capacity_block_id is not None:
+        if props.capacity_block_id is not None:
             settings["CAPACITY_BLOCK"] = props.capacity_block_id
         if self._stops_nodes and props.idle_minutes is not None:
             settings["IDLE_MINUTES"] = str(props.idle_minutes)

@@ -23,7 +23,8 @@ class PilotEnd:
     """When a pilot ends, and what happens then: `after(lifetime)` or `at(time)`.
 
     Attributes:
-        deadline: A time, or a duration from the first deployment.
+        deadline: A time, or a duration from the first deployment, or from the start of a Capacity Block that begins
+            later.
         action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. None: sleep, or destroy if nodes
             cannot sleep.
         warning_hours: Hours from the warning to the end.
@@ -185,7 +186,7 @@ class PilotProps:
     def outputs(self) -> Iterator[tuple[str, str, str]]:
         """Stack outputs with the end and the idle limit, if there are any. `trn list` reads the end."""
         if self.end is not None:
-            meaning = "When the pilot ends: an instant, or hours after the first deployment"
+            meaning = "When the pilot ends: an instant, or hours after the first deployment or a later Capacity Block"
             yield ENDS_OUTPUT, meaning, str(self.end.deadline)
         if self.idle_minutes is not None:
             meaning = "Minutes after which nodes without a job and without a NeuronCore in use are terminated"

@@ -1,7 +1,7 @@
 """`trn extend`: moves the end of a pilot, shows the cost, and deploys it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from difflib import unified_diff
@@ -17,6 +17,7 @@ from trainium_cli.invocation import Invocation, changed_file_option, cluster_opt
 from trainium_cli.terminal import echo, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.aws.account import AwsAccount
+from trainium_core.capacity.block_start import block_start
 from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
@@ -70,12 +71,13 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
         raise click.UsageError("the plan has no end: set trn:ends")
     if not yes and not is_interactive():
         raise click.UsageError("not a terminal: pass --yes to confirm")
-    stacks, estimated = _asked(plan, [plan.stack_names[key] for key in _ENGINES_THAT_END], duration)
+    found = _asked(plan, [plan.stack_names[key] for key in _ENGINES_THAT_END], duration)
+    stacks = found.stacks
     _refuse_other_projects(invocation, plan, stacks)
-    new = utc_text(_new_end(plan.pilot.ends, duration, stacks))
+    new = utc_text(_new_end(plan.pilot.ends, duration, found))
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ends": new})
-    say(_proposal(plan, new, estimated, stacks))
+    say(_proposal(plan, new, found))
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     echo("\n".join(changed))
     and_deploy = ", and deploy it" if stacks else ""
@@ -96,7 +98,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
             code = deploy_stacks(extended, deployed, overrides=(), folder=folder, yes=yes, is_confirmed=True)
     finally:
         if code is not ExitCode.OK:
-            now = _ends_now(plan.pilot.ends, stacks)
+            now = _ends_now(plan.pilot.ends, found)
             echo(
                 f"\n{cdk_json} has the new end, but its deployment did not complete. "
                 f"According to the previous trn:ends, {now}.",
@@ -130,11 +132,11 @@ def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
 def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -> str:
     if plan.pilot.ends is None:
         return f"{plan.cluster_name} in {plan.region} has no end."
-    stacks, estimated = _asked(plan, [cluster_stack_name(invocation, plan, None)], duration)
-    new = _new_end(plan.pilot.ends, duration, stacks)
+    found = _asked(plan, [cluster_stack_name(invocation, plan, None)], duration)
+    new, estimated = _new_end(plan.pilot.ends, duration, found), found.estimated
     in_python = f"datetime({new.year}, {new.month}, {new.day}, {new.hour}, {new.minute}, tzinfo=UTC)"
     return (
-        f"{_ends_now(plan.pilot.ends, stacks)}. With {plan.nodes} x {plan.instance_type} running, "
+        f"{_ends_now(plan.pilot.ends, found)}. With {plan.nodes} x {plan.instance_type} running, "
         f"{estimated.hours:f} hours more cost {estimated.pilot}.\n"
         f"Nothing was changed: no cdk.json here describes {plan.cluster_name} in {plan.region}. In the folder of the "
         f"one that does, run `trn extend`; in another app, pass end=PilotEnd.at({in_python}) to the fleet, "
@@ -142,36 +144,49 @@ def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -
     )
 
 
-def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> tuple[Mapping[str, DeployedStack], Estimate]:
-    """The existing stacks, and the cost of the extension. Raises UnavailableError."""
+@dataclass(frozen=True)
+class _Found:
+    stacks: Mapping[str, DeployedStack]
+    estimated: Estimate
+    block_begins: datetime | None
+
+
+def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> _Found:
+    """The existing stacks, the cost of the extension, and the start of the Capacity Block. Raises UnavailableError."""
     account = AwsAccount(plan.region)
     with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
         described = {name: account.stacks.deployed_stack(name) for name in names}
         stacks = {name: stack for name, stack in described.items() if stack is not None}
-        return stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account.prices)
+        begins = block_start(
+            plan.pilot.ends, account.capacity, capacity=plan.capacity, reservation_id=plan.reservation_id
+        )
+        return _Found(stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account.prices), begins)
 
 
-def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:
+def _new_end(ends: str, duration: timedelta, found: _Found) -> datetime:
     now = datetime.now(UTC)
-    since = [stack.created for stack in stacks.values()] or [None]
-    return max(extended_end(ends, by=duration, deployed=created, now=now) for created in since)
+    since = [stack.created for stack in found.stacks.values()] or [None]
+    return max(
+        extended_end(ends, by=duration, deployed=created, now=now, block_begins=found.block_begins) for created in since
+    )
 
 
-def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
+def _ends_now(ends: str, found: _Found) -> str:
     """The end of each stack according to `ends`, which may not be deployed yet."""
     now = datetime.now(UTC)
     stack_ends: list[str] = []
-    for name, stack in stacks.items():
-        end = read_pilot_end(ends).instant(stack.created)
+    for name, stack in found.stacks.items():
+        end = read_pilot_end(ends).instant(stack.created, found.block_begins)
         stack_ends.append(f"{name} {'ended' if end <= now else 'ends'} at {minute_text(end)}")
     return ", ".join(stack_ends)
 
 
-def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, DeployedStack]) -> str:
+def _proposal(plan: Plan, new: str, found: _Found) -> str:
     assert plan.pilot.ends is not None
+    estimated = found.estimated
     lines = [f"New end of {plan.cluster_name}: {new}."]
-    if stacks:
-        lines.append(f"According to the current trn:ends, {_ends_now(plan.pilot.ends, stacks)}.")
+    if found.stacks:
+        lines.append(f"According to the current trn:ends, {_ends_now(plan.pilot.ends, found)}.")
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )

@@ -17,7 +17,9 @@ from trainium_cli.plan.plan_report import pilot_end_text
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.capacity import AwsCapacity
 from trainium_core.aws.prices import AwsPrices
+from trainium_core.capacity.block_start import block_start
 from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
@@ -58,12 +60,13 @@ class _Target:
     plan: Plan
     stack: str
     state: SleepState
+    block_begins: datetime | None
 
     @property
     def ends(self) -> datetime | None:
         """The end of the pilot."""
         ends, created = self.plan.pilot.ends, self.state.created
-        return read_pilot_end(ends).instant(created) if ends and created else None
+        return read_pilot_end(ends).instant(created, self.block_begins) if ends and created else None
 
 
 @interrupt_message("Interrupted: nothing was changed.")
@@ -94,7 +97,7 @@ def switch(
         state = account.sleep_state(stack)
         if state is None:
             raise missing_stack(invocation, plan, stack)
-        target = _Target(account, plan, stack, state)
+        target = _Target(account, plan, stack, state, _block_begins(plan) if want == "awake" else None)
         decision = decide(_observe(target), want)
     if decision.action == "refuse":
         raise CliError(decision.message, ExitCode.NOT_READY)
@@ -105,6 +108,11 @@ def switch(
         if want == "asleep":
             _give_notice(target, grace)
         return _carry_out(target, decision, want)
+
+
+def _block_begins(plan: Plan) -> datetime | None:
+    capacity = AwsCapacity(plan.region)
+    return block_start(plan.pilot.ends, capacity, capacity=plan.capacity, reservation_id=plan.reservation_id)
 
 
 def _observe(target: _Target) -> ObservedStack:

@@ -17,6 +17,7 @@ from trainium_core.plan.network_layout import (
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
+from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.quotas.ec2 import quota_need
 from trainium_core.setting_schema.forms import as_written
 
@@ -130,7 +131,10 @@ def pilot_end_text(plan: Plan) -> str:
     if plan.pilot.ends is None:
         return "none"
     end = read_pilot_end(plan.pilot.ends)
-    when = f"at {end}" if end.at else f"{plan.pilot.ends} after the first deployment"
+    start = "first deployment"
+    if plan.capacity == CAPACITY_BLOCK:
+        start = "start of the Capacity Block, or after the first deployment if that is later"
+    when = f"at {end}" if end.at else f"{plan.pilot.ends} after the {start}"
     what = {"sleep": "the nodes are terminated; everything else stays", "destroy": "the stack is deleted"}
     actions = _actions_at_end(plan)
     if not actions:

@@ -7,6 +7,7 @@ from typing import Any
 from trainium_core.aws.capacity import AwsCapacity, Reservation
 from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
+from trainium_core.capacity.block_start import block_start
 from trainium_core.clusters.absence import ScalingGroup
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.engines.registry import ENGINES_WITH_NODES
@@ -55,6 +56,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             except UnavailableError as error:
                 not_read.append(f"stacks without a record, by their resources: {error}")
         stacks = list[ClusterStack]()
+        capacity = AwsCapacity(self.region, clients=self._clients)
         for described in existing:
             name, stack = described["StackName"], as_deployed_stack(described)
             own = [record for record in records.readable if record.stack == name]
@@ -63,7 +65,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             if cluster is None:
                 continue
             try:
-                stacks.append(_cluster_stack(name, cluster, stack, own))
+                stacks.append(_cluster_stack(name, cluster, stack, own, capacity))
             except UnreadableError as error:
                 not_read.append(f"the record of {cluster} in the stack {name}: its end is unreadable: {error}")
         return ClusterStacks(stacks=stacks, not_read=not_read)
@@ -90,18 +92,30 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         return []
 
 
-def _cluster_stack(name: str, cluster: str, stack: DeployedStack, records: Sequence[StackRecord]) -> ClusterStack:
-    """A cluster in a stack. Raises UnreadableError if the end of the pilot in the record is unreadable."""
+def _cluster_stack(
+    name: str, cluster: str, stack: DeployedStack, records: Sequence[StackRecord], capacity: AwsCapacity
+) -> ClusterStack:
+    """A cluster in a stack.
+
+    Raises:
+        UnreadableError: The end of the pilot in the record is unreadable.
+        UnavailableError: The Capacity Block from whose start the end counts could not be read.
+    """
     asleep = stack.parameters.get(ASLEEP_PARAMETER)
     with_nodes = next((record for record in records if record.engine in ENGINES_WITH_NODES), None)
-    ends = with_nodes.settings.get("ends") if with_nodes else None
+    settings = with_nodes.settings if with_nodes else {}
+    end, ends = settings.get("ends"), None
+    if end:
+        reservation, kind = settings.get("reservation_id"), settings.get("capacity")
+        begins = block_start(str(end), capacity, capacity=kind, reservation_id=reservation)
+        ends = read_pilot_end(str(end)).instant(stack.created, begins)
     return ClusterStack(
         name=name,
         cluster=cluster,
         status=stack.status,
         engine=next((record.engine for record in (*filter(None, [with_nodes]), *records)), None),
         asleep=None if asleep is None else asleep == "true",
-        ends=read_pilot_end(str(ends)).instant(stack.created) if ends else None,
+        ends=ends,
         has_nodes=with_nodes is not None,
         has_record=bool(records),
     )

@@ -1,4 +1,4 @@
-"""The end of a pilot: a duration from its first deployment, or a date and time with a time zone."""
+"""The end of a pilot: a duration from its start, or a date and time with a time zone."""
 
 import math
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def minute_text(instant: datetime) -> str:
 def passed_end(text: str, *, now: datetime) -> Problem | None:
     """The problem of an end that has passed; otherwise None.
 
-    A duration never has one, because it starts at the first deployment. This is not a rule of plans: a cluster can
+    A duration never has one, because it counts from the start of the pilot. This is not a rule of plans: a cluster can
     still be inspected, extended and destroyed after its end.
     """
     at = read_pilot_end(text).at
@@ -121,7 +121,9 @@ def _in_utc(local: datetime) -> datetime:
         raise UnreadableError(f"specify {EndForm.allowed}") from None
 
 
-def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: datetime) -> datetime:
+def extended_end(
+    ends: str, *, by: timedelta, deployed: datetime | None, now: datetime, block_begins: datetime | None = None
+) -> datetime:
     """The new end, in UTC: `by` after the current end, or after `now` if the current end has passed.
 
     Args:
@@ -129,8 +131,9 @@ def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: da
         by: The extension.
         deployed: Time of the first deployment; None if the cluster is not deployed. A duration then starts at `now`.
         now: The current time.
+        block_begins: The start of the nodes' Capacity Block. Default: there is none.
     """
-    current = read_pilot_end(ends).instant(deployed or now)
+    current = read_pilot_end(ends).instant(deployed or now, block_begins)
     later = max(current, now) + by
     # Rounded up to whole minutes.
     return (later + timedelta(minutes=1) - timedelta(microseconds=1)).astimezone(UTC).replace(second=0, microsecond=0)

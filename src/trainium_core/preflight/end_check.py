@@ -1,14 +1,13 @@
 """Whether the pilot ends long enough after its deployment."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.aws.account import AwsAccount
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import LATER, minute_text, read_pilot_end
+from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.pilot_end import Deadline
 
 _AFTER_THE_END = {"sleep": "no nodes would be launched", "destroy": "the stack would be deleted"}
 
@@ -36,7 +35,8 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime, begins: d
         begins: The start of the nodes' Capacity Block or reservation; None without one.
     """
     end = read_pilot_end(plan.pilot.ends or "")
-    ends = end.instant(deployed or now)
+    # Only in a Capacity Block, the nodes wait for the start.
+    ends = end.instant(deployed or now, begins if plan.capacity == CAPACITY_BLOCK else None)
     left = ends - now
     if left <= timedelta():
         engines = [ENGINES[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
@@ -44,22 +44,15 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime, begins: d
         what = " and ".join(_AFTER_THE_END[action] for action in sorted(actions, reverse=True))
         return CheckResult(outcome="fail", found=f"the pilot ended at {minute_text(ends)}: {what}", fix=LATER)
     found = f"the pilot ends at {minute_text(ends)}, {left / timedelta(hours=1):.1f} h from now"
+    least, needed = (
+        timedelta(minutes=plan.node.timeout_minutes),
+        f"{plan.node.timeout_minutes} minutes for the nodes to start",
+    )
     if begins is not None and begins > now:
-        result = _with_a_later_start(plan, end, ends, begins)
-        if result is not None:
-            return replace(result, found=f"{found}; {plan.reservation_id} begins at {minute_text(begins)}")
-    if left < timedelta(minutes=plan.node.timeout_minutes):
-        needed = f"{plan.node.timeout_minutes} minutes for the nodes to start"
+        found = f"{found}; {plan.reservation_id} begins at {minute_text(begins)}"
+        if ends - begins < least:
+            fix = f"set trn:ends to a time later than {minute_text(begins + least)}"
+            return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
+    elif left < least:
         return CheckResult(outcome="warn", found=found, needed=needed, fix=LATER)
     return CheckResult(outcome="pass", found=found)
-
-
-def _with_a_later_start(plan: Plan, end: Deadline, ends: datetime, begins: datetime) -> CheckResult | None:
-    """The result for an end that leaves too little of a reservation that has yet to begin; None if it leaves enough."""
-    fix = f"set trn:ends to a date and time after {minute_text(begins)}"
-    if end.after is not None:
-        fix = f"set trn:ends to {minute_text(begins + end.after)}, {plan.pilot.ends} after its start"
-    if ends - begins < timedelta(minutes=plan.node.timeout_minutes):
-        needed = f"{plan.node.timeout_minutes} minutes for the nodes to start"
-        return CheckResult(outcome="fail", found="", needed=needed, fix=fix)
-    return CheckResult(outcome="warn", found="", fix=fix) if end.after is not None else None

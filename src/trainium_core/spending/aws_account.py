@@ -5,8 +5,10 @@ from datetime import date
 from decimal import Decimal
 
 from trainium_core.audit.aws_account import AwsAuditedAccount
+from trainium_core.aws.capacity import AwsCapacity
 from trainium_core.spending.node_runs import ScalingActivity
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -19,6 +21,10 @@ _ENDED = ("Successful", "Failed", "Cancelled")
 
 class AwsSpendingAccount(AwsAuditedAccount):
     """Methods raise UnavailableError if a request fails or is denied."""
+
+    def __init__(self, region: str, *, clients: Clients | None = None) -> None:
+        super().__init__(region, clients=clients)
+        self.capacity = AwsCapacity(region, clients=self._clients)
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         """The scaling activities of a group in the last six weeks, also of a deleted group."""

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from trainium_core.audit.outcome import Audit, NotRead
 from trainium_core.audit.runner import Progress, audit
+from trainium_core.capacity.block_start import block_start
 from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate
 from trainium_core.engines.registry import service_nodes
 from trainium_core.plan import Plan
@@ -77,7 +78,7 @@ def spending(
         now=tuple(hourly_lines(audited)),
         forecast=None,
     )
-    return replace(without_forecast, forecast=_forecast(plan, without_forecast))
+    return replace(without_forecast, forecast=_forecast(plan, account, without_forecast))
 
 
 def _runs(
@@ -134,12 +135,13 @@ def _billed(
     return billed, ""
 
 
-def _forecast(plan: Plan, costs: Spending) -> Forecast | None:
+def _forecast(plan: Plan, account: AwsSpendingAccount, costs: Spending) -> Forecast | None:
     """The forecast starts from the bill or the estimate, whichever is higher: bills lag, and estimates have gaps."""
     creation_times = [stack.created for stack in costs.audit.stacks if stack.exists]
     if plan.pilot.ends is None or not creation_times:
         return None
-    ends = read_pilot_end(plan.pilot.ends).instant(min(creation_times))
+    begins = block_start(plan.pilot.ends, account.capacity, capacity=plan.capacity, reservation_id=plan.reservation_id)
+    ends = read_pilot_end(plan.pilot.ends).instant(min(creation_times), begins)
     left = max(hours(ends - costs.audit.time), Decimal(0))
     spent = max(costs.billed_total or Decimal(0), costs.estimated_total.usd)
     unknown = costs.estimated_total.unknown + (costs.hourly.unknown if left else 0)

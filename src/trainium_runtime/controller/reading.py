@@ -7,12 +7,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from trainium_runtime.aws_capacity_block import read_capacity_block
 from trainium_runtime.controller.settings import ControllerSettings, PilotOptions
 from trainium_runtime.controller.snapshot import PilotSnapshot, Snapshot, StackSnapshot
 from trainium_runtime.log import log
 from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 from trainium_runtime.node_store import Group, NodeStore, describe_instances, find_group
-from trainium_runtime.pilot_clock import CapacityBlock, Memory, SpentBudget, Stopped
+from trainium_runtime.pilot_clock import Memory, SpentBudget, Stopped
 from trainium_runtime.tags import tag_values
 from trainium_runtime.usage_store import read_usage
 from trainium_wire.formats import one_line
@@ -101,9 +102,11 @@ class Reader:
         except Exception as error:  # nodes stop at the end even if it is unknown what was stored
             errors.append(error)
         ends = settings.terms.ends
-        ended = ends is not None and ends.instant(stack.created) <= snapshot.now
-        # The end must not depend on EC2.
-        block = self._block(settings.capacity_block) if settings.capacity_block and not ended else None
+        ended = ends is not None and ends.at is not None and ends.at <= snapshot.now
+        block = None
+        # An end at a set time does not depend on EC2. A duration counts from the start of the block.
+        if settings.capacity_block and not ended:
+            block = read_capacity_block(self._client("ec2"), settings.capacity_block)
         try:
             if settings.terms.idle and stack.settled and not deploying:
                 idle_since = self._idle_since(snapshot.group, stack, snapshot.now)
@@ -127,27 +130,6 @@ class Reader:
         log(usage=usage.state, why=usage.why)
         # A deployment starts the idle time again, because its nodes will be used soon.
         return usage.idle_since and max(usage.idle_since, stack.updated or stack.created)
-
-    def _block(self, block_id: str) -> CapacityBlock | None:
-        """EC2's description of a Capacity Block. None if EC2 does not have it."""
-        from botocore.exceptions import ClientError
-
-        try:
-            answer = self._client("ec2").describe_capacity_reservations(CapacityReservationIds=[block_id])
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "InvalidCapacityReservationId.NotFound":
-                raise
-            return None
-        reservations = answer["CapacityReservations"]
-        if not reservations:
-            return None
-        return CapacityBlock(
-            block_id=block_id,
-            instance_type=reservations[0]["InstanceType"],
-            begins=reservations[0]["StartDate"],
-            ends=reservations[0]["EndDate"],
-            state=reservations[0]["State"],
-        )
 
 
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")

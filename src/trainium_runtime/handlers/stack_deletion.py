@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from trainium_runtime.aws_capacity_block import read_capacity_block
 from trainium_runtime.pilot_end import Deadline, utc_text
 
 
@@ -17,6 +18,7 @@ def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
 
     Raises:
         RuntimeError: The pilot has not ended, or CloudFormation refused the deletion.
+        ClientError: EC2 did not describe the Capacity Block.
     """
     import boto3
     from botocore.exceptions import ClientError
@@ -24,7 +26,9 @@ def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
     cloudformation: Any = boto3.client("cloudformation")
     stack_id = os.environ["STACK_ID"]
     (stack,) = cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
-    ends = Deadline.from_text(os.environ["ENDS"]).instant(stack["CreationTime"])
+    block_id = os.environ.get("CAPACITY_BLOCK")
+    block = read_capacity_block(boto3.client("ec2"), block_id) if block_id else None
+    ends = Deadline.from_text(os.environ["ENDS"]).instant(stack["CreationTime"], block.begins if block else None)
     if datetime.fromtimestamp(time.time(), UTC) < ends:
         raise RuntimeError(f"the pilot ends at {utc_text(ends)}; its stack is not deleted before")
     try:

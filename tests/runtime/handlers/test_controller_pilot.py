@@ -287,18 +287,34 @@ def test_deployment_before_a_capacity_block_expects_no_nodes(
     assert cloudformation.response["Data"] == {"State": "ready", "Nodes": "0", "Summary": summary}
 
 
-def test_unreadable_capacity_block_changes_nothing(run: Look, clients: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("hours", "more"), [(11, {}), (9, {"ENDS": "8h"})])
+def test_unreadable_capacity_block_changes_nothing(
+    run: Look, clients: dict[str, Any], hours: float, more: dict[str, str]
+) -> None:
     failed = refused("RequestLimitExceeded", "DescribeCapacityReservations")
     clients["ec2"] = PartialClient(client("ec2"), describe_capacity_reservations=failed)
     with pytest.raises(ClientError):
-        run(11, CAPACITY_BLOCK="cr-1")
+        run(hours, CAPACITY_BLOCK="cr-1", **more)
     assert desired() == 2
+
+
+def test_duration_counts_from_the_start_of_the_capacity_block(
+    run: Look, clients: dict[str, Any], functions: Lambda
+) -> None:
+    clients["ec2"] = in_block()
+    set_size(0)
+    sizes: list[int] = []
+    for hours in (9, 10.1, 17.9, 18.1):
+        run(hours, **{**DESTROYED, "ENDS": "8h", "CAPACITY_BLOCK": "cr-1"})
+        sizes.append(desired())
+    assert sizes == [0, 2, 2, 0]
+    assert functions.deletions == 0
 
 
 def test_nodes_stop_at_the_end_if_capacity_block_is_unreadable(run: Look, clients: dict[str, Any]) -> None:
     failed = refused("UnauthorizedOperation", "DescribeCapacityReservations")
     clients["ec2"] = PartialClient(client("ec2"), describe_capacity_reservations=failed)
-    run(100, ENDS="100h", CAPACITY_BLOCK="cr-1")
+    run(100, ENDS="2026-11-25T16:00Z", CAPACITY_BLOCK="cr-1")
     assert desired() == 0
 
 

@@ -1,5 +1,6 @@
 """The function that deletes the stack, which checks the end of the pilot itself."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,16 +24,22 @@ class Deletions(Stack):
         self.deleted.append(parameters["StackName"])
 
 
-def run(monkeypatch: pytest.MonkeyPatch, stack: Deletions, hours: float, ends: str = "100h") -> None:
+class Reservations:
+    """EC2 with one Capacity Block, which begins ten days after the deployment."""
+
+    def describe_capacity_reservations(self, **_: Any) -> dict[str, Any]:
+        times = {"StartDate": NOON + timedelta(days=10), "EndDate": NOON + timedelta(days=11)}
+        return {"CapacityReservations": [{"State": "scheduled", "InstanceType": "trn2.48xlarge", **times}]}
+
+
+def run(monkeypatch: pytest.MonkeyPatch, stack: Deletions, hours: float, ends: str = "100h", **more: str) -> None:
     """Run the function at a number of hours after the deployment."""
-    for name, value in {"STACK_ID": STACK_ID, "ENDS": ends}.items():
+    for name, value in {"STACK_ID": STACK_ID, "ENDS": ends, **more}.items():
         monkeypatch.setenv(name, value)
 
-    def client(service: str) -> Any:
-        assert service == "cloudformation"
-        return stack
+    clients = {"cloudformation": stack, "ec2": Reservations()}
+    monkeypatch.setattr("boto3.client", clients.__getitem__)
 
-    monkeypatch.setattr("boto3.client", client)
     monkeypatch.setattr(stack_deletion, "time", Clock(now=NOON.timestamp() + 3600 * hours))
     stack_deletion.handle({}, None)
 
@@ -44,6 +51,15 @@ def test_stack_is_deleted_at_the_end_and_not_before(monkeypatch: pytest.MonkeyPa
         run(monkeypatch, stack, 99.9, ends)
     assert stack.deleted == []
     run(monkeypatch, stack, 100, ends)
+    assert stack.deleted == [STACK_ID]
+
+
+def test_stack_is_not_deleted_before_the_capacity_block_has_lasted_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = Deletions()
+    with pytest.raises(RuntimeError, match="the pilot ends at 2026-12-01T20:00Z"):
+        run(monkeypatch, stack, 10 * 24 + 7.9, "8h", CAPACITY_BLOCK="cr-1")
+    assert stack.deleted == []
+    run(monkeypatch, stack, 10 * 24 + 8, "8h", CAPACITY_BLOCK="cr-1")
     assert stack.deleted == [STACK_ID]
 
 

@@ -23,7 +23,8 @@ class PilotSettings:
         EndForm(),
         default=None,
         default_text="none: the nodes run and are billed until you stop them",
-        meaning="when the pilot ends: a date and time, or a duration from the first deployment",
+        meaning="when the pilot ends: a date and time, or a duration from the first deployment or the start of a later "
+        "Capacity Block",
     )
     ends_action: EndsAction | None = setting(
         "ends_action",
