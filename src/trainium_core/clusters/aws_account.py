@@ -103,7 +103,7 @@ def _cluster_stack(
     """
     asleep = stack.parameters.get(ASLEEP_PARAMETER)
     with_nodes = next((record for record in records if record.engine in ENGINES_WITH_NODES), None)
-    settings = with_nodes.settings if with_nodes else {}
+    settings: Mapping[str, Any] = with_nodes.settings if with_nodes else {}
     end, ends = settings.get("ends"), None
     if end:
         reservation, kind = settings.get("reservation_id"), settings.get("capacity")
