@@ -11,8 +11,10 @@ import pytest
 from click.testing import Result
 
 from tests.cli.running import run
+from tests.core.fake_capacity import SCHEDULED_BLOCK
 from trainium_cli.cluster import extend_command
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.aws.capacity import Reservation
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Price, PricedItem
 from trainium_core.stacks.deployed_stack import DeployedStack
@@ -48,7 +50,10 @@ class FakeStacks:
     def stacks(self) -> Self:
         return self
 
-    prices = stacks
+    prices = capacity = stacks
+
+    def reservation(self, reservation_id: str) -> Reservation:
+        return replace(SCHEDULED_BLOCK, reservation_id=reservation_id, start=datetime(2098, 1, 1, tzinfo=UTC))
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
         if self.unavailable:
@@ -94,6 +99,16 @@ def test_extend_writes_and_deploys_the_new_end(monkeypatch: pytest.MonkeyPatch, 
     assert written(tmp_path)["trn:ends"] == "2099-01-01T08:00Z"
     assert account.ends == ["2099-01-01T08:00Z"]
     assert written(tmp_path)["trn:ami"] == PARAMETER
+
+
+def test_extension_counts_from_the_duration_after_the_start_of_the_capacity_block(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    account = FakeStacks()
+    block = {"capacity": "capacity-block", "reservation_id": "cr-0123456789abcdef0"}
+    answer = extend(monkeypatch, tmp_path, account, ends="40h", **block)
+    assert account.ends == ["2098-01-03T00:00Z"], answer.output
+    assert "TrnClusterStack ends at 2098-01-02T16:00Z" in answer.output
 
 
 def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
