@@ -36,7 +36,7 @@ def leave_remains(account: Account) -> None:
     logs.create_log_group(logGroupName=f"{STACK_NAME}-nodes", tags={CLUSTER_TAG: OWN_CLUSTER})
     ssm.put_parameter(Name="/pilot/note", Value="x", Type="String", Tags=_tags(OWN_CLUSTER))
     _snapshot(account, _tags(OWN_CLUSTER))
-    (subnet,) = cluster.ids("AWS::EC2::Subnet")
+    (subnet, *_) = cluster.ids("AWS::EC2::Subnet")
     _interface(account, subnet, _tags(OWN_CLUSTER))
 
 
