@@ -42,7 +42,7 @@ class StackRecord:
         settings: Settings of the deployed plan by key, without defaults, in the form of cdk.json.
         instance_type: Fields of the catalogue's entry for the instance type, unless it is a built-in one.
         group: Auto Scaling group of the nodes.
-        sleep_function: Function that sets the stack's parameter `Asleep`; None if the nodes cannot sleep by themselves.
+        sleep_function: Function that sets the stack's parameter `Asleep`; None if the stack has no such parameter.
         topic_arn: Topic of the notices of the pilot, whose tags hold what was decided about its end.
         role_arn: Role of the training jobs.
         subnet_ids: Subnets of the training jobs; empty for SageMaker's network.

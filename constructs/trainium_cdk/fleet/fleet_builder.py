@@ -29,6 +29,7 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.physical_names import physical_name, recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
+from trainium_cdk.pilot.sleep_switch import recorded_sleep_function
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key, cache_url
@@ -109,7 +110,7 @@ class Fleet(CreatedFleet):
             settings=props.recorded_settings(self._image_id),
             instance_type=recorded_type(props.node.type, stack.region),
             group=self.group.auto_scaling_group_name,
-            sleep_function=props.sleep.function_name if props.sleep else None,
+            sleep_function=recorded_sleep_function(self),
             topic_arn=self.pilot.recorded_topic_arn if self.pilot else None,
         )
 

@@ -138,6 +138,12 @@ def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
     return _switches.get(stack) or SleepSwitch(stack, "TrainiumCdkSleepSwitch")
 
 
+def recorded_sleep_function(construct: Construct) -> str | None:
+    """The name of the function that sets the parameter of a construct's stack; None without a switch."""
+    switch = _switches.get(Stack.of(construct))
+    return switch.function_name if switch else None
+
+
 def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:
     """Raise PropsError if the switch is in another stack than the construct: conditions do not cross stacks."""
     if sleep is None:

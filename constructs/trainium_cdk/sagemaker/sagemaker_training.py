@@ -36,6 +36,7 @@ from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.physical_names import recorded_bucket_name
+from trainium_cdk.pilot.sleep_switch import recorded_sleep_function
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
 from trainium_cdk.sagemaker.training_definition import MachineSettings
 from trainium_cdk.sagemaker.training_role import TrainingRole
@@ -173,6 +174,7 @@ class _Training(Construct):
             subnet_ids=() if self.subnet is None else (self.subnet.subnet_id,),
             security_group_ids=() if self.security_group is None else (self.security_group.security_group_id,),
             kms_key_arn=None if props.encryption_key is None else props.encryption_key.key_arn,
+            sleep_function=recorded_sleep_function(self),
         )
 
     def _execution(self, props: _Props) -> TrainingRole:

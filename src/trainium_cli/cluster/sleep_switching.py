@@ -92,7 +92,7 @@ def switch(
     """
     plan = read_cluster_plan(invocation)
     stack = cluster_stack_name(invocation, plan, given_stack)
-    account = AwsSleepControl(plan.region)
+    account = AwsSleepControl(plan.region, clients=invocation.clients)
     with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
         state = account.sleep_state(stack)
         if state is None:
@@ -150,7 +150,7 @@ def _confirm(invocation: Invocation, target: _Target, want: Want, *, yes: bool) 
 def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
     plan = target.plan
     with waiting("Asking AWS for prices ..."):
-        estimated = estimate(plan, aws=AwsPrices(plan.region))
+        estimated = estimate(plan, aws=AwsPrices(plan.region, clients=invocation.clients))
         job = running_job_sentence(invocation, plan, target.stack) if want == "asleep" else None
     nodes = f"its running nodes (up to {plan.nodes}) are terminated"
     of_job = f"  job:    {job}\n" if job else ""

@@ -2,32 +2,31 @@
 
 import json
 
-from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION, VERIFIED_NODES_OUTPUT
+from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, VERIFIED_NODES_OUTPUT
 from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.sleep.state import Readiness, SleepState
-from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.stacks.aws_events import AwsStackEvents
-from trainium_core.teardown.scope import GROUP
 from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.naming import CLUSTER_TAG
 
 
-class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeControl):
+class AwsSleepControl(AwsStackEvents, AwsNodeControl):
     """The requests of `trn sleep` and `trn wake`."""
 
     def sleep_state(self, stack: str) -> SleepState | None:
         """The state of a stack; None if the stack does not exist. Raises UnavailableError."""
         deployed = self.deployed_stack(stack)
-        described = self.existing_stacks([stack]) if deployed else ()
-        if deployed is None or not described:
+        if deployed is None:
             return None
         asleep = deployed.parameters.get(ASLEEP_PARAMETER)
+        records = self.stack_records(stack)
         return SleepState(
             status=deployed.status,
             asleep=None if asleep is None else asleep == "true",
-            cluster=described[0].cluster,
+            cluster=records[0].cluster if records else deployed.tags.get(CLUSTER_TAG),
             created=deployed.created,
-            groups=tuple(described[0].ids(GROUP)),
+            groups=tuple(record.group for record in records if record.group),
         )
 
     def readiness(self, stack: str) -> Readiness | None:
@@ -46,15 +45,11 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeControl):
 
         Raises RequestRefusedError.
         """
-        with write_errors("cloudformation:DescribeStackResources"):
-            answer = self.client("cloudformation").describe_stack_resources(
-                StackName=stack, LogicalResourceId=SET_ASLEEP_FUNCTION
-            )
-        functions = [resource["PhysicalResourceId"] for resource in answer["StackResources"]]
-        if not functions:
-            raise RequestRefusedError(f"{stack} has no function {SET_ASLEEP_FUNCTION}: run `trn deploy` once")
+        function = next((record.sleep_function for record in self.stack_records(stack) if record.sleep_function), None)
+        if function is None:
+            raise RequestRefusedError(f"the record of {stack} names no function that changes {ASLEEP_PARAMETER}")
         with write_errors("lambda:InvokeFunction"):
-            answer = self.client("lambda").invoke(FunctionName=functions[0], Payload=json.dumps({"asleep": asleep}))
+            answer = self.client("lambda").invoke(FunctionName=function, Payload=json.dumps({"asleep": asleep}))
             if "FunctionError" in answer:
                 failure = json.loads(answer["Payload"].read())
                 raise RequestRefusedError(str(failure.get("errorMessage", failure)))

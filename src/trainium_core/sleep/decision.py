@@ -115,7 +115,7 @@ def _is_own_cluster(observed: ObservedStack) -> bool:
 def _other_cluster_problem(observed: ObservedStack) -> SleepChange:
     owner = observed.state.cluster
     if owner is None:
-        return _refuse(f"The stack {observed.stack} does not belong to {observed.cluster}: it has no tag trn:cluster.")
+        return _refuse(f"The stack {observed.stack} does not belong to {observed.cluster}: it has no record.")
     return _refuse(f"The stack {observed.stack} belongs to {owner}, not to {observed.cluster}.")
 
 

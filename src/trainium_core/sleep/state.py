@@ -11,7 +11,7 @@ class SleepState:
     Attributes:
         status: CloudFormation's status of the stack.
         asleep: Whether the stack sleeps; None without a sleep switch, as in some other apps' stacks.
-        cluster: The cluster in the tags of the stack or its resources, if any.
+        cluster: The cluster of its record, else in its tag, if any.
         created: Creation time of the stack.
         groups: Names of the Auto Scaling groups of the nodes.
     """

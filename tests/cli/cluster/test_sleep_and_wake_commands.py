@@ -110,8 +110,8 @@ def switch(
     typed: str | None = None,
     job: str | None = None,
 ) -> Result:
-    monkeypatch.setattr(sleep_switching, "AwsSleepControl", lambda _: account)
-    monkeypatch.setattr(sleep_switching, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(sleep_switching, "AwsSleepControl", lambda _, **__: account)
+    monkeypatch.setattr(sleep_switching, "AwsPrices", lambda _, **__: None)
     monkeypatch.setattr(sleep_switching, "running_job_sentence", lambda *_: job)
     return run(command, *GOOD, *options, stdin=typed)
 
