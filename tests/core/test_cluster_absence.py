@@ -167,6 +167,20 @@ def test_reason_stored_by_the_clock_is_read(terms: PilotTerms, memory: Memory, s
     assert sentence_of(FakeAccount(tag=str(decided.stopped))) == sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("trn-TrnClusterStack", "its stack is in ROLLBACK_COMPLETE; `trn nodes` shows what failed"),
+        ("Web", "its stack is in ROLLBACK_COMPLETE; `trn nodes` shows what failed"),
+        ("trn-SageMakerTrainingStack", "None"),
+    ],
+)
+def test_stack_of_a_failed_first_deployment_lacks_nodes_unless_its_engine_has_none(name: str, sentence: str) -> None:
+    account = FakeAccount(deployed=None)
+    failed = {"name": name, "status": "ROLLBACK_COMPLETE", "has_nodes": False, "has_record": False}
+    assert sentence_of(account, **failed) == sentence
+
+
 def test_unreadable_reason_is_named() -> None:
     account = FakeClusters(stacks=[stack(has_nodes=True)])
     found = clusters_in("us-west-2", account, prices={})

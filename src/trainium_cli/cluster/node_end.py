@@ -7,7 +7,8 @@ import click
 from trainium_cli.invocation import Command, Invocation
 from trainium_cli.mistakes import mistake
 from trainium_core.jobs.aws_job_store import JobStore
-from trainium_core.nodes.aws_fleets import AwsFleets, NoFleetError
+from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.nodes.report import NoFleetError
 from trainium_core.plan import Plan
 from trainium_core.setting_schema.forms import read_duration
 from trainium_core.teardown.notice import DEFAULT_GRACE

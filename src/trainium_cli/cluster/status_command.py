@@ -45,9 +45,9 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     but something could not be read.
     """
     plan = read_cluster_plan(invocation)
-    stack = cluster_stack_name(invocation, plan, stack)
+    nodes_stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
-        found = _read(plan, stack, invocation.clients)
+        found = _read(plan, nodes_stack, invocation.clients, is_given=stack is not None)
     if found is None:
         message = f"{plan.cluster_name} is not deployed in {plan.region}.{others_sentence(invocation, plan)}"
         raise CliError(message, ExitCode.NOT_READY)
@@ -61,7 +61,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
     return unread if found.is_healthy else ExitCode.NOT_READY
 
 
-def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
+def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> ClusterStatus | None:
     def cluster_by(account: AwsClustersAccount) -> Cluster | None:
         listed = clusters_in(plan.region, account, prices=plan.prices)
         return next((found for found in listed.clusters if found.name == plan.cluster_name), None)
@@ -74,6 +74,9 @@ def _read(plan: Plan, stack: str, clients: Clients) -> ClusterStatus | None:
         cluster = cluster_by(AwsClustersAccount(plan.region, clients=clients))
     if cluster is None:
         return None
+    names = [found.name for found in cluster.stacks]
+    if names and stack not in names and not is_given:  # no stack has nodes, such as with SageMaker alone
+        stack = names[0]
 
     @cache
     def records_bucket() -> str | None:

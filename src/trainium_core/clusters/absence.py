@@ -8,7 +8,9 @@ from typing import Protocol
 from trainium_core.aws.capacity import Reservation
 from trainium_core.capacity.region_options import usable_until
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
+from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.explanations.known_errors import known_error
+from trainium_core.naming import stack_names
 from trainium_core.plan.pilot_end import minute_text
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import Stopped
@@ -69,9 +71,7 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
     Raises:
         UnavailableError: A request failed or was denied.
     """
-    # A failed first deployment leaves a stack without a record, which alone says whether the stack has nodes.
-    possible = (stack for stack in cluster.stacks if stack.has_nodes or not (stack.has_record or stack.is_steady))
-    stack = next(possible, None)
+    stack = next((stack for stack in cluster.stacks if _may_have_nodes(stack, cluster.name)), None)
     if stack is None or cluster.node_counts:
         return None
     if stack.asleep:
@@ -88,6 +88,17 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
         remedy = "`trn nodes --watch` follows the change" if is_changing else "`trn nodes` shows what failed"
         return Absence(why=f"its stack is in {stack.status}", remedy=remedy)
     return reason
+
+
+def _may_have_nodes(stack: ClusterStack, cluster: str) -> bool:
+    """Whether a stack has nodes, or would have some if it were deployed.
+
+    A failed first deployment leaves a stack without a record, which then only its usual name describes.
+    """
+    if stack.has_record or stack.is_steady:
+        return stack.has_nodes
+    usual = next((key for key, name in stack_names(cluster).items() if name == stack.name), None)
+    return usual is None or usual in ENGINES_WITH_NODES
 
 
 def _end_reason(cluster: Cluster, now: datetime) -> Absence | None:

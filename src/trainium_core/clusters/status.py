@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from trainium_core.clusters.cluster import Absence, Cluster
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.report import NodesReport, nodes_report
+from trainium_core.nodes.report import NodesNotCreatedError, NodesReport, NoFleetError, nodes_report
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
@@ -73,7 +73,8 @@ def cluster_status(
     absence: Callable[[], Absence | None],
     replacements: int,
 ) -> ClusterStatus:
-    """Read the status of a cluster. Parts that cannot be read are listed in `not_read`.
+    """Read the status of a cluster. Parts that cannot be read are listed in `not_read`, but not those that a stack has
+    not created, or has deleted again.
 
     Args:
         cluster: The cluster.
@@ -90,6 +91,8 @@ def cluster_status(
     def read_or_note(what: str, read: Callable[[], Answer]) -> Answer | None:
         try:
             return read()
+        except (NodesNotCreatedError, NoFleetError):
+            return None
         except UnavailableError as error:
             not_read.append(f"{what}: {error}")
             return None

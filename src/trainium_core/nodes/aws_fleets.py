@@ -1,16 +1,11 @@
 """Finds the record of a stack's nodes, whichever app deployed the stack."""
 
 from trainium_core.engines.registry import ENGINES_WITH_NODES
-from trainium_core.nodes.report import NodesNotCreatedError
+from trainium_core.nodes.report import NodesNotCreatedError, NoFleetError
 from trainium_core.stacks.aws_records import AwsRecords
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
-from trainium_runtime.errors import UnavailableError
 from trainium_wire.stack_record import StackRecord
-
-
-class NoFleetError(UnavailableError):
-    """A stack has no nodes."""
 
 
 class AwsFleets(AwsStacks, AwsRecords):

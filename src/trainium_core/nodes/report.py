@@ -29,6 +29,10 @@ class NodesNotCreatedError(UnavailableError):
         self.status = status
 
 
+class NoFleetError(UnavailableError):
+    """A stack has no nodes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeInstance:
     """An instance of the cluster's group.

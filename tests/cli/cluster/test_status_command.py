@@ -15,7 +15,7 @@ from tests.cli.running import GOOD, run
 from tests.core.test_clusters import FakeClusters, node, stack
 from trainium_cli.cluster import status_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.report import DeployedNodes
+from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError, NoFleetError
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
 
@@ -76,6 +76,37 @@ def test_nodes_in_a_capacity_block_are_shown_as_prepaid(monkeypatch: pytest.Monk
     block = replace(node(1, "trn-pilot"), product="capacity-block")
     ended = shown(monkeypatch, VERIFIED, account=FakeAccount(stacks=[stack("trn-pilot")], nodes=[block]))
     assert "$0.00 per hour, for the nodes only; the Capacity Block is prepaid" in ended.stdout
+
+
+def test_parts_of_a_rolled_back_stack_do_not_exist_and_are_not_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    class RolledBack(FakeAccount):
+        def fleet_record(self, stack: str) -> None:
+            raise NodesNotCreatedError(stack, "ROLLBACK_COMPLETE")
+
+        def fleet(self, _stack: object) -> None:
+            return None
+
+    account = RolledBack(stacks=[stack("trn-pilot", status="ROLLBACK_COMPLETE", has_record=False)])
+    monkeypatch.setattr(status_command, "AwsAbsences", partial(answered_by, account))
+    ended = shown(monkeypatch, NodesNotCreatedError("TrnClusterStack", "ROLLBACK_COMPLETE"), account=account)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Not read" not in ended.stdout
+    assert "its stack is in ROLLBACK_COMPLETE" in ended.stdout
+
+
+def test_stack_of_training_jobs_alone_shows_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeAccount(stacks=[stack("trn-pilot", name="SageMakerTrainingStack", status="ROLLBACK_COMPLETE")])
+    asked = list[str]()
+
+    class Events(FakeEvents):
+        def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
+            asked.append(stack)
+            return super().stack_events(stack, after=after)
+
+    monkeypatch.setattr("tests.cli.cluster.test_status_command.FakeEvents", Events)
+    ended = shown(monkeypatch, NoFleetError("none"), account=account)
+    assert asked == ["SageMakerTrainingStack"]
+    assert "Not read" not in ended.stdout
 
 
 def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest.MonkeyPatch) -> None:
