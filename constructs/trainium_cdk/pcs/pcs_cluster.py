@@ -35,7 +35,6 @@ from trainium_cdk.pcs.pcs_image import PcsImage
 from trainium_cdk.pcs.scheduler_logs import SchedulerLogs
 from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
-from trainium_cdk.pilot.sleep_switch import recorded_sleep_function
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, cache_url
@@ -192,7 +191,6 @@ class PcsCluster(Construct):
             settings=recorded_settings(plan, "pcs"),
             instance_type=recorded_type(plan.type, plan.region),
             topic_arn=self.pilot.recorded_topic_arn,
-            sleep_function=recorded_sleep_function(self),
         )
 
     def _role(self) -> iam.IRole:
