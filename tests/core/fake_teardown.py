@@ -1,6 +1,6 @@
 """An account in memory whose cluster can be destroyed, one change at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -237,11 +237,14 @@ class FakeTeardown:
         del self.objects[name], self.tags[name]
         self._killed_now()
 
-    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
+    def candidates(
+        self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str], excluding: Collection[str]
+    ) -> Sequence[Leftover]:
         self._read(kind)
         assert cluster == OWN_CLUSTER
         assert STACK_NAME in stack_names
-        return [leftover for leftover in (*self.leftovers, *self.foreign) if leftover.kind == kind]
+        found = [leftover for leftover in (*self.leftovers, *self.foreign) if leftover.kind == kind]
+        return [leftover for leftover in found if leftover.resource_id not in excluding]
 
     def delete_leftover(self, leftover: Leftover) -> None:
         self._order(f"delete_leftover {leftover.resource_id}")

@@ -66,18 +66,18 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     if yes and not invocation.cluster and not settings_given(invocation.cdk_json, invocation.overrides):
         raise click.UsageError("--yes needs a cluster: pass --cluster NAME, or run in the folder of its cdk.json")
     plan = read_tagged_plan(invocation)
-    account = AwsTeardown(plan.region)
+    account = AwsTeardown(plan.region, clients=invocation.clients)
     with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
         stacks = cluster_stack_names(invocation, plan)
         scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
         if not invocation.cluster:
             _refuse_another_project(plan, scope)
-        found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
+        found = inventory(account, scope, plan, prices=AwsPrices(plan.region, clients=invocation.clients))
     if not invocation.as_json:
         show_inventory(found, scope, plan.region)
-        for sentence in (running_job_sentence(invocation, plan, stack) for stack in stacks):
-            if sentence:
-                say(f"\nJob: {sentence}.")
+        sentence = running_job_sentence(invocation, plan, scope.node_stack) if scope.node_stack else None
+        if sentence:
+            say(f"\nJob: {sentence}.")
         if grace and any(item.what == "nodes" for item in found.to_delete):
             say(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
     if not (found.to_delete or found.unknown or scope.shared):

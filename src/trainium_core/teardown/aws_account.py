@@ -1,6 +1,6 @@
 """The AWS requests of `trn destroy`, with boto3's default credentials."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -24,22 +24,28 @@ _NO_BUCKET = ("NoSuchBucket",)
 class AwsTeardown(AwsStackControl, AwsNodeControl):
     """The requests of a teardown. Reads raise UnavailableError, changes RequestRefusedError."""
 
-    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
-        """Resources that may belong to the cluster.
+    def candidates(
+        self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str], excluding: Collection[str]
+    ) -> Sequence[Leftover]:
+        """Resources that may belong to the cluster, except those with excluded IDs, whose tags need not be read.
 
         Log groups are found by the names of stacks and services, other resources by the cluster's tag. Attached network
         interfaces are not included.
         """
         match kind:
             case "log group":
-                found = self._log_groups(stack_names)
+                found = self._log_groups(stack_names, excluding)
             case "SSM parameter":
-                found = self._parameters(cluster)
+                found = self._parameters(cluster, excluding)
             case "snapshot":
                 found = self._snapshots(cluster)
             case "network interface":
                 found = self._interfaces(cluster)
-        return [Leftover(kind=kind, resource_id=resource_id, tags=tags) for resource_id, tags in found]
+        return [
+            Leftover(kind=kind, resource_id=resource_id, tags=tags)
+            for resource_id, tags in found
+            if resource_id not in excluding
+        ]
 
     def delete_leftover(self, leftover: Leftover) -> None:
         named = leftover.resource_id
@@ -57,24 +63,25 @@ class AwsTeardown(AwsStackControl, AwsNodeControl):
                 with write_errors("ec2:DeleteNetworkInterface", absent=("InvalidNetworkInterfaceID.NotFound",)):
                     self.client("ec2").delete_network_interface(NetworkInterfaceId=named)
 
-    def _log_groups(self, stack_names: Sequence[str]) -> Iterator[_Tagged]:
+    def _log_groups(self, stack_names: Sequence[str], excluding: Collection[str]) -> Iterator[_Tagged]:
         client = self.client("logs")
         for prefix in [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]:
             with read_errors("logs:DescribeLogGroups"):
                 pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-                found = [entry for page in pages for entry in page["logGroups"]]
+                entries = [entry for page in pages for entry in page["logGroups"]]
+                found = [entry for entry in entries if entry["logGroupName"] not in excluding]
             for entry in found:
                 arn = entry.get("logGroupArn") or entry["arn"].removesuffix(":*")
                 with read_errors("logs:ListTagsForResource", absent=("ResourceNotFoundException",)):
                     yield entry["logGroupName"], client.list_tags_for_resource(resourceArn=arn).get("tags", {})
 
-    def _parameters(self, cluster: str) -> Iterator[_Tagged]:
+    def _parameters(self, cluster: str, excluding: Collection[str]) -> Iterator[_Tagged]:
         client = self.client("ssm")
         with read_errors("ssm:DescribeParameters"):
             filters = [{"Key": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
             pages = client.get_paginator("describe_parameters").paginate(ParameterFilters=filters)
             names = [entry["Name"] for page in pages for entry in page["Parameters"]]
-        for name in names:
+        for name in (name for name in names if name not in excluding):
             with read_errors("ssm:ListTagsForResource", absent=("InvalidResourceId",)):
                 answer = client.list_tags_for_resource(ResourceType="Parameter", ResourceId=name)
                 yield name, tag_values(answer["TagList"])

@@ -135,9 +135,10 @@ class _Survey:
         if self._scope.shared:
             return  # Buckets of earlier stacks, and resources outside every stack, are deleted only if no stack stays.
         yield from self._left_buckets()
+        contained = self._scope.contained_ids
         for kind in LEFTOVER_KINDS:
             with self._noting(f"{kind}s"):
-                for leftover in own_leftovers(self._account, self._scope, kind):
+                for leftover in own_leftovers(self._account, self._scope, kind, excluding=contained):
                     yield DeletedItem(what=kind, name=leftover.resource_id, detail="outside every stack")
 
     def _work(self) -> Iterator[DeletedItem]:

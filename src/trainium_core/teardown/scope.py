@@ -71,6 +71,11 @@ class Scope:
         """The usual names of the cluster's stacks, and the names of its existing stacks."""
         return tuple(dict.fromkeys([*stack_names(self.cluster).values(), *(stack.name for stack in self.existing)]))
 
+    @property
+    def contained_ids(self) -> frozenset[str]:
+        """IDs of the resources of the existing stacks."""
+        return frozenset(one.resource_id for stack in self.existing for one in stack.resources if not one.gone)
+
     def may_empty(self, tags: Mapping[str, str]) -> bool:
         """Whether a bucket, by its tags, belongs to the cluster and is not retained."""
         return self._belongs_to_cluster(tags) and tags.get(EMPTY_AT_DELETE_TAG) == "true"

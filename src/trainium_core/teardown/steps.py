@@ -1,7 +1,7 @@
 """The steps of a teardown. Each step reads the state, makes the missing changes, and can be repeated."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
@@ -290,7 +290,17 @@ class DeleteLeftovers:
         )
 
 
-def own_leftovers(account: AwsTeardown, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
-    """The resources of a kind that belong to the cluster, but not to a stack."""
-    found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
+def own_leftovers(
+    account: AwsTeardown, scope: Scope, kind: LeftoverKind, *, excluding: Collection[str] = ()
+) -> Sequence[Leftover]:
+    """The resources of a kind that belong to the cluster, but not to a stack.
+
+    Args:
+        account: The account.
+        scope: The stacks of the cluster.
+        kind: The kind.
+        excluding: IDs of resources that an existing stack contains.
+    """
+    names = scope.stack_names
+    found = account.candidates(kind, cluster=scope.cluster, stack_names=names, excluding=excluding)
     return [each for each in found if scope.owns(each) and account.stack_containing(each.resource_id) is None]

@@ -28,8 +28,8 @@ def _without_pauses_and_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: str, typed: str | None = None) -> Result:
-    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
-    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _, **__: account)
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _, **__: None)
     grace = () if "--grace" in options else ("--grace", "0")
     return run("destroy", *GOOD, *grace, *options, stdin=typed)
 
@@ -79,7 +79,7 @@ def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.Monkey
     """Without cdk.json, the command would select the only cluster of the region."""
     monkeypatch.chdir(tmp_path)
     account = FakeTeardown()
-    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _, **__: account)
     ended = run("destroy", "--yes", "--region", "us-west-2")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "--yes needs a cluster: pass --cluster NAME" in ended.output
@@ -103,8 +103,8 @@ def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
     group = DescribedResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
     stack = cluster_stack(name="App", status="DELETE_COMPLETE", resources=(group,))
     account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[])
-    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
-    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _, **__: account)
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _, **__: None)
     named = ("--region", "us-west-2", "--cluster", OWN_CLUSTER)
     ended = run("destroy", *named, "--grace", "0", "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
@@ -168,8 +168,8 @@ def test_running_nodes_get_the_shown_notice(
         return ()
 
     monkeypatch.setattr(destroy_command, "take_down", take_down)
-    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: FakeTeardown())
-    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _, **__: FakeTeardown())
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _, **__: None)
     ended = run("destroy", *GOOD, "--yes", *options)
     assert notices == [grace]
     assert ("The nodes are notified" in ended.stdout) == bool(grace)
