@@ -18,12 +18,16 @@ from click.testing import Result
 from tests.cli.running import run
 from tests.constructs.synth import ROOT, cluster_template
 from tests.deploy.account import Account
+from trainium_cli.exit_codes import ExitCode
 from trainium_local.environment import safe_environment, tool_folders
 from trainium_local.server import Settings
 
 EXPECTED: Mapping[str, Mapping[str, int]] = tomllib.loads(
     Path(__file__).with_name("expected_requests.toml").read_text()
 )
+EXIT_CODES = {"audit": ExitCode.NOT_READY, "destroy": ExitCode.NOT_READY}
+"""Exit codes by command, other than 0: an audit finds resources, and the destruction is declined."""
+
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}
 
 
@@ -48,8 +52,8 @@ class Requests:
             patch.setattr(BaseClient, "_make_api_call", counted)
             patch.setattr(boto3, "DEFAULT_SESSION", None)
             patch.chdir(self.account.folder)
-            ended = run(*arguments)
-        assert ended.exit_code == 0, ended.output
+            ended = run(*arguments, stdin="n\n")
+        assert ended.exit_code == EXIT_CODES.get(arguments[0], ExitCode.OK), ended.output
         return ended, dict(sorted(called.items()))
 
 
