@@ -143,10 +143,7 @@ class _Training(Construct):
         )
         self.state_machine = TrainingStateMachine(self, "Runner", settings=settings)
         self.record = StackRecordParameter(
-            self,
-            "Record",
-            cluster_name=props.cluster_name,
-            record=lambda: self._stack_record(props),
+            self, "Record", cluster_name=props.cluster_name, record=lambda: self._stack_record(props)
         )
         for resource in self._billed():
             resource.node.add_dependency(self.record)
