@@ -91,12 +91,8 @@ def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> Cluste
 
     def job() -> JobStatus | None:
         bucket = records_bucket()
-        jobs = JobStore(plan.region, bucket, clients=clients) if bucket else None
-        current = jobs.current() if jobs else None
-        state = jobs.state(current.job.id) if jobs and current else None
-        if state is None and jobs:  # jobs of a scheduler are never the current job
-            state = next(iter(jobs.newest(1)), None)
-        return JobStatus(job_id=state.job.id, status=state.status) if state else None
+        newest = JobStore(plan.region, bucket, clients=clients).newest(1, brief=True) if bucket else []
+        return JobStatus(job_id=newest[0].job.id, status=newest[0].status) if newest else None
 
     return cluster_status(
         cluster,
