@@ -25,7 +25,9 @@ def test_lnc_is_expected_only_of_types_that_have_one(instance_type: str, lnc: in
     ],
 )
 def test_framework_is_expected_only_of_an_image_for_a_framework(parameter: str | None, expected: str | None):
-    image = {"ami": parameter} if parameter else {"ami": "ami-0123456789abcdef0"}
+    image = {"ami": parameter or "ami-0123456789abcdef0"}
+    if parameter and not parameter.startswith(PREFIX):
+        image["neuron_software"] = "install"
     assert node_expectations(node_settings(plan_for("trn2.48xlarge", **image)))["framework"] == expected
 
 

@@ -75,7 +75,7 @@ def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> Cluste
     if cluster is None:
         return None
     names = [found.name for found in cluster.stacks]
-    if names and stack not in names and not is_given:  # no stack has nodes, such as with SageMaker alone
+    if names and stack not in names and not is_given:  # no stack has nodes: for example, SageMaker alone
         stack = names[0]
 
     @cache

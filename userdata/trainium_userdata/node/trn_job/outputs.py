@@ -210,7 +210,7 @@ class Outputs:
         return folder / rest
 
     def _written_tree(self, name: str) -> FileTree:
-        """The working or the home directory, without links that leave it, and without what is no output in any case."""
+        """The working or the home directory, without links that leave it, and without files that are never outputs."""
         is_ignored = _is_cache if name == WORKING_DIRECTORY else self._is_no_output_at_home
         return file_tree(self._written[name], is_ignored, names_outer_links=False)
 
