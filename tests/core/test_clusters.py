@@ -5,8 +5,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 import pytest
+from moto import mock_aws
 
+from tests.core.aws_stubs import REGION, create_stack, put_record, stack_record
+from trainium_core.aws.capacity import AwsCapacity
 from trainium_core.aws.identity import Identity
+from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import Cluster, ClusterNode, ClusterStack, ClusterStacks, clusters_in
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem
 from trainium_runtime.errors import UnavailableError
@@ -85,3 +89,18 @@ def test_hourly_price_is_that_of_billed_nodes() -> None:
 def test_missing_price_is_unknown_and_not_zero() -> None:
     unsold = ClusterNode(instance_id="i-9", cluster="trn", instance_type="trn9", state="running", product=ON_DEMAND)
     assert str(clusters(stack(), unsold)["trn"].per_hour) == "unknown, 1 amount unknown"
+
+
+@pytest.mark.parametrize("ends", ["whenever", "8h"])
+@mock_aws
+def test_stack_whose_end_cannot_be_read_is_listed(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+    def refuse(_self: AwsCapacity, reservation_id: str) -> None:
+        raise UnavailableError(f"not allowed to read {reservation_id}")
+
+    monkeypatch.setattr(AwsCapacity, "reservation", refuse)
+    create_stack("TrnClusterStack", {})
+    settings = {"ends": ends, "capacity": "capacity-block", "reservation_id": "cr-1"}
+    put_record(stack_record(cluster="trn", settings=settings))
+    found = AwsClustersAccount(REGION).cluster_stacks()
+    assert [(each.name, each.has_nodes, each.ends) for each in found.stacks] == [("TrnClusterStack", True, None)]
+    assert any("the end of trn in the stack TrnClusterStack" in text for text in found.not_read)

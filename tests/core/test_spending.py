@@ -20,6 +20,7 @@ from tests.core.fake_spending import (
 )
 from tests.core.plans import from_settings
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
+from trainium_core.aws.capacity import Reservation
 from trainium_core.naming import STACK_NAME
 from trainium_core.spending.aws_account import COST_EXPLORER_REGION, AwsSpendingAccount
 from trainium_core.spending.runner import spending
@@ -209,6 +210,17 @@ def test_forecast_ends_after_the_duration_from_the_start_of_the_capacity_block()
     costs = spent(account(capacity=FakeCapacity(account_reservations=[block])), ends="40h", **settings)
     assert costs.forecast is not None
     assert costs.forecast.ends == NOW + timedelta(days=10, hours=40)
+
+
+def test_unknown_start_of_the_capacity_block_leaves_out_the_forecast_alone() -> None:
+    class Refusing(FakeCapacity):
+        def reservation(self, reservation_id: str) -> Reservation | None:
+            raise UnavailableError(f"not allowed to read {reservation_id}")
+
+    settings = {"capacity": "capacity-block", "reservation_id": SCHEDULED_BLOCK.reservation_id}
+    costs = spent(account(capacity=Refusing()), ends="40h", **settings)
+    assert costs.forecast is None
+    assert "when the pilot ends" in [part.what for part in costs.audit.not_read]
 
 
 def test_forecast_starts_from_the_bill_if_higher() -> None:

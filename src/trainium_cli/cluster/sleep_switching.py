@@ -97,7 +97,7 @@ def switch(
         state = account.sleep_state(stack)
         if state is None:
             raise missing_stack(invocation, plan, stack)
-        target = _Target(account, plan, stack, state, _block_begins(plan) if want == "awake" else None)
+        target = _Target(account, plan, stack, state, _block_begins(invocation, plan) if want == "awake" else None)
         decision = decide(_observe(target), want)
     if decision.action == "refuse":
         raise CliError(decision.message, ExitCode.NOT_READY)
@@ -110,8 +110,8 @@ def switch(
         return _carry_out(target, decision, want)
 
 
-def _block_begins(plan: Plan) -> datetime | None:
-    capacity = AwsCapacity(plan.region)
+def _block_begins(invocation: Invocation, plan: Plan) -> datetime | None:
+    capacity = AwsCapacity(plan.region, clients=invocation.clients)
     return block_start(plan.pilot.ends, capacity, capacity=plan.capacity, reservation_id=plan.reservation_id)
 
 

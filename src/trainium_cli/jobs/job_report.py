@@ -11,7 +11,7 @@ from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
-from trainium_core.engines.registry import ENGINES, chosen_engine
+from trainium_core.engines.registry import ENGINES
 from trainium_core.jobs.downloads import downloads
 from trainium_core.jobs.engine import JobEngine, PreparedJob
 from trainium_core.jobs.progress import JobState
@@ -44,7 +44,7 @@ def report_source(invocation: Invocation, plan: Plan, engine: JobEngine, setup: 
     """Report what the packed source lacks: files that are not packed, and what a network without internet withholds."""
     if job.package.left_out:
         echo(f"Left out of the source: {left_out_text(job.package.left_out)}", err=True)
-    if ENGINES[chosen_engine(plan, engine.key)].has_internet(plan):
+    if ENGINES[engine.key].has_internet(plan):
         return
     found = downloads(setup, job.package)
     if found:

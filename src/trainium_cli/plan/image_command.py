@@ -16,7 +16,13 @@ from trainium_cli.waiting import waiting
 from trainium_core.aws.account import AwsAccount
 from trainium_core.aws.images import Image
 from trainium_core.catalog.neuron_release import neuron_release
-from trainium_core.catalog.neuron_software import Framework, image_facts, image_name_framework, pytorch_for
+from trainium_core.catalog.neuron_software import (
+    Framework,
+    image_facts,
+    image_name_framework,
+    image_system,
+    pytorch_for,
+)
 from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.plan import Plan
 from trainium_core.plan.context import with_settings
@@ -137,7 +143,7 @@ def _newest(plan: Plan, account: AwsAccount, framework: Framework) -> Image:
     known = image_facts(gpus=framework.gpus)
     systems = image_facts(gpus=False)["operating_systems"]
     images = [image for glob in framework.image_names for image in account.images.available(known["owner"], glob)]
-    fitting = [image for image in images if any(system in image.name for system in systems)]
+    fitting = [image for image in images if image_system(image.name) in systems]
     if not fitting:
         others = f" for {' or '.join(systems)}; there are: {', '.join(i.name for i in images)}" if images else ""
         message = f"Nothing to pin: no image in {plan.region} is named {framework.image_names[0]!r}{others}."

@@ -1,5 +1,6 @@
 """The frameworks on machine images, and the packages of Neuron releases, from data files."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -115,6 +116,12 @@ def image_name_framework(name: str) -> Framework | None:
         ),
         None,
     )
+
+
+def image_system(name: str) -> str | None:
+    """The operating system in the name of an image, such as Ubuntu 24.04; None if it names none."""
+    match = re.search(r"(?:Ubuntu|Amazon Linux) [0-9.]+", name)
+    return match[0] if match else None
 
 
 _PROVENANCE = ("source", "date")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 from trainium_core.aws.capacity import AwsCapacity, Reservation
@@ -64,10 +65,12 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             cluster = own[0].cluster if own else by_tag
             if cluster is None:
                 continue
+            ends = None
             try:
-                stacks.append(_cluster_stack(name, cluster, stack, own, capacity))
-            except UnreadableError as error:
-                not_read.append(f"the record of {cluster} in the stack {name}: its end is unreadable: {error}")
+                ends = _end(own, stack, capacity)
+            except (UnreadableError, UnavailableError) as error:
+                not_read.append(f"the end of {cluster} in the stack {name}: {error}")
+            stacks.append(_cluster_stack(name, cluster, stack, own, ends))
         return ClusterStacks(stacks=stacks, not_read=not_read)
 
     def _tagged_stacks(self) -> Mapping[str, str]:
@@ -92,23 +95,31 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         return []
 
 
-def _cluster_stack(
-    name: str, cluster: str, stack: DeployedStack, records: Sequence[StackRecord], capacity: AwsCapacity
-) -> ClusterStack:
-    """A cluster in a stack.
+def _with_nodes(records: Sequence[StackRecord]) -> StackRecord | None:
+    return next((record for record in records if record.engine in ENGINES_WITH_NODES), None)
+
+
+def _end(records: Sequence[StackRecord], stack: DeployedStack, capacity: AwsCapacity) -> datetime | None:
+    """The end of the pilot in the records of a stack, if any.
 
     Raises:
-        UnreadableError: The end of the pilot in the record is unreadable.
+        UnreadableError: The record has no valid end.
         UnavailableError: The Capacity Block from whose start the end counts could not be read.
     """
-    asleep = stack.parameters.get(ASLEEP_PARAMETER)
-    with_nodes = next((record for record in records if record.engine in ENGINES_WITH_NODES), None)
-    settings: Mapping[str, Any] = with_nodes.settings if with_nodes else {}
-    end, ends = settings.get("ends"), None
-    if end:
-        reservation, kind = settings.get("reservation_id"), settings.get("capacity")
-        begins = block_start(str(end), capacity, capacity=kind, reservation_id=reservation)
-        ends = read_pilot_end(str(end)).instant(stack.created, begins)
+    record = _with_nodes(records)
+    settings: Mapping[str, Any] = record.settings if record else {}
+    end = settings.get("ends")
+    if not end:
+        return None
+    reservation, kind = settings.get("reservation_id"), settings.get("capacity")
+    begins = block_start(str(end), capacity, capacity=kind, reservation_id=reservation)
+    return read_pilot_end(str(end)).instant(stack.created, begins)
+
+
+def _cluster_stack(
+    name: str, cluster: str, stack: DeployedStack, records: Sequence[StackRecord], ends: datetime | None
+) -> ClusterStack:
+    asleep, with_nodes = stack.parameters.get(ASLEEP_PARAMETER), _with_nodes(records)
     return ClusterStack(
         name=name,
         cluster=cluster,

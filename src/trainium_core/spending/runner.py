@@ -58,6 +58,8 @@ def spending(
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
     runs = list(_runs(account, audited, not_read, now, plan.instance_type))
+    deployed = min((stack.created for stack in audited.stacks if stack.exists), default=None)
+    ends = _end(plan, account, deployed, not_read)
     audited = replace(audited, not_read=tuple(not_read))
     estimated_cost = estimate(plan, aws=account)
     of_services = {nodes.resource_type for nodes in service_nodes()}
@@ -78,7 +80,7 @@ def spending(
         now=tuple(hourly_lines(audited)),
         forecast=None,
     )
-    return replace(without_forecast, forecast=_forecast(plan, account, without_forecast))
+    return replace(without_forecast, forecast=_forecast(ends, without_forecast))
 
 
 def _runs(
@@ -135,13 +137,25 @@ def _billed(
     return billed, ""
 
 
-def _forecast(plan: Plan, account: AwsSpendingAccount, costs: Spending) -> Forecast | None:
-    """The forecast starts from the bill or the estimate, whichever is higher: bills lag, and estimates have gaps."""
-    creation_times = [stack.created for stack in costs.audit.stacks if stack.exists]
-    if plan.pilot.ends is None or not creation_times:
+def _end(
+    plan: Plan, account: AwsSpendingAccount, deployed: datetime | None, not_read: list[NotRead]
+) -> datetime | None:
+    """The end of a deployed pilot; None without one, or if the Capacity Block from whose start it counts is unknown."""
+    ends = plan.pilot.ends
+    if ends is None or deployed is None:
         return None
-    begins = block_start(plan.pilot.ends, account.capacity, capacity=plan.capacity, reservation_id=plan.reservation_id)
-    ends = read_pilot_end(plan.pilot.ends).instant(min(creation_times), begins)
+    try:
+        begins = block_start(ends, account.capacity, capacity=plan.capacity, reservation_id=plan.reservation_id)
+    except UnavailableError as error:
+        not_read.append(NotRead(what="when the pilot ends", reason=str(error)))
+        return None
+    return read_pilot_end(ends).instant(deployed, begins)
+
+
+def _forecast(ends: datetime | None, costs: Spending) -> Forecast | None:
+    """The forecast starts from the bill or the estimate, whichever is higher: bills lag, and estimates have gaps."""
+    if ends is None:
+        return None
     left = max(hours(ends - costs.audit.time), Decimal(0))
     spent = max(costs.billed_total or Decimal(0), costs.estimated_total.usd)
     unknown = costs.estimated_total.unknown + (costs.hourly.unknown if left else 0)

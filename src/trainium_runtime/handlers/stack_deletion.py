@@ -26,9 +26,10 @@ def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
     cloudformation: Any = boto3.client("cloudformation")
     stack_id = os.environ["STACK_ID"]
     (stack,) = cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
-    block_id = os.environ.get("CAPACITY_BLOCK")
-    block = read_capacity_block(boto3.client("ec2"), block_id) if block_id else None
-    ends = Deadline.from_text(os.environ["ENDS"]).instant(stack["CreationTime"], block.begins if block else None)
+    deadline, block_id = Deadline.from_text(os.environ["ENDS"]), os.environ.get("CAPACITY_BLOCK")
+    # An end at a set time does not depend on EC2.
+    block = read_capacity_block(boto3.client("ec2"), block_id) if block_id and deadline.at is None else None
+    ends = deadline.instant(stack["CreationTime"], block.begins if block else None)
     if datetime.fromtimestamp(time.time(), UTC) < ends:
         raise RuntimeError(f"the pilot ends at {utc_text(ends)}; its stack is not deleted before")
     try:

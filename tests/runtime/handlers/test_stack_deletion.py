@@ -63,6 +63,16 @@ def test_stack_is_not_deleted_before_the_capacity_block_has_lasted_as_long(monke
     assert stack.deleted == [STACK_ID]
 
 
+def test_end_at_a_set_time_does_not_depend_on_ec2(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_self: Reservations, **_: Any) -> dict[str, Any]:
+        raise ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
+
+    monkeypatch.setattr(Reservations, "describe_capacity_reservations", refuse)
+    stack = Deletions()
+    run(monkeypatch, stack, 100, "2026-11-25T16:00Z", CAPACITY_BLOCK="cr-1")
+    assert stack.deleted == [STACK_ID]
+
+
 def test_error_is_the_reason_of_cloudformation(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match=r"^TerminationProtection is enabled$"):
         run(monkeypatch, Deletions("TerminationProtection is enabled"), 100)

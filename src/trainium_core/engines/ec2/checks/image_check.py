@@ -13,6 +13,7 @@ from trainium_core.catalog.neuron_software import (
     frameworks,
     image_facts,
     image_name_framework,
+    image_system,
     parameter_framework,
     pytorch_for,
 )
@@ -67,9 +68,9 @@ def _boot_problems(plan: Plan, image: Image) -> Iterator[CheckResult]:
         found, needed = f"{image.image_id} is for {image.architecture}", architecture
         yield CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image for {architecture}")
     known = image_facts(gpus=False)["operating_systems"]
-    named = re.search(r"\((?:Ubuntu|Amazon Linux) [0-9.]+\)", image.name)
-    if named and named[0].strip("()") not in known:
-        found = f"{image.image_id} is for {named[0].strip('()')}: nodes were tried on {' and '.join(known)}"
+    system = image_system(image.name)
+    if system is not None and system not in known:
+        found = f"{image.image_id} is for {system}: nodes were tried on {' and '.join(known)}"
         yield CheckResult(outcome="fail", found=found, fix=f"set trn:ami to an image for {known[0]}")
     if image.root_device_name != plan.root_device_name:
         found = f"the root device of {image.image_id} is {image.root_device_name}, not {plan.root_device_name}"
