@@ -8,7 +8,7 @@ from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.aws_control import NodeGroup
 from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
-from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
+from trainium_core.teardown.leftovers import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_wire.membership import Notice

@@ -13,8 +13,8 @@ from trainium_core.engines.pcs import aws_workloads
 from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.stacks.description import DescribedResource, StackDescription
-from trainium_core.teardown.account import Workload
 from trainium_core.teardown.aws_account import AwsTeardown
+from trainium_core.teardown.leftovers import Workload
 from trainium_core.teardown.scope import Scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 

@@ -28,8 +28,8 @@ from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.aws_control import NodeGroup
 from trainium_core.plan import Plan
 from trainium_core.stacks.description import DescribedResource
-from trainium_core.teardown.account import Workload
 from trainium_core.teardown.inventory import inventory
+from trainium_core.teardown.leftovers import Workload
 from trainium_core.teardown.run import StepOutcome, others_sentence, take_down, verdict
 from trainium_core.teardown.scope import find_scope
 from trainium_core.teardown.steps import StepProgress

@@ -10,8 +10,8 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION, client, create_bucket, put_record, stack_record
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.stacks.description import DescribedResource, StackDescription
-from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
+from trainium_core.teardown.leftovers import StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 from trainium_runtime.node_store import NodeStore, StoredMembership

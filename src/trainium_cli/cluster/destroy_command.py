@@ -20,9 +20,9 @@ from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import dollars
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
-from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, RetainedResource, inventory
+from trainium_core.teardown.leftovers import StoredBytes
 from trainium_core.teardown.run import StepOutcome, take_down, verdict
 from trainium_core.teardown.run import others_sentence as foreign_resources
 from trainium_core.teardown.scope import Scope, find_scope

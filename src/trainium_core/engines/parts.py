@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.nodes.report import ServiceGroup
-from trainium_core.teardown.account import Workload
+from trainium_core.teardown.leftovers import Workload
 from trainium_runtime.aws_service import AwsService
 
 

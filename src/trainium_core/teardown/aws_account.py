@@ -7,7 +7,7 @@ from typing import Any
 from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.stacks.aws_control import AwsStackControl
-from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
+from trainium_core.teardown.leftovers import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.naming import CLUSTER_TAG

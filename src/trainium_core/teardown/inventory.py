@@ -11,8 +11,8 @@ from trainium_core.plurals import count
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import DescribedResource, StackDescription
-from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.aws_account import AwsTeardown
+from trainium_core.teardown.leftovers import StoredBytes
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, own_leftovers
 from trainium_runtime.errors import UnavailableError

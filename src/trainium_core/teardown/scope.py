@@ -9,7 +9,7 @@ from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import stack_names
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.stacks.description import DescribedResource, StackDescription
-from trainium_core.teardown.account import Leftover
+from trainium_core.teardown.leftovers import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
 BUCKET = "AWS::S3::Bucket"

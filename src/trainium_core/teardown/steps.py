@@ -10,8 +10,8 @@ from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.plurals import count
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.stacks.description import StackDescription, StackProgress
-from trainium_core.teardown.account import Leftover, LeftoverKind, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
+from trainium_core.teardown.leftovers import Leftover, LeftoverKind, Workload
 from trainium_core.teardown.scope import Scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 

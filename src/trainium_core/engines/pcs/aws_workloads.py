@@ -13,7 +13,7 @@ from trainium_core.engines.pcs.slurm_queue import (
     list_all_command,
     read_jobs,
 )
-from trainium_core.teardown.account import Workload
+from trainium_core.teardown.leftovers import Workload
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 

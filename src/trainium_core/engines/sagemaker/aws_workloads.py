@@ -5,7 +5,7 @@ from typing import Any
 
 from trainium_core.engines.parts import Workloads
 from trainium_core.naming import training_job_prefix
-from trainium_core.teardown.account import Workload
+from trainium_core.teardown.leftovers import Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
