@@ -44,10 +44,8 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime, begins: d
         what = " and ".join(_AFTER_THE_END[action] for action in sorted(actions, reverse=True))
         return CheckResult(outcome="fail", found=f"the pilot ended at {minute_text(ends)}: {what}", fix=LATER)
     found = f"the pilot ends at {minute_text(ends)}, {left / timedelta(hours=1):.1f} h from now"
-    least, needed = (
-        timedelta(minutes=plan.node.timeout_minutes),
-        f"{plan.node.timeout_minutes} minutes for the nodes to start",
-    )
+    least = timedelta(minutes=plan.node.timeout_minutes)
+    needed = f"{plan.node.timeout_minutes} minutes for the nodes to start"
     if begins is not None and begins > now:
         found = f"{found}; {plan.reservation_id} begins at {minute_text(begins)}"
         if ends - begins < least:
