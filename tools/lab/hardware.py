@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tools.lab.neuron_software import default_image
 from trainium_core.catalog.neuron_software import neuron_packages
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
@@ -31,7 +32,7 @@ class Hardware:
     nvme_disks: int
     nvme_disk_gb: int
     gpus: int
-    neuron_release: str = neuron_packages()["release"]["sdk"]
+    neuron_release: str
     driver_loads: bool = True
     missing_devices: tuple[int, ...] = ()
     zero_cores: tuple[int, ...] = ()
@@ -57,6 +58,7 @@ class Hardware:
 def hardware_of(plan: Plan) -> Hardware:
     """The hardware of a healthy node of the plan."""
     kind = plan.type
+    installs = plan.node.neuron_software == "install"
     return Hardware(
         accelerator=kind.accelerator,
         neuron_devices=kind.neuron_devices,
@@ -67,4 +69,5 @@ def hardware_of(plan: Plan) -> Hardware:
         nvme_disks=kind.nvme_disks,
         nvme_disk_gb=kind.nvme_disk_gb,
         gpus=kind.gpus,
+        neuron_release=neuron_packages()["release"]["sdk"] if installs else default_image()["neuron_sdk"],
     )

@@ -104,7 +104,7 @@ def laboratory() -> Generator[Laboratory]:
         package_hosts = write_package_hosts(RUN / "packages")
         hardware = write_hardware_layer(RUN / "hardware")
         below = [hardware, base]
-        image = write_image_layer(RUN / "image", RUN / "image-work", below=below, packages=package_hosts.packages)
+        image = write_image_layer(RUN / "image", RUN / "image-work", below=below, packages=package_hosts.image_packages)
         lab = Laboratory(
             connection=connection,
             proxy=on.enter_context(proxy(connection, files=package_hosts.hosts, certificates=certificates)),

@@ -1,17 +1,18 @@
 """The read-only layers of a node's disk above the base: its hardware, and the software of its DLAMI."""
 
+import re
 import shutil
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.lab.neuron_software import EFA_PROGRAM, PATH_ON_NODE, wrapper
+from tools.lab.neuron_software import EFA_PROGRAM, PATH_ON_NODE, default_image, wrapper
 from tools.lab.paths import REPOSITORY
 from tools.lab.shell import run
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 FRAMEWORK = STAND_INS / "framework"
-FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
+FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_" + re.sub("[-.]", "_", default_image()["parameter"].partition("/")[0])
 GPU_FRAMEWORK_ENVIRONMENT = "opt/pytorch"
 NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
 

@@ -1,12 +1,16 @@
 """The software of Neuron and EFA: stand-ins of the programs, in packages with the real names and versions."""
 
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tools.lab.apt_repository import Package
 from tools.lab.signing import SigningKey
 from trainium_core.catalog.neuron_software import neuron_packages
+from trainium_core.facts import facts
+from trainium_local.seeds import table
 
 PATH_ON_NODE = "/usr/lib/trnlab"
 NEURON_PROGRAMS = ("neuron-ls", "nccom-test")
@@ -25,9 +29,16 @@ def wrapper(program: str, *arguments: str) -> str:
     return f'#!/bin/sh\nexec {" ".join((f"{PATH_ON_NODE}/{program}.py", *arguments))} "$@"\n'
 
 
-def neuron_software() -> Sequence[Package]:
-    """The four packages of the Neuron release that the user data installs."""
-    versions: dict[str, str] = neuron_packages()["release"]["packages"]
+@cache
+def default_image() -> Mapping[str, Any]:
+    """The image of plans that name no image, as the embedded AWS has it."""
+    images = table("neuron_images")
+    parameter = facts()["image"]["ssm_parameter"].removeprefix(f"{images['prefix']}/").removesuffix("/latest/image_id")
+    return next(image for image in images["image"] if image.get("parameter") == parameter)
+
+
+def neuron_software(versions: Mapping[str, str]) -> Sequence[Package]:
+    """The packages of a Neuron release, from their versions by name."""
     tools = {f"opt/aws/neuron/bin/{name}": wrapper(name.replace("-", "_")) for name in NEURON_PROGRAMS}
     driver = {"usr/share/trnlab/neuron_driver": versions["aws-neuronx-dkms"] + "\n"}
     contents = {

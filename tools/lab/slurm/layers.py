@@ -48,7 +48,9 @@ def slurm_layers(lab: Laboratory) -> Sequence[Path]:
     base = slurm_rootfs().folder
     below = [lab.hardware, base]
     folder = RUN / "slurm"
-    image = write_image_layer(folder / "image", folder / "image-work", below=below, packages=lab.package_hosts.packages)
+    image = write_image_layer(
+        folder / "image", folder / "image-work", below=below, packages=lab.package_hosts.image_packages
+    )
     return [_slurm_layer(folder / "slurm", base), image, *below]
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tools.lab.laboratory import Laboratory
+from tools.lab.neuron_software import default_image
 from tools.lab.node import Node
 from tools.lab.plans import BARE, lab_plan
 from tools.lab.site import SHORT_TIMEOUTS, Outcome, Site
@@ -66,6 +67,14 @@ def test_node_with_a_gpu_is_verified_by_the_checks_of_gpus(lab: Laboratory) -> N
     assert names >= {"gpus", "gpu-settings", "device-memory", "dcgm", "self-test"}
     assert not names & {"neuron-devices", "neuron-cores"}
     lab.remove(node)
+
+
+def test_image_has_the_driver_and_runtime_of_its_release(site: Site, verified: Node) -> None:
+    record = site.record(verified)
+    assert record
+    packages = default_image()["packages"]
+    driver, runtime = packages["aws-neuronx-dkms"], packages["aws-neuronx-runtime-lib"]
+    assert [check.found for check in record.checks if check.name == "driver"] == [f"driver {driver}, runtime {runtime}"]
 
 
 def test_cloud_init_reports_no_error(verified: Node) -> None:
