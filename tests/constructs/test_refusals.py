@@ -284,7 +284,8 @@ def test_imported_target_group_is_attached_once_with_a_warning() -> None:
     group = elbv2.NetworkTargetGroup.from_target_group_attributes(place().stack, "Imported", target_group_arn=arn)
     for _ in range(2):
         a_fleet().attach_to_network_target_group(group)
-    assert a_fleet().group.target_group_arns == [arn]
+    nodes: Any = a_fleet().node.default_child
+    assert nodes.target_group_arns == [arn]
     warnings = [entry.data for entry in a_fleet().node.metadata if entry.type == "aws:cdk:warning"]
     assert any("it must have the target type instance and be in the nodes' VPC" in warning for warning in warnings)
 

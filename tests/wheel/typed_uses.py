@@ -66,7 +66,15 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
         budget=Budget.usd(100, stop=True),
     )
     imported = NeuronFleet.from_neuron_fleet_attributes(
-        stack, "Imported", cluster_name="other", auto_scaling_group_name="other", role=role, security_group=group
+        stack,
+        "Imported",
+        cluster_name="other",
+        auto_scaling_group_name="other",
+        role=role,
+        security_group=group,
+        records_bucket=bucket,
+        sleep_function_name="sleep",
+        controller_function_name="controller",
     )
     training = SageMakerTraining(stack, "Training", cluster_name="train", vpc=vpc, encryption_key=key)
     NeuronLaunchTemplate(
@@ -94,6 +102,10 @@ def grant(stack: Stack, fleet: NeuronFleet, imported: INeuronFleet, training: Sa
     queue = sqs.Queue(stack, "Queue")
     for one in (fleet, imported, training):
         queue.grant_consume_messages(one)
+    for one in (fleet, imported):
+        one.grant_run_jobs(iam.User(stack, f"{one.node.id}Runner"))
+        one.grant_operate(iam.User(stack, f"{one.node.id}Operator"))
+        one.add_to_role_policy(iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]))
 
 
 def connect(stack: Stack, vpc: ec2.IVpc, fleet: NeuronFleet, imported: INeuronFleet) -> None:
@@ -117,6 +129,7 @@ def watch(stack: Stack, fleet: NeuronFleet, imported: INeuronFleet) -> None:
         one.metric_failed_nodes(period=Duration.minutes(1)).create_alarm(
             stack, f"{one.node.id}Bad", threshold=1, evaluation_periods=1
         )
+        one.metric_controller_errors().create_alarm(stack, f"{one.node.id}Errors", threshold=3, evaluation_periods=1)
         autoscaling.LifecycleHook(
             stack,
             f"{one.node.id}Hook",

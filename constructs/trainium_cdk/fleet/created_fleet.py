@@ -1,7 +1,6 @@
-"""A fleet of this app: its grants, metrics, security groups, load balancers and outputs."""
+"""A fleet of this app: its metrics, security groups, load balancers and outputs."""
 
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator
 from typing import Unpack
 
 import jsii
@@ -10,17 +9,15 @@ from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.controller import Controller
-from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase, MetricOptions
+from trainium_cdk.fleet.fleet_base import FAILED_NODES, METRICS_NAMESPACE, FleetBase
+from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
-from trainium_cdk.fleet.group_arn import group_arn
-from trainium_cdk.fleet.job_access import OPERATING, RUNNING, finding_actions
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.fleet.target_group import check_target_group
@@ -30,7 +27,6 @@ from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, VERIFIED_NODES_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
-from trainium_wire.stack_record import RECORDS_PATH
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -39,65 +35,15 @@ class CreatedFleet(FleetBase):
 
     cache: ICompileCache
     controller: Controller
-    group: autoscaling.CfnAutoScalingGroup
     launch_template: ec2.CfnLaunchTemplate
     pilot: Pilot | None
     readiness: FleetReadiness
     records: NodeRecords
     security_group: EfaSecurityGroup
     version: LaunchTemplateVersion
+    _group: autoscaling.CfnAutoScalingGroup
     _groups: list[ec2.ISecurityGroup]
     _props: FleetProps
-
-    def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Add a statement to the policy of the nodes' role.
-
-        Args:
-            statement: What nodes may do. Jobs may do it too.
-        """
-        self.role.add_to_principal_policy(statement)
-
-    def grant_run_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permissions of `trn run`, `stop`, `cp`, `jobs` and `logs`, without `--wake`.
-
-        Anyone who can run jobs controls the nodes (docs/concepts/trust.md).
-
-        Args:
-            grantee: A principal whose policies the app can change, such as the role of a pipeline. Others, such as an
-                account, get only the permissions on the cluster's bucket.
-
-        Raises:
-            PropsError: The CDK cannot grant permissions to the grantee.
-        """
-        found = _granted(grantee, finding_actions(RUNNING), "*").combine(self._grant_records(grantee))
-        return self.records.grant_jobs(grantee).combine(found)
-
-    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permissions of `trn nodes`, `list`, `status`, `sleep` and `wake`, and those of `grant_run_jobs`.
-
-        Args:
-            grantee: A principal whose policies the app can change, such as the role of a pipeline. Others, such as an
-                account, get only the permissions of `grant_run_jobs` on the cluster's bucket.
-
-        Raises:
-            PropsError: The CDK cannot grant permissions to the grantee.
-        """
-        sleep = self._props.sleep
-        granted = [
-            self.records.grant_jobs(grantee),
-            self.records.grant_notices(grantee),
-            _granted(grantee, finding_actions(OPERATING), "*"),
-            self._grant_records(grantee),
-            _granted(grantee, ["autoscaling:UpdateAutoScalingGroup"], group_arn(self, self.group.ref)),
-            *([_granted(grantee, ["lambda:InvokeFunction"], sleep.function_arn)] if sleep else []),
-            *([_granted(grantee, ["sns:ListTagsForResource"], self.pilot.topic.topic_arn)] if self.pilot else []),
-        ]
-        return reduce(iam.Grant.combine, granted)
-
-    def _grant_records(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permission to read the records of all stacks, which contain settings and names."""
-        all_records = Stack.of(self).format_arn(service="ssm", resource=f"parameter{RECORDS_PATH}")
-        return _granted(grantee, ["ssm:GetParametersByPath"], all_records, f"{all_records}/*")
 
     def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
         """Add a security group to every network interface of the nodes. This replaces the nodes of a deployed fleet.
@@ -120,7 +66,7 @@ class CreatedFleet(FleetBase):
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         # Auto Scaling publishes metrics of a group only after they are enabled.
         everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
-        self.group.metrics_collection = [everything]
+        self._group.metrics_collection = [everything]
         return super().metric(metric_name, **options)
 
     def metric_failed_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -141,17 +87,6 @@ class CreatedFleet(FleetBase):
                 metric_name=FAILED_NODES,
             )
         return super().metric_failed_nodes(**options)
-
-    def metric_controller_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each failure
-        counts.
-
-        Args:
-            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
-        """
-        options.setdefault("statistic", "Sum")
-        dimensions = {"FunctionName": self.controller.name}
-        return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **options)
 
     def attach_to_application_target_group(
         self, target_group: elbv2.IApplicationTargetGroup
@@ -193,8 +128,8 @@ class CreatedFleet(FleetBase):
 
     def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
         check_target_group(self, target_group, self._props.vpc)
-        attached = self.group.target_group_arns or ()
-        self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
+        attached = self._group.target_group_arns or ()
+        self._group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
         return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
 
 
@@ -212,23 +147,22 @@ def fleet_outputs(
         nodes=props.nodes,
         processes=props.node.processes,
         region=Stack.of(fleet).region,
-        group_name=fleet.group.ref,
+        group_name=fleet.auto_scaling_group_name,
         cache_url=fleet.cache.url,
         destroy=destroy,
         sessions=sessions,
     )
     yield from ((step.name, step.meaning, step.value) for step in steps)
-    yield GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.group.ref
+    yield GROUP_OUTPUT, "The nodes' Auto Scaling group", fleet.auto_scaling_group_name
     yield "NodeRole", "The role of the nodes", fleet.role.role_arn
     yield "NodeSecurityGroup", "The EFA security group of the nodes", fleet.security_group.security_group_id
     yield RECORDS_OUTPUT, "The bucket of the node records", fleet.records.bucket.bucket_name
+    if props.sleep is not None:
+        yield "SleepFunction", "The function that `trn sleep` and `trn wake` invoke", props.sleep.function_name
+    yield "ControllerFunction", "The function that replaces failed nodes and ends the pilot", fleet.controller.name
     yield "LaunchTemplate", "The launch template version of the nodes", fleet.version.summary
     yield FLEET_OUTPUT, "The result of the nodes' verification", fleet.readiness.summary
     yield VERIFIED_NODES_OUTPUT, "Number of nodes verified by the last deployment", fleet.readiness.verified_nodes
     yield from props.pilot.outputs()
     if fleet.pilot is not None:
         yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn
-
-
-def _granted(grantee: iam.IGrantable, actions: Sequence[str], *resources: str) -> iam.Grant:
-    return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=list(resources))

@@ -61,14 +61,14 @@ class Fleet(CreatedFleet):
         self._connections = ec2.Connections(security_groups=[own_group])
         self._groups = [own_group, *props.security_groups]
         self.records = NodeRecords(self, "Records", encryption_key=props.encryption_key)
-        self.role = self._node_role(props)
-        self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
+        self._role = role = self._node_role(props)
+        self._profile = iam.InstanceProfile(self, "InstanceProfile", role=role)
         script = NodeScript(self, "NodeScript", node=props.node)
         self._launch_from(props, script, self._locations(props, script))
-        self.group = self._auto_scaling_group(props)
-        self._group_name = self.group.ref
-        self.node.default_child = self.group
-        checks: Any = GroupChecks(self.group, lambda: self._group, cluster_name=cluster_name)
+        self._group = self._auto_scaling_group(props)
+        self._group_name = group_name = self._group.ref
+        self.node.default_child = self._group
+        checks: Any = GroupChecks(self._group, lambda: self._imported_group, cluster_name=cluster_name)
         self.node.add_validation(checks)
         self._depend_on_what_nodes_need(props)
         self.pilot = None
@@ -81,12 +81,16 @@ class Fleet(CreatedFleet):
             "Controller",
             cluster_name=cluster_name,
             nodes=props.nodes,
-            group_name=self._group_name,
+            group_name=group_name,
             records=self.records,
             replacements=props.replacements,
             pilot=self.pilot,
             sleep=props.sleep,
         )
+        self._controller_name = self.controller.name
+        self._records_bucket = self.records.bucket
+        self._sleep_function_name = props.sleep.function_name if props.sleep else None
+        self._pilot_topic_arn = self.pilot.topic.topic_arn if self.pilot else None
         self.readiness = FleetReadiness(
             self,
             "FleetReadiness",
@@ -109,7 +113,7 @@ class Fleet(CreatedFleet):
             cache_url=cache_url(recorded_bucket_name(self, props.cache.bucket)),
             settings=props.recorded_settings(self._image_id),
             instance_type=recorded_type(props.node.type, stack.region),
-            group=self.group.auto_scaling_group_name,
+            group=self._group.auto_scaling_group_name,
             sleep_function=recorded_sleep_function(self),
             topic_arn=self.pilot.recorded_topic_arn if self.pilot else None,
         )
@@ -218,7 +222,7 @@ class Fleet(CreatedFleet):
 
     def _depend_on_what_nodes_need(self, props: FleetProps) -> None:
         """Let the group depend on the resources that a node needs at boot and until it is terminated."""
-        group_node = self.group.node
+        group_node = self._group.node
         group_node.add_dependency(self.role, self.security_group, props.cache, self.records, *props.file_systems)
         if isinstance(props.vpc, ec2.Vpc) and props.sleep:
             group_node.add_dependency(*props.sleep.resources_when_asleep(props.vpc))

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import Stack
-from constructs import Construct
+from constructs import IConstruct
 
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_runtime.naming import CLUSTER_TAG
 
 
-def group_arn(scope: Construct, name: str) -> str:
+def group_arn(scope: IConstruct, name: str) -> str:
     """The ARN of an Auto Scaling group, with a wildcard for the ID that Auto Scaling assigns."""
     stack = Stack.of(scope)
     return (

@@ -1,7 +1,6 @@
-"""Permissions for sessions and jobs, without those on the cluster's bucket: of the nodes' role, and of people who use
-`trn`."""
+"""Permissions of the nodes' role for sessions and jobs, without those on the cluster's bucket."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from aws_cdk import aws_iam as iam
@@ -10,15 +9,8 @@ from constructs import Construct
 
 from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import allow_objects
-from trainium_core.permissions.roles import action as action_of
-from trainium_core.permissions.roles import commands
 from trainium_core.plan.settings.jobs import JobAccess
 
-RUNNING = (("operate", "run, stop, cp"), ("read-only", "jobs, logs"))
-OPERATING = (*RUNNING, ("operate", "sleep, wake"), ("read-only", "nodes"), ("read-only", "list, status"))
-"""What `grant_run_jobs` and `grant_operate` allow: roles and their entries in permissions.toml."""
-
-_FINDING = ("autoscaling", "cloudformation", "ec2", "pricing", "tag")
 _READ = ("s3:GetObject", "s3:ListBucket")
 _SECRET_ACTIONS = {"secretsmanager": "secretsmanager:GetSecretValue", "ssm": "ssm:GetParameter"}
 
@@ -30,13 +22,6 @@ _SESSION_ACTIONS = [
     "ssmmessages:OpenControlChannel",
     "ssmmessages:OpenDataChannel",
 ]
-
-
-def finding_actions(entries: Sequence[tuple[str, str]]) -> Sequence[str]:
-    """Read-only actions by which commands find a cluster, its nodes and prices. They are allowed on all resources."""
-    needed = {name for role, entry in entries for name in commands(role)[entry]}
-    finding = (name for name in needed if name.partition(":")[0] in _FINDING)
-    return sorted(name for name in finding if action_of(name).access in ("Read", "List"))
 
 
 def allow_sessions(role: iam.IRole) -> bool:

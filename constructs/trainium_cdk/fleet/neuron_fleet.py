@@ -7,6 +7,7 @@ from typing import cast
 from aws_cdk import Annotations, Duration, Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key, Role
@@ -14,8 +15,9 @@ from trainium_cdk.checks import check, check_known, check_same_account, form, re
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.cluster_names import checked_cluster_name
 from trainium_cdk.fleet.fleet_builder import Fleet
-from trainium_cdk.fleet.fleet_interface import ImportedFleet, INeuronFleet
+from trainium_cdk.fleet.fleet_interface import INeuronFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
+from trainium_cdk.fleet.imported_fleet import ImportedFleet
 from trainium_cdk.fleet.node_checks import NodeChecks
 from trainium_cdk.fleet.node_image import NodeImage, known_placement_group_name
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type, node_count_problems
@@ -308,17 +310,32 @@ class NeuronFleet(Fleet):
         construct_id: str,
         *,
         cluster_name: str,
-        auto_scaling_group_name: str,
-        role: Role,
-        security_group: ec2.ISecurityGroup,
+        auto_scaling_group_name: str | None = None,
+        role: Role | None = None,
+        security_group: ec2.ISecurityGroup | None = None,
+        records_bucket: s3.IBucket | None = None,
+        sleep_function_name: str | None = None,
+        controller_function_name: str | None = None,
+        pilot_topic_arn: str | None = None,
     ) -> INeuronFleet:
-        """Import a fleet, to grant it permissions, open its ports and get its events.
+        """Import a fleet of the account and region, to grant permissions, open its ports, and get its metrics and
+        events.
+
+        `add_outputs()` adds the values to the outputs of the fleet's stack.
 
         Args:
-            cluster_name: Name of the cluster.
-            auto_scaling_group_name: Name of the nodes' Auto Scaling group.
-            role: Role of the nodes.
-            security_group: EFA security group of the nodes.
+            cluster_name: Name of the cluster. It is enough for `metric_failed_nodes` and `on_node_failed`.
+            auto_scaling_group_name: Name of the nodes' Auto Scaling group, for `auto_scaling_group`, `metric` and
+                `grant_operate`. Default: none.
+            role: Role of the nodes, for grants to the fleet. Default: none.
+            security_group: EFA security group of the nodes, for `connections`. Default: none.
+            records_bucket: The cluster's bucket, imported with its key if it has one, for `grant_run_jobs` and
+                `grant_operate`. Default: none.
+            sleep_function_name: Function that `trn sleep` invokes, for `grant_operate`. Default: none.
+            controller_function_name: Function that replaces failed nodes, for `metric_controller_errors`. Default:
+                none.
+            pilot_topic_arn: Topic of the pilot, for `grant_operate`. Default: none; the fleet has no end, no budget,
+                no idle limit and no Capacity Block.
 
         Raises:
             PropsError: The name of the cluster is invalid.
@@ -328,8 +345,12 @@ class NeuronFleet(Fleet):
             construct_id,
             cluster_name=cluster_name,
             auto_scaling_group_name=auto_scaling_group_name,
-            role=cast(iam.IRole, role),
+            role=cast(iam.IRole | None, role),
             security_group=security_group,
+            records_bucket=records_bucket,
+            sleep_function_name=sleep_function_name,
+            controller_function_name=controller_function_name,
+            pilot_topic_arn=pilot_topic_arn,
         )
 
 

@@ -1,15 +1,11 @@
 """The bucket where nodes write their records and read the membership."""
 
-from functools import reduce
-from typing import Any
-
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard, justify_wildcards
 from trainium_cdk.service_role import allow
@@ -36,7 +32,7 @@ class NodeRecords(Construct):
     """The cluster's bucket: node records, logs, membership and jobs. `url` is the folder of the records.
 
     Nodes in a closed network reach S3 over the gateway endpoint, but not CloudFormation. EventBridge gets an event for
-    every object. Grants raise PropsError if the CDK cannot grant them to the grantee.
+    every object.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:
@@ -114,42 +110,6 @@ class NodeRecords(Construct):
         allow(role, ["s3:ListBucket"], [named_bucket_arn(self.bucket)])
         if self.bucket.encryption_key is not None:
             self.bucket.encryption_key.grant_encrypt_decrypt(role)
-
-    def grant_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant permission to submit and stop jobs, and to read all objects.
-
-        Args:
-            grantee: A principal, such as a role.
-        """
-        resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
-        everything = named_bucket_arn(self.bucket, "*")
-        submitted = [
-            named_bucket_arn(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)
-        ]
-        key = self.bucket.encryption_key
-        with granting(self, grantee):
-            grants = [
-                iam.Grant.add_to_principal_or_resource(
-                    grantee=grantee, actions=[action], resource=resource, resource_arns=arns
-                )
-                for action, arns in (
-                    ("s3:ListBucket", [named_bucket_arn(self.bucket)]),
-                    ("s3:GetObject", [everything]),
-                    ("s3:PutObject", submitted),
-                )
-            ]
-            return reduce(iam.Grant.combine, [*grants, *([] if key is None else [key.grant_encrypt_decrypt(grantee)])])
-
-    def grant_notices(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant permission to notify jobs of the end of their nodes.
-
-        Args:
-            grantee: A principal, such as a role.
-        """
-        with granting(self, grantee):
-            return iam.Grant.add_to_principal(
-                grantee=grantee, actions=["s3:PutObject"], resource_arns=[self.membership_arn]
-            )
 
     def allow_key(self, function: HandlerFunction, *, writing: bool = False) -> None:
         """Allow a function of this package to use the key, if there is one.
