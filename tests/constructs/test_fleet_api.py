@@ -38,10 +38,8 @@ from trainium_cdk import (
     Budget,
     Capacity,
     CompileCache,
-    INeuronFleet,
     NeuronFleet,
     PilotEnd,
-    PropsError,
     SetupScript,
 )
 from trainium_core.permissions.roles import action
@@ -296,83 +294,6 @@ def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]
         action(name).access in ("Read", "List") and name.partition(":")[0] not in ("s3", "logs", "ssm")
         for name in finding["Action"]
     )
-
-
-GRANTS: dict[str, Callable[[INeuronFleet, iam.IGrantable], iam.Grant]] = {
-    "grant_run_jobs": lambda fleet, grantee: fleet.grant_run_jobs(grantee),
-    "grant_operate": lambda fleet, grantee: fleet.grant_operate(grantee),
-}
-
-
-def imported_into(stack: Stack, fleet: NeuronFleet | None = None, **attributes: Any) -> INeuronFleet:
-    """A fleet that is imported without its role and security group."""
-    if fleet is not None and fleet.pilot is not None:
-        attributes["pilot_topic_arn"] = fleet.pilot.topic.topic_arn
-    return NeuronFleet.from_neuron_fleet_attributes(stack, "Imported", cluster_name="other", **attributes)
-
-
-@pytest.mark.parametrize("grant", GRANTS)
-def test_grants_on_an_imported_fleet_are_those_on_the_fleet(grant: str) -> None:
-    stack = new_stack()
-    anyone: Any = iam.AccountRootPrincipal()
-    fleet = fleet_in(stack, encryption_key=kms.Key(stack, "Key"), end=PilotEnd.after(Duration.hours(8)))
-    assert fleet._props.sleep
-    imported = imported_into(
-        stack,
-        fleet,
-        auto_scaling_group_name=fleet.auto_scaling_group_name,
-        records_bucket=fleet.records.bucket,
-        sleep_function_name=fleet._props.sleep.function_name,
-    )
-    for name, one in (("Own", fleet), ("Imports", imported)):
-        GRANTS[grant](one, iam.Role(stack, name, assumed_by=anyone)).assert_success()
-    template = synthesize(stack)
-    own, imports = (
-        [
-            statement
-            for policy in template.resources("AWS::IAM::Policy").values()
-            if any(name.startswith(role) for name in references(policy["Properties"]["Roles"]))
-            for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        ]
-        for role in ("Own", "Imports")
-    )
-    assert len(own) > 3
-    assert own == imports
-
-
-NEEDED: dict[str, Callable[[INeuronFleet], object]] = {
-    "auto_scaling_group_name": lambda fleet: fleet.metric("GroupInServiceInstances"),
-    "role": lambda fleet: fleet.grant_principal,
-    "security_group": lambda fleet: fleet.connections,
-    "records_bucket": lambda fleet: fleet.grant_run_jobs(iam.AccountPrincipal(OTHER_ACCOUNT)),
-    "controller_function_name": lambda fleet: fleet.metric_controller_errors(),
-}
-
-
-@pytest.mark.parametrize("attribute", NEEDED)
-def test_imported_fleet_names_the_attribute_that_it_was_not_given(attribute: str) -> None:
-    with pytest.raises(PropsError, match=f"^Stack/Imported: {attribute}: got None; .* fix: pass {attribute} to Neuron"):
-        NEEDED[attribute](imported_into(new_stack()))
-
-
-def test_grant_to_operate_an_imported_fleet_requires_its_sleep_function() -> None:
-    stack = new_stack()
-    fleet = imported_into(
-        stack, auto_scaling_group_name="nodes", records_bucket=s3.Bucket.from_bucket_name(stack, "Records", "records")
-    )
-    with pytest.raises(PropsError, match="sleep_function_name: got None"):
-        fleet.grant_operate(iam.AccountPrincipal(OTHER_ACCOUNT))
-
-
-def test_fleet_imported_by_its_name_has_metrics_and_events_of_failed_nodes() -> None:
-    stack = new_stack()
-    fleet = imported_into(stack)
-    fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
-    fleet.on_node_failed("Page")
-    template = synthesize(stack)
-    assert template.properties("AWS::CloudWatch::Alarm")["Namespace"] == "TrainiumCdk/other"
-    tags = template.properties("AWS::Events::Rule")["EventPattern"]["detail"]["tags"]
-    assert tags["trn:cluster"] == ["other"]
 
 
 @pytest.mark.parametrize("role", ["FleetRole", "NodeRole"])
