@@ -28,8 +28,11 @@ class QuotaNeed:
         return self.nodes * self.vcpus_per_node
 
     def exceeds(self, earlier: "QuotaNeed") -> bool:
-        """Whether this is more than an earlier need of the same cluster, or for another quota."""
-        same = (self.region, self.code, self.cluster) == (earlier.region, earlier.code, earlier.cluster)
+        """Whether this is more than an earlier need of the same cluster, or for another quota.
+
+        The cluster may have had another name.
+        """
+        same = (self.region, self.code) == (earlier.region, earlier.code)
         return not same or self.vcpus > earlier.vcpus
 
     def to_properties(self) -> dict[str, str | int]:

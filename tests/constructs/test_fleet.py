@@ -121,6 +121,11 @@ def test_change_that_requires_new_nodes_offers_another_version(key: str) -> None
     assert settings.get(key) != offered()["Settings"].get(key)
 
 
+def test_changed_cluster_name_offers_another_version() -> None:
+    """Running instances keep their tag trn:cluster."""
+    assert offered(cluster_name="renamed")["Settings"] != offered()["Settings"]
+
+
 def test_nodes_may_read_the_script_of_their_version() -> None:
     template = fleet()
     chosen = template.logical_id(RESOURCE_TYPE)

@@ -17,6 +17,7 @@ from trainium_core.aws.images import Image
 from trainium_core.aws.network import PlacementGroup
 from trainium_core.aws.simulation import Calls, Denial
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 
 IMAGE = Image(
     image_id="ami-0123456789abcdef0",
@@ -38,6 +39,7 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
     Attributes:
         unavailable: Names of the calls that fail.
         stack_status: Statuses of the existing stacks, by name.
+        project_clusters: The clusters of the stacks that the plan's project deployed, by name of the stack.
     """
 
     endpoint: str | None = None
@@ -55,6 +57,7 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
     simulated: list[Calls] = field(default_factory=list[Calls])
     created: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     stack_tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    project_clusters: Mapping[str, str] = field(default_factory=dict[str, str])
     stack_status: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
     @property
@@ -116,6 +119,18 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
         self._check_available("stack" if name.endswith("TrnClusterStack") else "bootstrap")
         status, tags = self.stack_status.get(name), self.stack_tags
         return DeployedStack(stack_id=name, status=status, created=self.created, tags=tags) if status else None
+
+    def project_stacks(self, project_id: str) -> Mapping[str, DeployedStack]:
+        self._check_available("stack")
+        return {
+            name: DeployedStack(
+                stack_id=name,
+                status="CREATE_COMPLETE",
+                created=self.created,
+                tags={PROJECT_TAG: project_id, CLUSTER_TAG: cluster},
+            )
+            for name, cluster in self.project_clusters.items()
+        }
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
         self._check_available("template")

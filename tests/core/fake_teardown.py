@@ -224,6 +224,10 @@ class FakeTeardown:
         self._read("bucket_tags")
         return self.tags.get(name, {})
 
+    def is_empty(self, bucket: str) -> bool:
+        self._read("is_empty")
+        return not self.objects.get(bucket)
+
     def delete_some(self, bucket: str) -> int:
         if not self.objects[bucket]:
             return 0

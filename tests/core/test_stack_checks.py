@@ -6,6 +6,8 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import finding_of
+from tests.core.plans import from_settings
+from trainium_core.preflight.stack_checks import check_project
 from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
 
@@ -104,3 +106,24 @@ def test_stack_without_cluster_tag_is_judged_by_its_state() -> None:
         stack_status={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
     )
     assert finding_of("stack", account).outcome == "pass"
+
+
+@pytest.mark.parametrize(("project_id", "outcome"), [("mine", "fail"), (None, "pass")])
+def test_second_cluster_of_a_project_is_refused_as_a_change_of_the_name(project_id: str | None, outcome: str) -> None:
+    account = FakeAccount(project_clusters={"pilot-TrnClusterStack": "pilot"})
+    settings = {"project_id": project_id} if project_id else {}
+    finding = check_project(from_settings(cluster_name="pilot2", **settings), account)
+    assert finding.outcome == outcome
+    if outcome == "fail":
+        assert "this project deployed pilot (pilot-TrnClusterStack), which would keep running" in finding.found
+        assert "trn destroy --cluster pilot;" in finding.fix
+        assert "trn deploy --cluster pilot2" in finding.fix
+
+
+def test_deployed_cluster_of_a_project_with_several_is_updated() -> None:
+    account = FakeAccount(
+        stack_status={"pilot2-TrnClusterStack": "CREATE_COMPLETE"},
+        project_clusters={"pilot-TrnClusterStack": "pilot"},
+        stack_tags={"trn:project": "mine"},
+    )
+    assert check_project(from_settings(cluster_name="pilot2", project_id="mine"), account).outcome == "pass"

@@ -9,11 +9,12 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, client, create_bucket, put_record, stack_record
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
+from trainium_core.stacks.cluster_resources import must_be_empty
 from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.leftovers import StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
+from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG, PROJECT_TAG
 from trainium_runtime.node_store import NodeStore, StoredMembership
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership, Notice
@@ -122,6 +123,30 @@ def test_bucket_is_emptied_of_versions_markers_and_uploads(aws: AwsTeardown) -> 
     assert [aws.delete_some("cache") for _ in range(3)] == [3, 1, 0]
     aws.delete_bucket("cache")
     assert s3.list_buckets()["Buckets"] == []
+
+
+def test_bucket_with_a_delete_marker_is_not_empty(aws: AwsTeardown) -> None:
+    s3 = client("s3")
+    create_bucket("data")
+    assert aws.is_empty("data")
+    assert aws.is_empty("gone")
+    s3.put_bucket_versioning(Bucket="data", VersioningConfiguration={"Status": "Enabled"})
+    version = s3.put_object(Bucket="data", Key="a")["VersionId"]
+    s3.delete_object(Bucket="data", Key="a")
+    s3.delete_object(Bucket="data", Key="a", VersionId=version)
+    assert not aws.is_empty("data")
+
+
+def test_only_buckets_without_a_tag_to_empty_them_must_be_empty() -> None:
+    def bucket(*tags: str) -> dict[str, Any]:
+        listed = [{"Key": tag, "Value": "true"} for tag in tags]
+        return {"Type": "AWS::S3::Bucket", "Properties": {"Tags": listed} if tags else {}}
+
+    assert must_be_empty(bucket())
+    assert must_be_empty(bucket("team"))
+    assert not must_be_empty(bucket("team", EMPTY_AT_DELETE_TAG))
+    assert not must_be_empty(bucket("aws-cdk:auto-delete-objects"))
+    assert not must_be_empty({"Type": "AWS::SNS::Topic"})
 
 
 def test_missing_bucket_is_emptied_and_deleted_without_error(aws: AwsTeardown) -> None:

@@ -113,7 +113,7 @@ def test_need_survives_conversion_to_text_by_cloudformation(plan: Plan) -> None:
         ({"nodes": 3}, True),
         ({"nodes": 32, "vcpus_per_node": 8}, False),
         ({"code": "L-2"}, True),
-        ({"cluster": "renamed"}, True),
+        ({"cluster": "renamed"}, False),
         ({"region": "us-east-1"}, True),
     ],
 )

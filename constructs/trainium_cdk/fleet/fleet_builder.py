@@ -186,7 +186,8 @@ class Fleet(CreatedFleet):
             image_id=made.image_id,
             image_name=image_name(self, props.image, made.image_id),
             node_script_arn=script.arn,
-            settings=props.replacing,
+            # Running instances keep their tag trn:cluster, by which `trn` and permissions find nodes.
+            settings={**props.replacing, "cluster_name": props.node.cluster_name},
             uses={
                 **places,
                 **{f"security_group_{number}": group.security_group_id for number, group in enumerate(self._groups)},

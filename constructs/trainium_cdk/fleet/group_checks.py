@@ -62,5 +62,5 @@ class GroupChecks:
             yield (
                 f"{self._group.node.path}: got {tagged!r} as the tag {CLUSTER_TAG}; allowed: {self._cluster_name!r}, "
                 "the cluster_name of the fleet, by which its functions find the nodes; fix: do not set this tag; to "
-                "change the name, set another cluster_name for the fleet"
+                "change the name and replace the nodes, set another cluster_name for the fleet"
             )

@@ -146,8 +146,8 @@ class NeuronFleet(Fleet):
             vpc: VPC of the nodes.
             nodes: Number of instances. Default: 1.
             cluster_name: Value of the tag trn:cluster on every resource, by which `trn` finds the fleet: 1 to 32
-                lower-case letters, digits and single hyphens, a letter first and no hyphen last. Default: derived from
-                the construct's path.
+                lower-case letters, digits and single hyphens, a letter first and no hyphen last. Another name replaces
+                the nodes. Default: derived from the construct's path.
             capacity: The purchase option. Default: Capacity.on_demand().
             vpc_subnets: The subnet of the nodes, which must reach S3. If several are selected, the deployment chooses
                 one in a zone that offers the type, because EFA does not cross zones. Default: the private subnets with

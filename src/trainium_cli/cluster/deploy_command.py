@@ -29,7 +29,7 @@ _BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may 
 @context_options
 @suppress_option(CHECKS, meaning="Skip this check of `trn preflight`.")
 @click.option("--replace-nodes", is_flag=True, help="Deploy even if this terminates running nodes.")
-@click.option("--cluster", metavar="NAME", help="Change this cluster although another project deployed it.")
+@click.option("--cluster", metavar="NAME", help="Deploy this cluster of the plan, whichever project deployed it.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
@@ -44,7 +44,8 @@ def deploy(
     changes, stacks, nodes, dollars per hour and the end of the pilot, and asks for confirmation. `cdk deploy` creates
     or updates the stacks. If it fails, the command shows the reason and the next step.
 
-    A cluster that another project deployed (trn:project_id) is not changed, unless --cluster names it.
+    A cluster that another project deployed (trn:project_id) is not changed, and a project with a cluster deploys no
+    second one, as after a change of trn:cluster_name, unless --cluster names the cluster.
 
     With --yes, the command does not prompt, run `cdk bootstrap`, or show IAM changes and the price. It terminates
     running nodes only with --replace-nodes.

@@ -85,6 +85,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         if unread:
             raise UnavailableError("; ".join(unread))
         return _nothing(invocation, found, scope, plan)
+    _refuse_full_buckets(found)
     # A protected stack needs no confirmation: nothing is deleted.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
         say("Nothing was destroyed.")
@@ -105,6 +106,19 @@ def _refuse_another_project(plan: Plan, scope: Scope) -> None:
         message = f"{stack.name} belongs to the project {stack.project}, not to that of this plan ({own})."
         fix = f"To destroy it, run: trn destroy --cluster {plan.cluster_name}"
         raise CliError(f"Nothing was destroyed: {message} {fix}", ExitCode.NOT_READY)
+
+
+def _refuse_full_buckets(found: Inventory) -> None:
+    if found.not_empty:
+        commands = "\n".join(f"  aws s3 rm s3://{name} --recursive" for name in found.not_empty)
+        nodes = any(item.what == "nodes" for item in found.to_delete)
+        running = "\nThe nodes keep running: `trn sleep` terminates them." if nodes else ""
+        message = (
+            "Nothing was destroyed: CloudFormation deletes only empty buckets, and these buckets of your app are not "
+            "emptied by `trn destroy`. Empty them first (of versioned buckets, delete every version, for example with "
+            "Empty in the S3 console), or retain them in the app and deploy it:"
+        )
+        raise CliError(f"{message}\n{commands}{running}", ExitCode.NOT_READY)
 
 
 def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[StepOutcome, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from trainium_cli.completion_values import complete_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.layout import Table
-from trainium_cli.terminal import console, print_json, table
+from trainium_cli.terminal import console, print_json, say, table
 from trainium_cli.waiting import waiting
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.clusters.absence import with_absences
@@ -23,8 +24,9 @@ from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, cluste
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import PriceTable
 from trainium_core.problems import PlanError
+from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import SIGN_IN_OR_ENABLE, DeniedError, UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _THREADS = 8
@@ -43,9 +45,12 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
 
     Finds clusters of any app by the records of their stacks, and by the tag trn:cluster of stacks, their resources and
     instances. Names stacks without a record. The region is that of --region, else of the plan, else of the AWS
-    configuration. Dollars per hour are for the instances, without prepaid Capacity Blocks; `trn cost` shows all costs.
+    configuration. If the plan has trn:project_id, the clusters of its project in all other regions are shown too,
+    unless --region is passed. Dollars per hour are for the instances, without prepaid Capacity Blocks; `trn cost`
+    shows all costs.
 
-    Exit code 0: everything was read, except possibly prices. 3: something else could not be read.
+    Exit code 0: everything was read, except possibly prices, and regions to search only for clusters of the project
+    that your permissions deny. 3: something else could not be read.
     """
     if region and all_regions:
         raise click.UsageError("pass --region or --all-regions, not both")
@@ -58,14 +63,22 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
         identity = account.identity()
         catalog = plan.catalog if plan else builtin_catalog()
         regions = _regions(catalog, account) if all_regions else [account.region]
-    lists = _clusters_in(plan.prices if plan else {}, regions, clients)
+    prices, project = plan.prices if plan else {}, plan.project_id if plan else None
+    lists = [*_clusters_in(prices, regions, clients)]
+    denied = list[str]()
+    if project and not (region or all_regions):
+        others = [each for each in catalog.regions if each not in regions]
+        more, denied = _project_clusters(project, prices, others, clients)
+        lists += more
     not_read = [reason for listed in lists for reason in listed.not_read]
     if invocation.as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
     elif lists and all(listed.not_read and not listed.clusters for listed in lists):
         raise UnavailableError("; ".join(dict.fromkeys(not_read)))
     else:
-        _show(lists, plan.cluster_name if plan else "", identity.account)
+        _show(lists, plan.cluster_name if plan else "", identity.account, project)
+        if denied:
+            say(f"Not searched for clusters of this project, because permissions are missing: {', '.join(denied)}.")
     return ExitCode.UNKNOWN if not_read else ExitCode.OK
 
 
@@ -92,7 +105,32 @@ def _clusters_in(prices: PriceTable, regions: Sequence[str], clients: Clients) -
         return [future.result() for future in futures]
 
 
-def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
+def _project_clusters(
+    project: str, prices: PriceTable, regions: Sequence[str], clients: Clients
+) -> tuple[Sequence[ClusterList], Sequence[str]]:
+    """The clusters of a project in regions that have any, and the regions that permissions deny."""
+    found, denied, not_read = list[str](), list[str](), list[ClusterList]()
+
+    def deployed(region: str) -> bool:
+        try:
+            return bool(AwsStacks(region, clients=clients).project_stacks(project))
+        except DeniedError:
+            denied.append(region)
+        except UnavailableError as error:
+            if error.remedy != SIGN_IN_OR_ENABLE:  # other regions accepted the credentials: this one is not enabled
+                not_read.append(ClusterList(region=region, clusters=(), not_read=(str(error),)))
+        return False
+
+    with waiting("Looking for clusters of this project in other regions ..."), ThreadPoolExecutor(_THREADS) as threads:
+        found = [region for region, is_there in zip(regions, threads.map(deployed, regions), strict=True) if is_there]
+    lists = [
+        replace(listed, clusters=tuple(cluster for cluster in listed.clusters if cluster.belongs_to(project)))
+        for listed in (_clusters_in(prices, found, clients) if found else ())
+    ]
+    return [*lists, *not_read], sorted(denied)
+
+
+def _show(lists: Sequence[ClusterList], own: str, account: str, project: str | None) -> None:
     out = console()
     clusters = [cluster for listed in lists for cluster in listed.clusters]
     where = lists[0].region if len(lists) == 1 else f"{len(lists)} regions"
@@ -104,6 +142,9 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
             for stack in cluster.stacks:
                 if not stack.has_record:
                     out.print(f"{stack.name} has no record of {cluster.name}: it was found by the tag trn:cluster.")
+        deployed = [cluster.name for cluster in clusters if cluster.belongs_to(project)]
+        if deployed:
+            out.print(f"Deployed by this project: {', '.join(deployed)}.")
         out.print("\nDollars: instances only; a Capacity Block is prepaid.")
     not_read = [(listed.region, reason) for listed in lists for reason in listed.not_read]
     for reason in dict.fromkeys(reason for _, reason in not_read):
@@ -158,6 +199,7 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
         "name": cluster.name,
         "region": cluster.region,
         "state": cluster.state,
+        "project_id": next((stack.project for stack in cluster.stacks if stack.project), None),
         "stacks": [
             {"name": stack.name, "engine": stack.engine, "status": stack.status, "record": stack.has_record}
             for stack in cluster.stacks

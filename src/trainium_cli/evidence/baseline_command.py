@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
 import click
 
@@ -163,7 +164,8 @@ def _write(proposal: Baseline, file: Path, output: Path) -> Path:
     document = cast("dict[str, Any]", json.loads(file.read_text(encoding="utf-8")))
     context = cast("dict[str, Any]", document.get("context", {}))
     others = {key: value for key, value in context.items() if not key.startswith(SETTING_PREFIX)}
-    document["context"] = {f"{SETTING_PREFIX}{key}": value for key, value in proposal.settings.items()} | others
+    settings = {**proposal.settings, "project_id": str(uuid4())}
+    document["context"] = {f"{SETTING_PREFIX}{key}": value for key, value in settings.items()} | others
     output.mkdir(parents=True, exist_ok=True)
     app = document.get("app")
     if isinstance(app, str):

@@ -23,7 +23,7 @@ from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import NoAccessError, UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG, STOPPED_TAG
 from trainium_runtime.tags import tag_values
 from trainium_wire.formats import one_line
 from trainium_wire.stack_record import StackRecord
@@ -129,6 +129,7 @@ def _cluster_stack(
         ends=ends,
         has_nodes=with_nodes is not None,
         has_record=bool(records),
+        project=stack.tags.get(PROJECT_TAG),
     )
 
 

@@ -26,6 +26,7 @@ class ClusterStack:
         ends: End of the pilot; None if it has no end.
         has_nodes: Whether it has the cluster's nodes, according to its record.
         has_record: Whether it has a record. Without one, it is being created or deleted, or that failed.
+        project: ID of the project that deployed it, if any.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ClusterStack:
     ends: datetime | None = None
     has_nodes: bool = False
     has_record: bool = True
+    project: str | None = None
 
     @property
     def is_steady(self) -> bool:
@@ -132,6 +134,10 @@ class Cluster:
         if self.node_counts:
             return "running"
         return "asleep" if any(stack.asleep for stack in self.stacks) else "no nodes"
+
+    def belongs_to(self, project: str | None) -> bool:
+        """Whether the project with this ID deployed it. None is no project."""
+        return project is not None and any(stack.project == project for stack in self.stacks)
 
     @property
     def node_counts(self) -> Mapping[str, int]:

@@ -27,6 +27,7 @@ _OF_TRAINIUM = {
     "suppress_checks": "GPU nodes have other checks",
     "placement_group": "the group is for the Trainium cluster",
     "node_generation": "it replaces the nodes of the Trainium cluster",
+    "project_id": "the folder of the GPU cluster is another project",
     "stacks": "only the cluster stack supports GPU types",
 }
 """Settings of a Trainium plan that a GPU plan omits, with the reason."""

@@ -10,7 +10,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_result
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES, DeployedStack, StackNetwork
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.naming import PROJECT_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 
 _DESTROY = "run: cdk destroy {stack}; the stack's events name what cannot be deleted"
 _ROLL_BACK = "run: cdk rollback {stack}"
@@ -59,7 +59,7 @@ def check_stack(plan: Plan, account: AwsAccount) -> CheckResult:
 
 
 def check_project(plan: Plan, account: AwsAccount) -> CheckResult:
-    """Whether the plan's existing stacks were deployed by its project."""
+    """Whether the plan's existing stacks were deployed by its project, and a new cluster is the project's only one."""
     names = [plan.stack_names[key] for key in plan.stacks]
     deployed = {name: stack for name in names if (stack := account.stacks.deployed_stack(name)) is not None}
     for name, stack in deployed.items():
@@ -68,6 +68,18 @@ def check_project(plan: Plan, account: AwsAccount) -> CheckResult:
             found = f"{name} belongs to the project {other}, not to that of this plan ({plan.project_id or 'no ID'})"
             fix = f"set another trn:cluster_name; to change that cluster, run: trn deploy --cluster {plan.cluster_name}"
             return CheckResult(outcome="fail", found=found, fix=fix)
+    others = account.stacks.project_stacks(plan.project_id) if plan.project_id and not deployed else {}
+    if others:
+        clusters = sorted({stack.tags[CLUSTER_TAG] for stack in others.values() if CLUSTER_TAG in stack.tags})
+        found = (
+            f"this project deployed {', '.join(clusters)} ({', '.join(sorted(others))}), which would keep running, and "
+            f"be billed, beside the new cluster {plan.cluster_name}; `trn list` shows its nodes and price"
+        )
+        fix = (
+            f"to replace it, first run: trn destroy --cluster {clusters[0]}; to have both, run: trn deploy --cluster "
+            f"{plan.cluster_name}"
+        )
+        return CheckResult(outcome="fail", found=found, fix=fix)
     return CheckResult(outcome="pass", found="no stack belongs to another project")
 
 

@@ -4,7 +4,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.stacks.aws_stacks import NO_STACK, SETTLED, AwsStackReader
-from trainium_core.stacks.cluster_resources import TemplateResources, cluster_resources, tagged_cluster
+from trainium_core.stacks.cluster_resources import (
+    TemplateResources,
+    cluster_resources,
+    must_be_empty,
+    tagged_cluster,
+)
 from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
@@ -69,6 +74,7 @@ class AwsStackControl(AwsStackReader):
                 kept=entry["LogicalResourceId"] in kept,
                 gone=entry["ResourceStatus"] == "DELETE_COMPLETE",
                 other=entry["LogicalResourceId"] in others,
+                must_be_empty=must_be_empty(template.get(entry["LogicalResourceId"], {})),
             )
 
     def _former_resources(self, stack_id: str, others: Collection[str]) -> Iterator[DescribedResource]:

@@ -8,7 +8,7 @@ from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, St
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG
 from trainium_runtime.tags import tag_values
 
 # CloudFormation has no specific error code for a missing stack.
@@ -97,6 +97,15 @@ class AwsStacks(AwsStackReader):
         """The stack of this name; None if it does not exist."""
         found = self.describe_stack(name)
         return None if found is None else as_deployed_stack(found)
+
+    def project_stacks(self, project_id: str) -> Mapping[str, DeployedStack]:
+        """The stacks that a project deployed, by name. Stacks with only change sets are not included."""
+        found = {stack["StackName"]: as_deployed_stack(stack) for stack in self.describe_stacks()}
+        return {
+            name: stack
+            for name, stack in found.items()
+            if stack.tags.get(PROJECT_TAG) == project_id and stack.status != "REVIEW_IN_PROGRESS"
+        }
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
         """The content of a stack, from its template and tags."""

@@ -13,6 +13,8 @@ class DescribedResource:
         kept: Whether the deletion of the stack retains, or has retained, the resource.
         gone: Whether CloudFormation has deleted the resource.
         other: Whether the resource does not belong to the cluster.
+        must_be_empty: Whether CloudFormation deletes it only if it is empty: a bucket that neither `trn destroy` nor a
+            function of its stack empties.
     """
 
     kind: str
@@ -20,6 +22,7 @@ class DescribedResource:
     kept: bool = False
     gone: bool = False
     other: bool = False
+    must_be_empty: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

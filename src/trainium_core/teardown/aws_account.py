@@ -148,6 +148,13 @@ class AwsTeardown(AwsStackControl, AwsNodeControl):
             return StoredBytes(count=entry["SizeInBytes"]["Value"])
         return None
 
+    def is_empty(self, bucket: str) -> bool:
+        """Whether a bucket has no version and no delete marker, or does not exist."""
+        with read_errors("s3:ListBucketVersions", absent=_NO_BUCKET):
+            page = self.client("s3").list_object_versions(Bucket=bucket, MaxKeys=1)
+            return not (page.get("Versions") or page.get("DeleteMarkers"))
+        return True
+
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         """The tags of a bucket; empty without tags or without the bucket."""
         with read_errors("s3:GetBucketTagging", absent=(*_NO_BUCKET, "NoSuchTagSet")):

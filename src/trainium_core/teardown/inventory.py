@@ -66,11 +66,13 @@ class Inventory:
     Attributes:
         to_delete: Items that will be deleted or stopped.
         kept: Resources that are retained.
+        not_empty: Buckets with objects that nothing empties, so that their stacks cannot be deleted.
         unknown: What could not be read, and why.
     """
 
     to_delete: tuple[DeletedItem, ...]
     kept: tuple[RetainedResource, ...]
+    not_empty: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -86,7 +88,9 @@ def inventory(account: AwsTeardown, scope: Scope, plan: Plan, *, prices: Prices 
     survey = _Survey(account, scope)
     to_delete = tuple(survey.items())
     retained = kept(account, scope, plan, prices=prices)
-    return Inventory(to_delete=to_delete, kept=retained, unknown=tuple(survey.unknown))
+    return Inventory(
+        to_delete=to_delete, kept=retained, not_empty=tuple(survey.not_empty), unknown=tuple(survey.unknown)
+    )
 
 
 def kept(account: AwsTeardown, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
@@ -125,6 +129,7 @@ def _month(size: StoredBytes | str | None, usd: Decimal | None) -> Decimal | Non
 class _Survey:
     def __init__(self, account: AwsTeardown, scope: Scope) -> None:
         self._account, self._scope = account, scope
+        self.not_empty: list[str] = []
         self.unknown: list[str] = []
 
     def items(self) -> Iterator[DeletedItem]:
@@ -132,6 +137,7 @@ class _Survey:
         yield from self._nodes()
         for stack in self._scope.stacks_to_delete:
             yield from _in_stack(stack)
+        yield from self._buckets_to_empty_first()
         if self._scope.shared:
             return  # Buckets of earlier stacks, and resources outside every stack, are deleted only if no stack stays.
         yield from self._left_buckets()
@@ -157,6 +163,16 @@ class _Survey:
                 if group.instances:
                     detail = ", ".join(f"{number} {state}" for state, number in group.instances.items())
                     yield DeletedItem(what="nodes", name=group.name, detail=detail)
+
+    def _buckets_to_empty_first(self) -> Iterator[DeletedItem]:
+        for name in self._scope.buckets_to_empty_first:
+            is_empty = None
+            with self._noting(f"whether the bucket {name} is empty"):
+                is_empty = self._account.is_empty(name)
+            if is_empty is False:
+                self.not_empty.append(name)
+            detail = {True: "empty", False: "not empty: empty it first", None: "deleted only if it is empty"}[is_empty]
+            yield DeletedItem(what="bucket", name=name, detail=detail)
 
     def _left_buckets(self) -> Iterator[DeletedItem]:
         in_stacks = self._scope.buckets_in_stacks
@@ -186,5 +202,6 @@ def _in_stack(stack: StackDescription) -> Iterator[DeletedItem]:
         lost = f"{count(len(stack.others), 'resource')} outside the cluster"
         yield DeletedItem(what="in stack", name=stack.name, detail=lost)
     for kind, what in _DATA.items():
-        for name in stack.ids(kind):
+        must_be_empty = [resource.resource_id for resource in stack.resources if resource.must_be_empty]
+        for name in (name for name in stack.ids(kind) if name not in must_be_empty):
             yield DeletedItem(what=what, name=name, detail="with everything in it")

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from trainium_runtime.check_result import CheckResult
@@ -54,9 +55,12 @@ def _failure(event: Mapping[str, Any]) -> str | None:
     a minute.
     """
     need = QuotaNeed.from_properties(event["ResourceProperties"])
-    if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
-        log("the update needs no more than the cluster already has")
-        return None
+    if event["RequestType"] == "Update":
+        earlier = QuotaNeed.from_properties(event["OldResourceProperties"])
+        if not need.exceeds(earlier):
+            log("the update needs no more than the cluster already has")
+            return None
+        need = replace(need, cluster=earlier.cluster)  # the running instances have the earlier name
     if is_rolling_back(event["StackId"]):
         log("quotas are not checked in a rollback")
         return None

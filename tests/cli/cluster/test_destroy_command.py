@@ -43,6 +43,46 @@ def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyP
     assert "Nothing was destroyed." in ended.stdout
 
 
+OWN_DATA = DescribedResource(kind="AWS::S3::Bucket", resource_id="own-data", must_be_empty=True)
+
+
+def with_own_bucket(objects: int, **changes: Any) -> FakeTeardown:
+    """An account whose cluster's stack has a bucket of the app with some objects."""
+    account = FakeTeardown(stacks=[cluster_stack(resources=(*cluster_stack().resources, OWN_DATA))], work=[], **changes)
+    account.objects["own-data"] = objects
+    account.tags["own-data"] = {}
+    return account
+
+
+@pytest.mark.parametrize("options", [(), ("--yes",), ("--yes", "--json")])
+def test_full_bucket_of_the_app_is_refused_before_the_prompt(
+    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    account = with_own_bucket(objects=1)
+    ended = destroy(monkeypatch, account, *options)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert account.changes == []
+    printed = " ".join(ended.output.split())
+    assert "Nothing was destroyed: CloudFormation deletes only empty buckets" in printed
+    assert "aws s3 rm s3://own-data --recursive" in printed
+    assert "The nodes keep running: `trn sleep` terminates them." in printed
+    assert "Destroy this?" not in printed
+
+
+def test_empty_bucket_of_the_app_is_deleted_with_its_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = with_own_bucket(objects=0)
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert account.stacks == []
+
+
+def test_unread_bucket_of_the_app_is_unknown_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = with_own_bucket(objects=1, denied=frozenset({"is_empty"}))
+    printed = destroy(monkeypatch, account, typed="n\n").stdout
+    assert "unknown: whether the bucket own-data is empty: not allowed: is_empty" in printed
+    assert "deleted only if it is empty" in printed
+
+
 def test_job_on_ending_nodes_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = {"TrnClusterStack": "fit-1 has not ended (running)"}
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, __, stack: sentences.get(stack))

@@ -18,6 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "trn:instance_type": "trn1.32xlarge",
         "trn:region": "us-west-2",
         "trn:setup_script": "setup.sh",
+        "trn:project_id": "own",
         "mine": 1,
     }
     (tmp_path / "cdk.json").write_text(json.dumps({"app": "python3 app.py", "context": context}))
@@ -44,6 +45,7 @@ def test_written_file_is_the_gpu_plan_of_the_same_app(folder: Path) -> None:
     subprocess.run(written["app"], shell=True, cwd="gpu", env={**os.environ, "CDK_OUTDIR": "cdk.out"}, check=True)
     assert (folder / "gpu/cdk.out/seen").read_text() == str(folder.resolve())
     assert written["context"]["mine"] == 1
+    assert written["context"]["trn:project_id"] not in (None, "own")
     plan = plan_from_file(Path("gpu/cdk.json"), ())
     assert (plan.instance_type, plan.setup_script) == ("p4d.24xlarge", "true\n")
     assert plan.cluster_name == "trn-pilot-gpu"

@@ -13,6 +13,7 @@ from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime import aws_quotas as quotas
 from trainium_runtime.handlers import quota_check
 from trainium_runtime.handlers.custom_resource import Result
+from trainium_runtime.quota import RunningInstance
 
 ROOM = FakeQuotas(limit=256)
 NO_ROOM = FakeQuotas(limit=255)
@@ -120,6 +121,14 @@ def test_rollback_to_more_nodes_is_not_checked(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_update_that_needs_no_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, nodes: int) -> None:
     provide(monkeypatch, FakeQuotas(limit=0), before=properties(nodes=2), nodes=nodes)
+
+
+def test_running_nodes_of_a_renamed_cluster_are_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_check, "is_rolling_back", lambda _: False)
+    account = FakeQuotas(limit=384, running=[RunningInstance(vcpus=256, capacity="on-demand", cluster="old")])
+    before = properties(cluster_name="old", nodes=2)
+    provide(monkeypatch, account, before=before, cluster_name="new", nodes=3)
+    provide(monkeypatch, FakeQuotas(limit=0), before=before, cluster_name="new")
 
 
 def test_update_from_unknown_properties_fails(monkeypatch: pytest.MonkeyPatch) -> None:
