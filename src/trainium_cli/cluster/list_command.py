@@ -63,7 +63,8 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
         identity = account.identity()
         catalog = plan.catalog if plan else builtin_catalog()
         regions = _regions(catalog, account) if all_regions else [account.region]
-    prices, project = plan.prices if plan else {}, plan.project_id if plan else None
+    prices: PriceTable = plan.prices if plan else {}
+    project = plan.project_id if plan else None
     lists = [*_clusters_in(prices, regions, clients)]
     denied = list[str]()
     if project and not (region or all_regions):

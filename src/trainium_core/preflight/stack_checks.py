@@ -68,8 +68,7 @@ def check_project(plan: Plan, account: AwsAccount) -> CheckResult:
             found = f"{name} belongs to the project {other}, not to that of this plan ({plan.project_id or 'no ID'})"
             fix = f"set another trn:cluster_name; to change that cluster, run: trn deploy --cluster {plan.cluster_name}"
             return CheckResult(outcome="fail", found=found, fix=fix)
-    others = account.stacks.project_stacks(plan.project_id) if plan.project_id and not deployed else {}
-    if others:
+    if plan.project_id and not deployed and (others := account.stacks.project_stacks(plan.project_id)):
         clusters = sorted({stack.tags[CLUSTER_TAG] for stack in others.values() if CLUSTER_TAG in stack.tags})
         found = (
             f"this project deployed {', '.join(clusters)} ({', '.join(sorted(others))}), which would keep running, and "
