@@ -15,6 +15,7 @@ from trainium_core.evidence.record import (
     Record,
     RecordedRun,
     Tool,
+    judged_gate,
 )
 
 WORKLOAD = BenchWorkload(
@@ -37,8 +38,11 @@ TRAINIUM_SIDE = Record(
     side="trainium",
     workload=WORKLOAD,
     hardware=Hardware(type="trn2.3xlarge", nodes=1, accelerators=1, used=1, purchase="on-demand"),
-    runs=(
-        RecordedRun(job="lm-1", seed=1, phases={"compile_cold": 30.0, "data": None}, loss=((1.0, 2.5), (2.0, 2.25))),
+    runs=tuple(
+        RecordedRun(
+            job=f"lm-{seed}", seed=seed, phases={"compile_cold": 30.0, "data": None}, loss=((1.0, 2.5), (2.0, 2.25))
+        )
+        for seed in (1, 2, 3)
     ),
     metrics={
         "tokens_per_second": Metric(
@@ -66,5 +70,8 @@ def with_hardware(record: Record, **changes: Any) -> Record:
 
 
 def with_metric(record: Record, **changes: Any) -> Record:
+    """The record with a changed metric, and with its gates judged again."""
     [(name, metric)] = record.metrics.items()
-    return replace(record, metrics={name: replace(metric, **changes)})
+    metric = replace(metric, **changes)
+    gates = tuple(judged_gate(gate.name, gate.limit, metric) for gate in record.gates)
+    return replace(record, metrics={name: metric}, gates=gates)

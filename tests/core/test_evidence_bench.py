@@ -1,6 +1,5 @@
 """The file of `trn bench`, the record of a side from the measurements of its runs, and its comparison with others."""
 
-import struct
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +8,29 @@ from typing import Any
 import pytest
 
 from tests.core.job_bucket import JOB
-from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, SidePrices, measured_run, side_record, with_ratios
-from trainium_core.evidence.bench_file import BenchFile, gate_from_table, read_bench_file, seeded
-from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
+from trainium_core.evidence.bench import (
+    MeasuredRun,
+    RecoveredJob,
+    SidePrices,
+    measured_run,
+    side_record,
+    with_fidelity,
+    with_ratios,
+)
+from trainium_core.evidence.bench_file import BenchFile, FidelityFile, read_bench_file, seeded
+from trainium_core.evidence.fidelity import loss_fidelity
 from trainium_core.evidence.imports import Imported
-from trainium_core.evidence.record import Hardware, Metric, Record, Software, Tool, read_record, record_text
+from trainium_core.evidence.record import (
+    Fidelity,
+    Hardware,
+    Metric,
+    Record,
+    Software,
+    Tool,
+    judged_gate,
+    read_record,
+    record_text,
+)
 from trainium_core.evidence.steps import training_steps
 from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.follow import LogLine
@@ -95,8 +112,9 @@ def test_record_has_rates_costs_and_gates(spec: BenchFile) -> None:
     paid, listed = (record.metrics[f"usd_per_million_tokens_{name}"] for name in ("paid", "list"))
     assert paid.value == pytest.approx((1e3 / 16 + 1e3 / 20 + 1e3 / 16) / 3)
     assert (listed.value, listed.origin, listed.source) == (pytest.approx(2 * (paid.value or 0)), "derived", "list")
-    assert record.metrics["step_seconds_p50"].value == 0.5
-    assert record.metrics["step_seconds_p95"].why_null == "p95 of 6 samples: at least 72 are needed"
+    assert record.metrics["step_seconds_p50"].value == pytest.approx(1.4 / 3)
+    assert record.metrics["step_seconds_p95"].why_null == "p95 of 2 samples: at least 20 are needed"
+    assert record.runs[1].step_seconds == (0.4, 0.4)
     assert [(gate.name, gate.state) for gate in record.gates] == [
         ("tokens_per_second", "met"),
         ("step_seconds_p95", "not measured"),
@@ -286,7 +304,23 @@ def test_results_of_other_tools_have_costs_and_ratios(spec: BenchFile) -> None:
 )
 def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, state: str) -> None:
     metric = None if value is None else Metric(value=value, unit="s", origin="measured")
-    assert gate_from_table("x", limit, metric).state == state
+    assert judged_gate("x", limit, metric).state == state
+
+
+@pytest.mark.parametrize(
+    ("limit", "state"),
+    [
+        (">= 9", "met"),
+        (">= 9.5", "met, within the noise"),
+        (">= 10.5", "not met"),
+        ("<= 11", "met"),
+        ("<= 10", "met, within the noise"),
+        ("<= 9.5", "not met"),
+    ],
+)
+def test_gate_whose_interval_contains_the_limit_is_met_within_the_noise(limit: str, state: str) -> None:
+    metric = Metric(value=10.0, unit="s", low=9.0, high=11.0, level=0.95, method="x", origin="measured")
+    assert judged_gate("x", limit, metric).state == state
 
 
 @pytest.mark.parametrize(
@@ -310,7 +344,11 @@ def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, 
         (("seq = 128", 'seq = "128"'), "workload.seq is '128'; it must be a whole number"),
         (("seq = 128", "sequence = 128"), "workload.sequence is not a known key; allowed: model"),
         (("[gates]", "[fidelity]\nreference = 'tpu'\n[gates]"), "fidelity.reference is 'tpu'; it must be a side"),
-        (("[gates]", "[fidelity]\nlogits = 'x'\n[gates]"), "fidelity: logits, fp32 and bf16 must be given together"),
+        (("[gates]", "[fidelity]\nscores = {}\n[gates]"), "fidelity.reference is missing"),
+        (
+            ("[gates]", "[fidelity]\nreference = 'gpu'\nscores = {acc = 0}\n[gates]"),
+            "fidelity.scores.acc is 0; it must be a number above 0",
+        ),
         (("tuned = true", "tuned = 1"), "sides.trainium.tuned is 1; it must be true or false"),
         (('name = "lm"', "name = "), "the file is not TOML"),
     ],
@@ -333,56 +371,100 @@ def test_seed_is_put_into_arguments_command_and_environment() -> None:
     }
 
 
-def test_loss_curves_are_compared_by_seed_and_step() -> None:
-    curves = {1: [(1, 2.0), (2, 1.01)], 2: [(1, 5.0)]}
-    comparison, warnings = loss_fidelity(curves, {1: [(1, 2.0), (2, 1.0), (3, 0.5)]}, "gpu", 0.02)
-    assert (comparison.value, comparison.state, comparison.reference, warnings) == (
-        pytest.approx(0.01),
-        "met",
-        "gpu",
-        (),
-    )
-    assert loss_fidelity(curves, {1: [(2, 1.0)]}, "gpu", 0.001)[0].state == "not met"
-    assert loss_fidelity(curves, {3: [(1, 1.0)]}, "gpu", 0.01)[0].state == "not measured"
-    _, warnings = loss_fidelity(curves, curves, "gpu", 0.01)
-    assert "was the reference compared with itself?" in warnings[0]
+def fidelity_of(
+    losses: dict[tuple[int, int], float | None], references: dict[tuple[int, int], float | None], limit: float = 0.02
+) -> Fidelity:
+    return loss_fidelity(losses, references, (1, 2), "gpu", limit)
 
 
-def npy(path: Path, values: list[float], form: str = "<f4") -> Path:
-    header = f"{{'descr': '{form}', 'fortran_order': False, 'shape': ({len(values)},), }}\n".encode()
-    data = struct.pack(f"<{len(values)}{'f' if form == '<f4' else 'd'}", *values)
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
-    return path
+REFERENCE: dict[tuple[int, int], float | None] = {(1, 1): 2.0, (1, 2): 1.0, (2, 1): 4.0, (2, 2): 2.0}
 
 
-def test_logits_are_compared_in_units_of_the_error_of_bf16(tmp_path: Path) -> None:
-    fp32, bf16 = npy(tmp_path / "a", [1, 2, 3]), npy(tmp_path / "b", [1, 2, 3.5], "<f8")
-    good, bad = npy(tmp_path / "c", [1, 2.5, 3]), npy(tmp_path / "d", [1, 2, 5])
-    assert (logits_fidelity(good, fp32, bf16, 1.2).value, logits_fidelity(good, fp32, bf16, 1.2).state) == (1, "met")
-    assert logits_fidelity(bad, fp32, bf16, 1.2).state == "not met"
+def test_losses_are_compared_at_every_step_of_the_reference() -> None:
+    check = fidelity_of({**REFERENCE, (1, 2): 1.01, (1, 3): 9.0}, REFERENCE)
+    assert (check.value, check.state, check.compared, check.expected) == (pytest.approx(0.01), "met", 4, 4)
+    assert fidelity_of({**REFERENCE, (2, 2): 2.1}, REFERENCE).state == "not met"
+
+
+@pytest.mark.parametrize("odd", [(1, 2), (2, 2), (2, 3)])
+def test_one_loss_that_is_not_finite_misses_the_limit(odd: tuple[int, int]) -> None:
+    check = fidelity_of({**REFERENCE, odd: None}, REFERENCE)
+    assert (check.value, check.state, check.not_finite) == (None, "not met", 1)
+    assert f"1 of {5 if odd == (2, 3) else 4} losses are not finite" in str(check.why_null)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("ours", "theirs", "why"),
     [
-        (b"", "is not a .npy file"),
-        (b"\x93NUMPY\x01\x00\x04\x00{}{}", "is not a .npy file of float32"),
-        (b"\x93NUMPY\x01\x00\xff\xff{}", "is not a .npy file of float32"),
+        ({(1, 2), (2, 1), (2, 2)}, {*REFERENCE}, "the side has no loss at step 1 with seed 1"),
+        ({(1, 1), (1, 2)}, {*REFERENCE}, "the side has no loss at step 1 with seed 2"),
+        ({*REFERENCE}, {(1, 1), (1, 2)}, "the reference has no losses with seed 2"),
+        (set[tuple[int, int]](), set[tuple[int, int]](), "the reference has no losses with seed 1"),
     ],
-    ids=["empty", "header without keys", "truncated"],
 )
-def test_logits_that_cannot_be_compared_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    fp32 = npy(tmp_path / "a", [1, 2, 3])
-    (tmp_path / "bad.npy").write_bytes(content)
-    with pytest.raises(FidelityError, match=message):
-        logits_fidelity(tmp_path / "bad.npy", fp32, fp32, 1)
-    fortran = npy(tmp_path / "c", [1, 2, 3])
-    fortran.write_bytes(fortran.read_bytes().replace(b"False", b"True "))
-    with pytest.raises(FidelityError, match="Fortran order"):
-        logits_fidelity(fortran, fp32, fp32, 1)
-    with pytest.raises(FidelityError, match="has 2 numbers, and the reference 3 and 3"):
-        logits_fidelity(npy(tmp_path / "c", [1, 2]), fp32, fp32, 1)
-    with pytest.raises(FidelityError, match="are equal"):
-        logits_fidelity(fp32, fp32, fp32, 1)
-    with pytest.raises(FidelityError, match="not finite"):
-        logits_fidelity(npy(tmp_path / "n", [1, 2, float("nan")]), fp32, fp32, 1)
+def test_fidelity_needs_every_seed_and_step_of_the_reference(
+    ours: set[tuple[int, int]], theirs: set[tuple[int, int]], why: str
+) -> None:
+    check = fidelity_of({key: REFERENCE[key] for key in ours}, {key: REFERENCE[key] for key in theirs})
+    assert (check.value, check.state, check.why_null) == (None, "not measured", why)
+
+
+def test_loss_of_the_reference_that_is_not_finite_measures_nothing() -> None:
+    check = fidelity_of(REFERENCE, {**REFERENCE, (2, 1): None})
+    assert check.state == "not measured"
+    assert check.why_null == "the loss of the reference at step 1 with seed 2 is not finite"
+
+
+def compared_with_gpu(spec: BenchFile, ours: list[MeasuredRun], theirs: list[MeasuredRun], **fidelity: Any) -> Record:
+    file = replace(spec, fidelity=FidelityFile(**{"reference": "gpu", "loss_limit": 0.02, "scores": {}, **fidelity}))
+    gpu = record_of(spec, theirs, 1, hardware_kind="gpu", hardware=replace(HARDWARE, type="p5.4xlarge"))
+    record, reference = with_fidelity([record_of(spec, ours), gpu], file)
+    assert reference is gpu
+    assert read_record(record_text(record)) == record
+    return record
+
+
+def diverging(spec: BenchFile, seed: int) -> MeasuredRun:
+    losses = (3.0, 1.5, "nan", "inf")
+    texts = [f"TRN step={step} loss={loss} tokens=8 seconds=1" for step, loss in enumerate(losses, start=1)]
+    return measured_run(ended(), training_steps([LogLine(attempt=1, rank=0, text=text) for text in texts]), spec, seed)
+
+
+def test_run_that_diverges_to_nan_misses_its_limit(spec: BenchFile) -> None:
+    runs = [run_of(spec, 1, seed) for seed in (1, 2, 3)]
+    record = compared_with_gpu(spec, [diverging(spec, seed) for seed in (1, 2, 3)], runs)
+    [check] = record.fidelity
+    assert (check.state, check.not_finite, check.reference) == ("not met", 6, "lm-gpu")
+    assert record.runs[0].loss == ((1.0, 3.0), (2.0, 1.5), (3.0, None), (4.0, None))
+    [check] = compared_with_gpu(spec, [*runs[:2], diverging(spec, 3)], runs).fidelity
+    assert (check.state, check.not_finite) == ("not met", 2)
+
+
+def test_losses_equal_to_those_of_the_reference_are_a_warning(spec: BenchFile) -> None:
+    runs = [run_of(spec, 1, seed) for seed in (1, 2, 3)]
+    record = compared_with_gpu(spec, runs, runs)
+    assert (record.fidelity[0].state, record.fidelity[0].compared) == ("met", 12)
+    assert "was the reference compared with itself?" in record.warnings[0]
+
+
+def evaluated(spec: BenchFile, score: float) -> MeasuredRun:
+    metric = Metric(
+        value=score, unit="score", low=score - 0.1, high=score + 0.1, level=0.95, origin="imported", source="lm-eval"
+    )
+    return measured_run(ended(), (), spec, 1, (Imported(tool="lm-eval", metrics={"arc.acc": metric}),))
+
+
+def test_interval_of_a_score_is_never_less_than_that_of_one_run(spec: BenchFile) -> None:
+    metric = record_of(spec, [evaluated(spec, 0.6)] * 3).metrics["arc.acc"]
+    assert (metric.value, metric.low, metric.high) == (pytest.approx(0.6), pytest.approx(0.5), pytest.approx(0.7))
+
+
+@pytest.mark.parametrize(("score", "state"), [(0.62, "met"), (0.50, "not met"), (0.70, "not met")])
+def test_score_of_another_tool_is_compared_with_that_of_the_reference(
+    spec: BenchFile, score: float, state: str
+) -> None:
+    ours, theirs = ([evaluated(spec, value)] * 3 for value in (score, 0.61))
+    record = compared_with_gpu(spec, ours, theirs, loss_limit=None, scores={"arc.acc": 0.02, "mmlu.acc": 0.02})
+    of_arc, of_mmlu = record.fidelity
+    assert (of_arc.method, of_arc.state) == ("difference of arc.acc", state)
+    assert (of_mmlu.state, of_mmlu.why_null) == ("not measured", "lm-trainium has no mmlu.acc; lm-gpu has no mmlu.acc")

@@ -5,19 +5,34 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.test_pilot_report import GOOD, GPU, LAB_RECORD, evidence, fidelity, gate
+from tests.core.evidence_records import with_metric
+from tests.core.test_pilot_report import GOOD, GOOD_METRIC, GPU, LAB_RECORD, LIMITS, evidence, fidelity, gate
 from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
 from trainium_core.evidence.folder import Answer
-from trainium_core.evidence.record import MET, NOT_MET, STATES, Record
+from trainium_core.evidence.record import (
+    MET,
+    NOT_MEASURED,
+    NOT_MET,
+    STATES,
+    WITHIN_NOISE,
+    Record,
+    judged_gate,
+)
 
 
-@given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from(STATES)))
+@given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from((MET, NOT_MET, NOT_MEASURED))))
 def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[str]) -> None:
+    metrics = {f"gate_{at}": GOOD_METRIC for at, state in enumerate(gates) if state != NOT_MEASURED}
     record = replace(
         GOOD,
-        gates=tuple(gate(state, f"gate_{at}") for at, state in enumerate(gates)),
-        fidelity=tuple(replace(fidelity(state), method=f"check {at}") for at, state in enumerate(checks)),
+        metrics=metrics,
+        gates=tuple(
+            judged_gate(f"gate_{at}", LIMITS.get(state, "<= 1"), metrics.get(f"gate_{at}"))
+            for at, state in enumerate(gates)
+        ),
+        fidelity=tuple(fidelity(state, f"check {at}") for at, state in enumerate(checks)),
     )
+    assert [gate.state for gate in record.gates] == gates
     verdict = decide(evidence(record)).verdict
     if NOT_MET in (*gates, *checks):
         assert verdict == NO
@@ -35,7 +50,11 @@ def test_records_of_other_sides_never_change_the_decision(verdict: str, others: 
     own = replace(GOOD, gates=(gate(verdict),))
     added = [
         replace(
-            record, id=f"other-{at}", made="2026-12-01T00:00:00Z", gates=(gate(state),), fidelity=(fidelity(state),)
+            record,
+            id=f"other-{at}",
+            made="2026-12-01T00:00:00Z",
+            gates=(gate(state),),
+            fidelity=(fidelity(state if state != WITHIN_NOISE else NOT_MET),),
         )
         for at, (record, state) in enumerate(others)
     ]
@@ -44,13 +63,27 @@ def test_records_of_other_sides_never_change_the_decision(verdict: str, others: 
     assert decide(evidence(*added)).verdict == NOT_YET
 
 
+def test_gate_within_the_noise_is_not_yet_go_and_shows_its_interval() -> None:
+    decision = decide(evidence(replace(GOOD, gates=(gate(WITHIN_NOISE),))))
+    assert decision.verdict == NOT_YET
+    assert decision.reasons == ("tokens per second: 10, 9 to 11 (95%), gate >= 9.5, met, within the noise (lm-trn2)",)
+
+
+def test_reason_of_a_tolerance_has_the_number_of_compared_values() -> None:
+    assert (
+        "loss against lm-p5: 0.01, 6 values compared, tolerance <= 0.02, met (lm-trn2)"
+        in decide(evidence(GOOD)).reasons
+    )
+
+
 def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
     (own, other) = decide(evidence(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),)))).judgements
     assert {own.aside, other.aside} == {"", "measured in the lab, not on Trainium"}
 
 
 def test_newest_record_decides_on_a_gate() -> None:
-    first = replace(GOOD, id="first", gates=(gate(NOT_MET),))
+    first = with_metric(replace(GOOD, id="first"), value=4.0, low=3.0, high=6.0)
+    assert first.gates[0].state == NOT_MET
     second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
     assert decide(evidence(first, second)).verdict == GO
     assert decide(evidence(replace(first, made="2026-11-26T12:00:00Z"), second)).verdict == NO
@@ -73,7 +106,7 @@ def test_stack_without_support_prevents_go_unless_it_is_accepted_by_name() -> No
 
 
 def test_moved_limit_prevents_go() -> None:
-    first = replace(GOOD, id="first", gates=(gate(NOT_MET, limit=">= 50"),))
+    first = replace(GOOD, id="first", gates=(gate(NOT_MET),))
     second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
     decision = decide(evidence(first, second))
     assert decision.verdict == NOT_YET
@@ -81,14 +114,19 @@ def test_moved_limit_prevents_go() -> None:
 
 
 def test_limit_that_moved_and_returned_prevents_go() -> None:
-    limits = {"first": ">= 5", "second": ">= 50", "third": ">= 5"}
+    limits = {"first": ">= 5", "second": ">= 6", "third": ">= 5"}
     records = [
-        replace(GOOD, id=name, made=f"2026-11-2{5 + day}T12:00:00Z", gates=(gate(MET, limit=limit),))
+        replace(
+            GOOD,
+            id=name,
+            made=f"2026-11-2{5 + day}T12:00:00Z",
+            gates=(judged_gate("tokens_per_second", limit, GOOD_METRIC),),
+        )
         for day, (name, limit) in enumerate(limits.items())
     ]
     decision = decide(evidence(*records))
     assert decision.verdict == NOT_YET
     assert decision.reasons == (
-        "The limit of tokens_per_second was >= 5 in first, and is >= 50 in second",
-        "The limit of tokens_per_second was >= 50 in second, and is >= 5 in third",
+        "The limit of tokens_per_second was >= 5 in first, and is >= 6 in second",
+        "The limit of tokens_per_second was >= 6 in second, and is >= 5 in third",
     )

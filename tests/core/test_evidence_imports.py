@@ -36,7 +36,6 @@ def test_guidellm_has_rates_and_percentiles_in_seconds() -> None:
     assert results.warnings == ()
     first = results.metrics["time_to_first_token_seconds_p99"]
     assert (first.value, first.n) == (raw["time_to_first_token_ms"]["successful"]["percentiles"]["p99"] / 1000, 400)
-    assert first.why_null == "the file has no samples to compute an interval from"
     assert results.metrics["requests_per_second"].value == raw["requests_per_second"]["successful"]["mean"]
     assert 0.005 < (results.metrics["inter_token_seconds_p50"].value or 0) < 0.02
 
@@ -71,13 +70,12 @@ def test_aiperf_has_rates_and_percentiles_in_seconds() -> None:
     assert stopped.warnings == ("aiperf was stopped before its end",)
 
 
-def test_vllm_bench_has_intervals_where_the_file_has_samples() -> None:
+def test_vllm_bench_has_the_percentiles_of_the_samples_in_the_file() -> None:
     results = read_results(text_of("vllm_bench.json"))
     assert results.metrics["output_tokens_per_second"].value == pytest.approx(811.4, abs=0.1)
     first = results.metrics["time_to_first_token_seconds_p99"]
-    assert (first.n, first.level, first.value) == (400, 0.95, pytest.approx(0.1738, abs=1e-3))
-    assert results.metrics["request_seconds_p50"].low is not None
-    assert results.metrics["inter_token_seconds_p99"].why_null == "the file has no samples to compute an interval from"
+    assert (first.n, first.value) == (400, pytest.approx(0.1738, abs=1e-3))
+    assert results.metrics["inter_token_seconds_p99"].value is not None
     raw = json.loads(text_of("vllm_bench.json"))
     failed = {**raw, "errors": ["timeout"] * 100 + [""] * 300, "completed": 300, "failed": 100}
     results = read_results(json.dumps(failed))

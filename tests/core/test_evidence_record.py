@@ -1,6 +1,7 @@
 """The record of a pilot's evidence: writing, reading, refusals, and comparability."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -26,6 +27,7 @@ from trainium_core.evidence.record import (
     Metric,
     Record,
     RecordError,
+    judged_fidelity,
     read_record,
     record_text,
     unknown,
@@ -45,13 +47,13 @@ def test_written_record_is_read_unchanged(record: Record) -> None:
         Metric,
         value=st.floats(allow_nan=False, allow_infinity=False),
         unit=st.text(),
-        n=st.none() | st.integers(0),
+        n=st.just(3),
         origin=st.just("measured"),
     )
     | st.builds(unknown, st.text(), st.text(min_size=1), n=st.none() | st.integers(0))
 )
 def test_any_metric_survives_writing_and_reading(metric: Metric) -> None:
-    record = replace(TRAINIUM_SIDE, metrics={"x": metric})
+    record = replace(TRAINIUM_SIDE, metrics={"x": metric}, gates=())
     assert read_record(record_text(record)) == record
 
 
@@ -102,9 +104,12 @@ def test_invalid_record_is_refused_with_reason(text: str, message: str) -> None:
         ({"origin": "imported"}, "imported number needs its source"),
         ({"origin": "derived", "method": None}, "derived number needs its formula"),
         ({"low": None}, "an interval needs"),
-        ({"level": None}, "an interval needs"),
         ({"low": 12.0}, "low 12.0 is more than high 11.0"),
         ({"value": float("inf")}, "not finite"),
+        ({"value": 12.0}, "outside of its interval, 9.0 to 11.0"),
+        ({"value": -5.0, "low": -6.0}, "a rate must be above 0 and per second, got -5.0"),
+        ({"unit": "bananas"}, "a rate must be above 0 and per second, got 10.0 bananas"),
+        ({"n": 5}, "n is 5, and 3 runs count"),
     ],
 )
 def test_invalid_metric_is_refused_with_reason(changes: dict[str, Any], message: str) -> None:
@@ -127,8 +132,62 @@ def test_side_must_match_the_instance_type(record: Record, side: str) -> None:
 
 
 def test_gate_state_must_match_its_value() -> None:
-    with pytest.raises(RecordError, match="'met' contradicts the value None"):
+    with pytest.raises(
+        RecordError, match="gate p99 is None, 'met', but its metric and limit give None, 'not measured'"
+    ):
         replace(TRAINIUM_SIDE, gates=(Gate(name="p99", limit="<= 1", value=None, state="met"),))
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        (("tokens_per_second", ">= 50000", 10.0, "met"), "give 10.0, 'not met'"),
+        (("tokens_per_second", ">= 5", 98010.0, "met"), "give 10.0, 'met'"),
+        (("tokens_per_second", ">= 9.5", 10.0, "met"), "give 10.0, 'met, within the noise'"),
+        (("tokens_per_second", "whatever", 10.0, "met"), "the limit is 'whatever', not such as"),
+        (("no_metric", ">= 5", 10.0, "met"), "give None, 'not measured'"),
+        (("tokens_per_second", ">= 5", 10.0, "fine"), "give 10.0, 'met'"),
+    ],
+)
+def test_gate_that_its_metric_contradicts_is_refused(gate: tuple[str, str, float, str], message: str) -> None:
+    name, limit, value, state = gate
+    with pytest.raises(RecordError, match=message):
+        replace(TRAINIUM_SIDE, gates=(Gate(name=name, limit=limit, value=value, state=state),))
+
+
+CHECK = judged_fidelity("loss", "lm-p5", 0.01, 0.02, compared=6, expected=6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"value": 5.0}, "state is 'met', but value, limit and counts give 'not met'"),
+        ({"compared": 5}, "give 'not measured'"),
+        ({"compared": 0, "expected": 0}, "give 'not measured'"),
+        ({"not_finite": 1}, "give 'not met'"),
+        ({"value": None, "why_null": "x"}, "give 'not measured'"),
+        ({"value": None}, "needs a reason in why_null"),
+        ({"limit": math.nan}, "must be finite numbers of 0 or more"),
+        ({"compared": 7}, "7 of 6 values cannot have been compared"),
+        ({"reference": "lm-trn2"}, "the record is compared with itself"),
+    ],
+)
+def test_fidelity_that_its_numbers_contradict_is_refused(changes: dict[str, Any], message: str) -> None:
+    assert replace(TRAINIUM_SIDE, fidelity=(CHECK,)).fidelity == (CHECK,)
+    with pytest.raises(RecordError, match=message):
+        replace(TRAINIUM_SIDE, fidelity=(replace(CHECK, **changes),))
+
+
+def test_number_without_three_runs_that_count_is_refused() -> None:
+    excluded = tuple(replace(run, excluded="a node failed") for run in TRAINIUM_SIDE.runs)
+    for runs in ((), excluded, TRAINIUM_SIDE.runs[:2]):
+        with pytest.raises(RecordError, match="runs count: n must be their number, and at least 3"):
+            replace(TRAINIUM_SIDE, runs=runs)
+
+
+def test_more_accelerators_than_the_nodes_have_are_refused() -> None:
+    with pytest.raises(RecordError, match=r"hardware\.used is 999, more than the 1 accelerators"):
+        with_hardware(TRAINIUM_SIDE, used=999)
 
 
 def test_equal_conditions_are_comparable() -> None:

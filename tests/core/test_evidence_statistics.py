@@ -2,14 +2,14 @@
 
 import math
 import random
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainium_core.evidence import statistics
 from trainium_core.evidence.record import Metric
-from trainium_core.evidence.statistics import fewest_samples, percentile, runs_mean, runs_ratio
+from trainium_core.evidence.statistics import fewest_samples, percentile, runs_mean, runs_percentile, runs_ratio
 
 DRAWS = 1000
 LEAST_COVERED = 0.93 * DRAWS
@@ -21,30 +21,50 @@ def holds(metric: Metric, true: float) -> bool:
     return metric.low <= true <= metric.high
 
 
+def run_of_steps(randomness: random.Random, n: int, spread: float, correlation: float) -> list[float]:
+    """Seconds of steps with 2% noise around the mean of the run, which differs from 1 by `spread`. AR(1)."""
+    mean, noise, rest = 1 + randomness.gauss(0, spread), randomness.gauss(0, 1), math.sqrt(1 - correlation**2)
+    steps: list[float] = []
+    for _ in range(n):
+        steps.append(mean * (1 + 0.02 * noise))
+        noise = correlation * noise + rest * randomness.gauss(0, 1)
+    return steps
+
+
+@pytest.mark.parametrize(("spread", "correlation"), [(0.0, 0.0), (0.01, 0.0), (0.02, 0.0), (0.0, 0.8)])
+@pytest.mark.parametrize(("quantile", "n"), [(0.5, 200), (0.95, 200), (0.99, 368)])
+def test_interval_of_a_percentile_covers_it(quantile: float, n: int, spread: float, correlation: float) -> None:
+    randomness = random.Random(2)
+    true = 1 + 0.02 * NormalDist().inv_cdf(quantile)
+    covered = 0
+    for _ in range(DRAWS):
+        metric = runs_percentile([run_of_steps(randomness, n, spread, correlation) for _ in range(3)], quantile, "s")
+        assert (metric.n, metric.level) == (3, 0.95)
+        covered += holds(metric, true)
+    assert covered >= LEAST_COVERED
+
+
 @pytest.mark.parametrize(("quantile", "fewest"), [(0.5, 6), (0.95, 72), (0.99, 368), (0.999, 3688)])
-def test_percentile_of_too_few_samples_is_null(quantile: float, fewest: int) -> None:
+def test_percentile_of_short_runs_has_their_range(quantile: float, fewest: int) -> None:
     assert fewest_samples(quantile) == fewest
-    assert percentile([1.0] * fewest, quantile, "s").value == 1.0
-    null = percentile([1.0] * (fewest - 1), quantile, "s")
-    assert (null.value, null.low, null.n) == (None, None, fewest - 1)
-    assert null.why_null == f"p{100 * quantile:g} of {fewest - 1} samples: at least {fewest} are needed"
+    runs = [[float(number)] * (fewest - 1) for number in (1, 2, 6)]
+    short = runs_percentile(runs, quantile, "s")
+    assert (short.value, short.low, short.high, short.level) == (3, 1, 6, None)
+    assert runs_percentile([[1.0] * fewest] * 3, quantile, "s").level == 0.95
+
+
+def test_largest_step_of_a_run_is_no_percentile() -> None:
+    null = runs_percentile([[1.0] * 99] * 3, 0.99, "s")
+    assert (null.value, null.why_null) == (None, "p99 of 99 samples: at least 100 are needed")
+    assert runs_percentile([[1.0] * 100] * 3, 0.99, "s").value == 1
 
 
 @pytest.mark.parametrize(("quantile", "value"), [(0.5, 500), (0.95, 950), (0.99, 990)])
 def test_percentile_of_known_samples_is_exact(quantile: float, value: float) -> None:
     samples = [float(number) for number in range(1, 1001)]
     random.Random(1).shuffle(samples)
-    metric = percentile(samples, quantile, "ms")
-    assert (metric.value, metric.n, metric.unit, metric.level) == (value, 1000, "ms", 0.95)
-    assert holds(metric, value)
-
-
-@pytest.mark.parametrize(("quantile", "n"), [(0.5, 6), (0.5, 50), (0.95, 72), (0.95, 200), (0.99, 368)])
-def test_interval_of_a_percentile_covers_it(quantile: float, n: int) -> None:
-    randomness = random.Random(2)
-    true = -math.log(1 - quantile)
-    drawn = ([randomness.expovariate(1) for _ in range(n)] for _ in range(DRAWS))
-    assert sum(holds(percentile(samples, quantile, "s"), true) for samples in drawn) >= LEAST_COVERED
+    assert percentile(samples, quantile) == value
+    assert runs_percentile([samples] * 3, quantile, "s").value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("n", [3, 5, 10, 40])
@@ -54,13 +74,15 @@ def test_interval_of_a_mean_covers_it(n: int) -> None:
     assert sum(holds(runs_mean(values, "tokens/s"), 10) for values in drawn) >= LEAST_COVERED
 
 
-@pytest.mark.parametrize(("n", "spreads"), [(3, (0.02, 0.02)), (3, (0.02, 0.1)), (8, (0.02, 0.1))])
-def test_interval_of_a_ratio_covers_it(n: int, spreads: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "RESAMPLES", 200)
+@pytest.mark.parametrize("counts", [(3, 3), (3, 10), (8, 8)])
+@pytest.mark.parametrize("spreads", [(0.02, 0.02), (0.02, 0.1), (0.1, 0.02)])
+def test_interval_of_a_ratio_covers_it(counts: tuple[int, int], spreads: tuple[float, float]) -> None:
     randomness = random.Random(4)
     covered = 0
     for _ in range(DRAWS):
-        first, second = ([math.exp(randomness.gauss(0, spread)) for _ in range(n)] for spread in spreads)
+        first, second = (
+            [math.exp(randomness.gauss(0, spread)) for _ in range(n)] for n, spread in zip(counts, spreads, strict=True)
+        )
         covered += holds(runs_ratio([2 * value for value in first], second, "a / b"), 2)
     assert covered >= LEAST_COVERED
 

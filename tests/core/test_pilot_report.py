@@ -28,6 +28,7 @@ from trainium_core.evidence.record import (
     NOT_MEASURED,
     NOT_MET,
     TRAINIUM,
+    WITHIN_NOISE,
     Comparability,
     Fidelity,
     Gate,
@@ -35,6 +36,8 @@ from trainium_core.evidence.record import (
     Record,
     RecordedRun,
     Tool,
+    judged_fidelity,
+    judged_gate,
     record_text,
     unknown,
 )
@@ -43,16 +46,24 @@ from trainium_core.evidence.tco import tco, tco_records
 from trainium_core.evidence.tco_file import read_tco_file
 from trainium_core.facts import DATA
 
-
-def gate(state: str, name: str = "tokens_per_second", limit: str = ">= 5") -> Gate:
-    return Gate(name=name, limit=limit, value=None if state == NOT_MEASURED else 10.0, state=state)
-
-
-def fidelity(state: str) -> Fidelity:
-    value = None if state == NOT_MEASURED else 0.01
-    return Fidelity(method="loss", reference="lm-p5", value=value, limit=0.02, state=state)
+LIMITS = {MET: ">= 5", WITHIN_NOISE: ">= 9.5", NOT_MET: ">= 50"}
+"""Limits of the throughput of GOOD, by the state of their gate."""
 
 
+def gate(state: str) -> Gate:
+    """A gate in the state, for GOOD."""
+    if state == NOT_MEASURED:
+        return judged_gate("no_metric", "<= 1", None)
+    return judged_gate("tokens_per_second", LIMITS[state], GOOD_METRIC)
+
+
+def fidelity(state: str, method: str = "loss") -> Fidelity:
+    value = {MET: 0.01, NOT_MET: 0.03}.get(state)
+    why = None if state in (MET, NOT_MET) else "no loss"
+    return judged_fidelity(method, "lm-p5", value, 0.02, compared=6, expected=6, why_null=why)
+
+
+GOOD_METRIC = TRAINIUM_SIDE.metrics["tokens_per_second"]
 GOOD = replace(
     TRAINIUM_SIDE,
     gates=(gate(MET),),
@@ -102,7 +113,12 @@ def test_all_gates_met_on_trainium_is_go() -> None:
 
 def test_excluded_run_without_job_is_named_by_its_record() -> None:
     record = replace(
-        GOOD, runs=(RecordedRun(excluded="it was interrupted"), RecordedRun(job="train-1", excluded="a node failed"))
+        GOOD,
+        runs=(
+            *GOOD.runs,
+            RecordedRun(excluded="it was interrupted"),
+            RecordedRun(job="train-1", excluded="a node failed"),
+        ),
     )
     notes = arrange(evidence(record)).not_measured
     assert f"a run of {record.id} is excluded from all numbers: it was interrupted" in notes
@@ -111,7 +127,7 @@ def test_excluded_run_without_job_is_named_by_its_record() -> None:
 
 def test_excluded_run_with_a_warning_is_listed_once() -> None:
     record = replace(
-        GOOD, runs=(RecordedRun(job="train-1", excluded="a node failed"),), warnings=("it: a node failed",)
+        GOOD, runs=(*GOOD.runs, RecordedRun(job="train-1", excluded="a node failed")), warnings=("it: a node failed",)
     )
     assert sum("a node failed" in note for note in arrange(evidence(record)).not_measured) == 1
 
@@ -149,7 +165,7 @@ def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
 
 
 def test_two_records_with_one_id_prevent_go() -> None:
-    pilot = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
+    pilot = evidence(GOOD, replace(GOOD, gates=(judged_gate("tokens_per_second", ">= 1", GOOD_METRIC),)))
     assert decide(pilot).verdict == NOT_YET
     assert any("have the same ID, lm-trn2" in contradiction for contradiction in pilot.contradictions)
     assert evidence(GOOD, GOOD).contradictions == ()
@@ -197,15 +213,16 @@ PLAIN = Parsed(page(WHOLE, WHOLE))
 @settings(max_examples=40)
 @given(text=st.text(min_size=1), why=st.text(min_size=1))
 def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
+    odd = Metric(value=1.0, unit=text, n=3, origin="measured")
     nasty = replace(
         with_workload(GOOD, name=text, model=text),
         id=text,
-        gates=(gate(NOT_MET, text, text),),
-        fidelity=(replace(fidelity(MET), method=text, reference=text),),
-        metrics={**GOOD.metrics, text: Metric(value=1.0, unit=text, origin="measured"), "other": unknown("s", why)},
+        gates=(judged_gate(f"{text} ", "<= 2", odd),),
+        fidelity=(replace(fidelity(MET), method=text, reference=f"{text} "),),
+        metrics={**GOOD.metrics, f"{text} ": odd, "other": unknown("s", why)},
         runs=(
             RecordedRun(job=text, phases={text: 1.0}, excluded=text),
-            RecordedRun(phases={text: 1.0}, loss=((1.0, 2.0),)),
+            *(RecordedRun(phases={text: 1.0}, loss=((1.0, 2.0), (2.0, None))) for _ in range(3)),
         ),
         warnings=(text,),
     )
@@ -242,9 +259,13 @@ RECORDS = st.lists(
 def varied(rows: Sequence[tuple[Record, float, bool, int]]) -> Sequence[Record]:
     return [
         replace(
-            with_workload(with_metric(record, value=value, low=value * 0.9, high=value * 1.1), seq=seq),
+            with_workload(
+                with_metric(
+                    replace(record, gates=GOOD.gates if gated else ()), value=value, low=value * 0.9, high=value * 1.1
+                ),
+                seq=seq,
+            ),
             id=f"r{at}",
-            gates=(gate(MET),) if gated else (),
         )
         for at, (record, value, gated, seq) in enumerate(rows)
     ]
@@ -270,7 +291,7 @@ def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> Non
 def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
     records = varied(rows)
     seqs = {f"({record.id})": record.workload.seq for record in records}
-    year = [replace(record, kind="tco", id=f"tco-{record.id}", metrics=YEAR) for record in records]
+    year = [replace(record, kind="tco", id=f"tco-{record.id}", metrics=YEAR, gates=()) for record in records]
     seqs |= {f"({record.id})": record.workload.seq for record in year}
     charts = arrange(evidence(*records, *year)).charts
     assert all(charts[section] for section in ("Performance", "Results", "Cost"))
@@ -359,7 +380,7 @@ def test_twelve_months_show_lines_sensitivity_and_break_even() -> None:
 
 @given(names=st.sets(st.sampled_from(["total", "saving", "break_even_hours", "line: a", "swing: d: low", "swing: x"])))
 def test_incomplete_record_of_twelve_months_is_shown(names: set[str]) -> None:
-    record = replace(GOOD, kind="tco", metrics=dict.fromkeys(names, USD))
+    record = replace(GOOD, kind="tco", metrics=dict.fromkeys(names, USD), gates=())
     assert "Twelve months" in page(evidence(record))
 
 

@@ -20,7 +20,7 @@ from trainium_core.plan.context import plan_from_context
 
 SOURCED = 'source = "training plan", date = 2026-11-01'
 TRN = replace(
-    TRAINIUM_SIDE, runs=(RecordedRun(phases={"compile_cold": 360.0}), RecordedRun(phases={"compile_cold": 720.0}))
+    TRAINIUM_SIDE, runs=tuple(RecordedRun(phases={"compile_cold": seconds}) for seconds in (360.0, 540.0, 720.0))
 )
 
 

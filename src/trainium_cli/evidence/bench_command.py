@@ -18,15 +18,16 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import read_engine
 from trainium_cli.terminal import console, echo, print_json, question, say, table
 from trainium_core.aws.prices import AwsPrices
-from trainium_core.evidence.bench import SidePrices, side_record, with_ratios
+from trainium_core.evidence.bench import SidePrices, side_record, with_fidelity, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
-from trainium_core.evidence.fidelity import loss_fidelity
+from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import (
     LAB,
     LAB_PREFIX,
     NOT_MEASURED,
     NOT_MET,
+    WITHIN_NOISE,
     Hardware,
     Metric,
     Record,
@@ -37,6 +38,7 @@ from trainium_core.evidence.record import (
 from trainium_core.evidence.software import job_software
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
+from trainium_core.plurals import count
 from trainium_core.prices.price import ON_DEMAND, PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
@@ -72,7 +74,7 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
 
     Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
     failed, a result is missing or invalid, or not confirmed. 2: a file has mistakes or was changed after the first run.
-    3: a gate or a limit was not measured, or the state of a job is unknown.
+    3: a gate or a limit was not measured, the interval of a gate contains its limit, or the state of a job is unknown.
     """
     spec, requests = _read(file)
     sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
@@ -85,12 +87,11 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
         for side in sides:
             for seed in spec.seeds:
                 measure(side, spec, seed, journal, Path(scratch), yes=yes)
-        _compare_losses(sides, spec)
     not_recovered = [
         code for side in sides if side.config.recovery and (code := _recover(side, spec, journal, yes=yes))
     ]
     records = with_ratios(
-        [_record(side, spec) for side in sides],
+        with_fidelity([_record(side, spec) for side in sides], spec),
         {f"{spec.name}-{side.config.name}": side.runs for side in sides},
     )
     for record in records:
@@ -145,26 +146,6 @@ def _confirm_terminations(sides: Sequence[Side]) -> None:
         click.confirm(question(text), abort=True)
 
 
-def _compare_losses(sides: Sequence[Side], spec: BenchFile) -> None:
-    if spec.fidelity is None or spec.fidelity.reference is None:
-        return
-    reference = next(side for side in sides if side.config.name == spec.fidelity.reference)
-    for side in sides:
-        if side is not reference:
-            curves, references = _curves(side), _curves(reference)
-            comparison, warnings = loss_fidelity(curves, references, reference.config.name, spec.fidelity.loss_limit)
-            side.fidelity.append(comparison)
-            side.warnings += warnings
-
-
-def _curves(side: Side) -> Mapping[int, Sequence[tuple[int, float]]]:
-    return {
-        measured.run.seed or 0: [(int(step), loss) for step, loss in measured.run.loss]
-        for measured in side.runs
-        if measured.run.excluded is None
-    }
-
-
 def _record(side: Side, spec: BenchFile) -> Record:
     state, plan, hardware_kind = side.states[-1], side.plan, side.hardware_kind
     made = datetime.now(UTC)
@@ -194,7 +175,6 @@ def _record(side: Side, spec: BenchFile) -> Record:
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
         tool=Tool(version=version("trainium-cdk")),
         recovered=side.recovered,
-        fidelity=tuple(side.fidelity),
         warnings=tuple(side.warnings),
     )
 
@@ -242,7 +222,7 @@ def _exit_code(records: Sequence[Record]) -> ExitCode:
     states = {check.state for record in records[:1] for check in (*record.gates, *record.fidelity)}
     if NOT_MET in states:
         return ExitCode.NOT_READY
-    return ExitCode.UNKNOWN if NOT_MEASURED in states else ExitCode.OK
+    return ExitCode.UNKNOWN if {NOT_MEASURED, WITHIN_NOISE} & states else ExitCode.OK
 
 
 def _show_records(records: Sequence[Record], folder: Path) -> None:
@@ -255,7 +235,7 @@ def _show_records(records: Sequence[Record], folder: Path) -> None:
         )
         say("")
         rows = [(name, *_shown(metric)) for name, metric in record.metrics.items()]
-        out.print(table(["Metric", "Value", "95% interval", "n"], rows, right=["Value", "n"], wrapping=["Value"]))
+        out.print(table(["Metric", "Value", "Interval", "n"], rows, right=["Value", "n"], wrapping=["Value"]))
         gates = [*_gate_rows(record)]
         if gates:
             say("")
@@ -272,19 +252,17 @@ def _shown(metric: Metric) -> tuple[str, str, str]:
     n = "" if metric.n is None else str(metric.n)
     if metric.value is None:
         return f"null: {metric.why_null}", "", n
-    interval = "" if metric.low is None or metric.high is None else f"{number(metric.low)} to {number(metric.high)}"
-    return f"{number(metric.value)} {metric.unit}", interval, n
+    return f"{number(metric.value)} {metric.unit}", interval_text(metric), n
 
 
 def _gate_rows(record: Record) -> Iterator[Sequence[str]]:
     for gate in record.gates:
         yield gate.name, gate.limit, "" if gate.value is None else number(gate.value), gate.state
     for check in record.fidelity:
-        limit = "" if check.limit is None else f"<= {number(check.limit)}"
         yield (
             f"{check.method}, against {check.reference}",
-            limit,
-            "" if check.value is None else number(check.value),
+            f"<= {number(check.limit)}",
+            check.why_null or f"{number(check.value or 0.0)}, {count(check.compared, 'value')}",
             check.state,
         )
 
@@ -293,5 +271,5 @@ def _ratio_lines(records: Sequence[Record]) -> Iterator[str]:
     for compared in records[0].comparable if records else ():
         for name, ratio in compared.ratios.items():
             value, interval, _ = _shown(ratio)
-            shown = ratio.why_null if ratio.value is None else f"{value} ({interval})" if interval else value
+            shown = ratio.why_null if ratio.value is None else f"{value}, {interval}" if interval else value
             yield f"{name}, {records[0].id} / {compared.against}: {shown}"

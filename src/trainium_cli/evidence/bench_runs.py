@@ -17,9 +17,8 @@ from trainium_cli.jobs.job_submission import submit
 from trainium_cli.terminal import echo
 from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, measured_run
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
-from trainium_core.evidence.fidelity import FidelityError, logits_fidelity
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
-from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Fidelity
+from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
 from trainium_core.evidence.steps import training_steps
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine
@@ -47,7 +46,6 @@ class Side:
     states: list[JobState] = field(default_factory=list[JobState])
     runs: list[MeasuredRun] = field(default_factory=list[MeasuredRun])
     recovered: RecoveredJob | None = None
-    fidelity: list[Fidelity] = field(default_factory=list[Fidelity])
     warnings: list[str] = field(default_factory=list[str])
 
     @property
@@ -156,8 +154,6 @@ def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: P
     run = measured_run(state, training_steps(lines), spec, seed, imported)
     side.states.append(state)
     side.runs.append(run)
-    if spec.fidelity is not None and spec.fidelity.logits is not None and run.run.excluded is None:
-        _compare_logits(side, spec, state, place)
 
 
 def _earlier(side: Side, job_id: str | None) -> JobState | None:
@@ -259,17 +255,3 @@ def _fetched(engine: JobEngine, state: JobState, name: str, place: Path) -> Path
     if not target.exists() and not download(engine.store, state.job.id, f"outputs/{name}", target):
         raise CliError(f"{state.job.id} has no {name} in its outputs.", ExitCode.NOT_READY)
     return target
-
-
-def _compare_logits(side: Side, spec: BenchFile, state: JobState, place: Path) -> None:
-    fidelity = spec.fidelity
-    assert fidelity is not None
-    assert fidelity.logits is not None
-    assert fidelity.fp32 is not None
-    assert fidelity.bf16 is not None
-    logits = _fetched(side.engine, state, fidelity.logits, place)
-    try:
-        comparison = logits_fidelity(logits, fidelity.fp32, fidelity.bf16, fidelity.logits_limit)
-    except FidelityError as error:
-        raise CliError(f"{state.job.id}: {error}.", ExitCode.NOT_READY) from error
-    side.fidelity.append(comparison)

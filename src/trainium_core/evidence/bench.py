@@ -1,34 +1,40 @@
 """The record of a side, such as the Trainium cluster, from its runs, and the ratios between two sides."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
 
-from trainium_core.evidence.bench_file import BenchFile, BenchSide, gate_from_table
+from trainium_core.evidence.bench_file import BenchFile, BenchSide, FidelityFile
 from trainium_core.evidence.comparability import comparable
+from trainium_core.evidence.fidelity import compared_results
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import (
     DERIVED,
+    FEWEST_RUNS,
     IMPORTED,
     MEASURED,
     Comparability,
-    Fidelity,
     Hardware,
     Metric,
     Record,
     RecordedRun,
     Software,
     Tool,
+    judged_gate,
     unknown,
 )
-from trainium_core.evidence.statistics import FEWEST_RUNS, PERCENTILES, percentile, runs_mean, runs_ratio
+from trainium_core.evidence.statistics import PERCENTILES, runs_mean, runs_percentile, runs_ratio
 from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, TrainingStep, counted, warmup_rule
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import graph_counts, restart_counts, seconds_between
 
 TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
 USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
+
+MOST_SAMPLES = 10_000
+"""How many steps of a run a record keeps. Percentiles are those of these steps, so a reader can recompute them."""
 
 _HOUR, _MILLION = 3600, 1e6
 _RATE = "_per_second"
@@ -41,14 +47,12 @@ class MeasuredRun:
     """One run.
 
     Attributes:
-        samples: Seconds of each counted step; empty if they are unknown or a progress line reports several steps.
         rates: Work per second by metric, including metrics of other tools.
         imported: The results of other tools.
         why_no_rates: Why a run that counts lacks rates; empty if it has all of them.
     """
 
     run: RecordedRun
-    samples: tuple[float, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict[str, float])
     imported: tuple[Imported, ...] = ()
     why_no_rates: str = ""
@@ -116,8 +120,7 @@ def measured_run(
         rates[TOKENS_PER_SECOND] = run.tokens / sum(seconds)
     is_each = all(step.steps == 1 for step in counted_steps)
     return MeasuredRun(
-        run=run,
-        samples=tuple(seconds) if is_each else (),
+        run=replace(run, step_seconds=tuple(seconds[:MOST_SAMPLES])) if is_each else run,
         rates=rates,
         imported=imported,
         why_no_rates="" if TOKENS_PER_SECOND in rates else _why_no_tokens(run),
@@ -153,7 +156,11 @@ def _run(
         tokens=round(sum(token or 0.0 for token in tokens)) if tokens and None not in tokens else None,
         fallback_ops=sum(observed.fallbacks.values()) if observed else None,
         recompiles=sum(recompiled) if recompiled else None,
-        loss=tuple((float(step.number), step.loss) for step in losses if step.loss is not None),
+        loss=tuple(
+            (float(step.number), step.loss if math.isfinite(step.loss) else None)
+            for step in losses
+            if step.loss is not None
+        ),
         excluded=excluded,
     )
 
@@ -189,7 +196,6 @@ def side_record(
     made: str,
     tool: Tool,
     recovered: RecoveredJob | None = None,
-    fidelity: tuple[Fidelity, ...] = (),
     warnings: tuple[str, ...] = (),
 ) -> Record:
     """The record of a side.
@@ -206,7 +212,6 @@ def side_record(
         made: When the record is made, as an ISO time.
         tool: The version of this package.
         recovered: The job that lost a node, if one was measured.
-        fidelity: Comparisons with a reference.
         warnings: Warnings about the measurement.
     """
     metrics = {**dict(_metrics(runs, prices)), **dict(_recovery(recovered))}
@@ -233,8 +238,7 @@ def side_record(
         software=software,
         runs=tuple(measured.run for measured in runs),
         metrics=metrics,
-        gates=tuple(gate_from_table(name, limit, metrics.get(name)) for name, limit in file.gates.items()),
-        fidelity=fidelity,
+        gates=tuple(judged_gate(name, limit, metrics.get(name)) for name, limit in file.gates.items()),
         inputs=(file.source,),
         warnings=(*warnings, *excluded, *dict.fromkeys(imported)),
     )
@@ -249,11 +253,14 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
             values = [run.rates[name] for run in used if name in run.rates]
             is_known = len(values) == len(used) and used
             yield name, runs_mean(values, unit) if is_known else unknown(unit, _why_unknown(name, used, few))
-        samples = [sample for run in used for sample in run.samples]
+        samples = [run.run.step_seconds for run in used]
         no_samples = _why_unknown(STEPS_PER_SECOND, used, "a progress line reports several steps" if used else few)
         for quantile in PERCENTILES:
-            name = f"step_seconds_p{100 * quantile:g}"
-            yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)
+            is_known = samples and all(samples)
+            yield (
+                f"step_seconds_p{100 * quantile:g}",
+                runs_percentile(samples, quantile, "s") if is_known else unknown("s", no_samples),
+            )
         yield from _costs(TOKENS_PER_SECOND, used, prices, _why_unknown(TOKENS_PER_SECOND, used, few))
     yield from _imported(used)
     for rate in sorted({name for run in used for name in run.rates if name.endswith(_OUTPUT_TOKENS)}):
@@ -323,7 +330,30 @@ def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
             yield name, unknown(first.unit, lacking or f"{len(metrics)} of {len(by_run)} runs have it", n=first.n)
             continue
         mean = runs_mean([metric.value or 0.0 for metric in metrics], first.unit)
-        yield name, mean if mean.value is None else replace(mean, origin=IMPORTED, source=first.source)
+        if mean.value is None:
+            yield name, mean
+            continue
+        # Runs that evaluate the same samples have the same error, which their differences do not show.
+        lows = [metric.low for metric in metrics if metric.low is not None]
+        highs = [metric.high for metric in metrics if metric.high is not None]
+        if len(lows) == len(highs) == len(metrics) and None not in (mean.low, mean.high):
+            mean = replace(mean, low=min(mean.low or 0.0, fmean(lows)), high=max(mean.high or 0.0, fmean(highs)))
+        yield name, replace(mean, origin=IMPORTED, source=first.source)
+
+
+def with_fidelity(records: Sequence[Record], file: BenchFile) -> tuple[Record, ...]:
+    """The records, each compared with the record of the reference, if the file names one."""
+    if file.fidelity is None:
+        return tuple(records)
+    reference = next(record for record in records if record.id == f"{file.name}-{file.fidelity.reference}")
+
+    def compared(record: Record, fidelity: FidelityFile) -> Record:
+        if record is reference:
+            return record
+        checks, warnings = compared_results(record, reference, fidelity, file.seeds)
+        return replace(record, fidelity=tuple(checks), warnings=(*record.warnings, *warnings))
+
+    return tuple(compared(record, file.fidelity) for record in records)
 
 
 def with_ratios(records: Sequence[Record], runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple[Record, ...]:

@@ -7,24 +7,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, BenchWorkload, Gate, Input, Metric
-from trainium_core.evidence.statistics import FEWEST_RUNS
+from trainium_core.evidence.record import FEWEST_RUNS, LIMIT, BenchWorkload, Input
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
 _KEYS = ("name", "steps", "warmup_steps", "seeds", "workload", "sides", "gates", "fidelity")
 _SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results", "recovery")
-_FIDELITY_KEYS = ("reference", "loss_limit", "logits", "fp32", "bf16", "logits_limit")
+_FIDELITY_KEYS = ("reference", "loss_limit", "scores")
 _WORKLOAD_KEYS = tuple(
     field.name
     for field in fields(BenchWorkload)
     if field.name not in ("name", "command", "parallelism", "steps", "warmup", "tuned")
 )
-_LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _NAME_RULE = "up to 40 lowercase letters, digits and hyphens, beginning with a letter or digit"
 _DEFAULT_LOSS_LIMIT = 0.01
-_DEFAULT_LOGITS_LIMIT = 1.2
 _SLOW_OPTIONS = ("observe", "profile", "profile_device")
 SEED = "{seed}"
 
@@ -59,19 +56,14 @@ class FidelityFile:
     """The table [fidelity]: the comparison with a reference.
 
     Attributes:
-        reference: The side whose loss curves are the reference. None: losses are not compared.
-        loss_limit: The largest allowed relative difference of a loss.
-        logits: File in the outputs of each job, in NumPy's format .npy.
-        fp32, bf16: Files with the same logits of the reference, one in each precision.
-        logits_limit: The largest allowed error, in units of the error of bf16 on the reference.
+        reference: The side whose results are the reference.
+        loss_limit: The largest allowed relative difference of a loss. None: losses are not compared.
+        scores: The largest allowed difference of a metric, by its name.
     """
 
-    reference: str | None = None
-    loss_limit: float = _DEFAULT_LOSS_LIMIT
-    logits: str | None = None
-    fp32: Path | None = None
-    bf16: Path | None = None
-    logits_limit: float = _DEFAULT_LOGITS_LIMIT
+    reference: str
+    loss_limit: float | None
+    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,18 +111,6 @@ def read_bench_file(content: bytes, path: Path) -> BenchFile:
     return file
 
 
-def gate_from_table(name: str, limit: str, metric: Metric | None) -> Gate:
-    """Compare a metric with its limit."""
-    value = None if metric is None else metric.value
-    if value is None:
-        return Gate(name=name, limit=limit, value=None, state=NOT_MEASURED)
-    match = _LIMIT.fullmatch(limit)
-    assert match is not None, "the file was validated"
-    bound = float(match[2])
-    is_met = value <= bound if match[1] == "<=" else value >= bound
-    return Gate(name=name, limit=limit, value=value, state=MET if is_met else NOT_MET)
-
-
 class _Reading(TomlReader):
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -153,7 +133,7 @@ class _Reading(TomlReader):
             self.problems.append("sides has no tables; it needs one, or several to compare")
         gates = self.table(document, "gates", "")
         for metric, limit in gates.items():
-            if not isinstance(limit, str) or not _LIMIT.fullmatch(limit):
+            if not isinstance(limit, str) or not LIMIT.fullmatch(limit):
                 self.problems.append(f'gates.{metric} is {limit!r}; use a limit such as "<= 0.5" or ">= 1000"')
         return BenchFile(
             name=name,
@@ -201,26 +181,18 @@ class _Reading(TomlReader):
             return None
         table, place = self.table(document, "fidelity", ""), "fidelity."
         self.only(table, _FIDELITY_KEYS, place)
-        reference = self.text(table, "reference", place)
+        reference = self.text(table, "reference", place, required=True)
         if reference is not None and reference not in sides:
             self.problems.append(f"fidelity.reference is {reference!r}; it must be a side: {', '.join(sides)}")
-        of_logits = [key for key in ("logits", "fp32", "bf16") if key in table]
-        if len(of_logits) in (1, 2):
-            self.problems.append("fidelity: logits, fp32 and bf16 must be given together")
-        if reference is None and not of_logits:
-            self.problems.append("fidelity: specify reference, or logits with fp32 and bf16")
-        limits = {
-            key: self.value(table, key, place, lambda value: is_number(value) and value > 0, "a number above 0")
-            for key in ("loss_limit", "logits_limit")
-            if key in table
-        }
+        scores = self.table(table, "scores", place)
+        limits = {name: self._limit(scores, name, f"{place}scores.") for name in scores}
+        default = {} if scores else {"loss_limit": _DEFAULT_LOSS_LIMIT}
         return FidelityFile(
-            reference=reference,
-            logits=self.text(table, "logits", place),
-            fp32=self._path(table, "fp32", place),
-            bf16=self._path(table, "bf16", place),
-            **limits,
+            reference=reference or "", loss_limit=self._limit({**default, **table}, "loss_limit", place), scores=limits
         )
+
+    def _limit(self, table: Mapping[str, Any], key: str, place: str) -> Any:
+        return self.value(table, key, place, lambda value: is_number(value) and value > 0, "a number above 0")
 
     def _yes_no(self, table: Mapping[str, Any], key: str, place: str) -> Any:
         return self.value(table, key, place, lambda value: isinstance(value, bool), "true or false")

@@ -6,10 +6,22 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from trainium_core.catalog.neuron_software import frameworks
+from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.folder import CONTRACT_FILE, Answer, Evidence
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import BENCH, GPU, LAB, MET, NOT_MEASURED, NOT_MET, TRAINIUM, Record
+from trainium_core.evidence.record import (
+    BENCH,
+    GPU,
+    LAB,
+    MET,
+    NOT_MEASURED,
+    NOT_MET,
+    TRAINIUM,
+    WITHIN_NOISE,
+    Record,
+)
 from trainium_core.evidence.software import software_stack
+from trainium_core.plurals import count
 
 GO, NO, NOT_YET = "go", "no", "not yet"
 
@@ -19,6 +31,8 @@ class Judgement:
     """The state of a gate, or of a comparison with a reference.
 
     Attributes:
+        state: A state of the record.
+        detail: The interval of the value, or how many values were compared.
         aside: Why the judgement does not affect the decision; empty if it does.
     """
 
@@ -28,6 +42,7 @@ class Judgement:
     state: str
     record: Record
     is_fidelity: bool
+    detail: str
     aside: str = ""
 
     @property
@@ -71,9 +86,9 @@ class DecisionStep:
 def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
-    GO requires at least one gate and one tolerance, and that all are measured, their limits were not changed, all
-    records, assessments and answers could be read, no files contradict each other, and AWS supports the software stack
-    or an answer accepts it by name. If several Trainium records of a
+    GO requires at least one gate and one tolerance. All must be measured, with unchanged limits, and no interval of a
+    gate may contain its limit. All records, assessments and answers must be readable, and no files contradict each
+    other. AWS must support the software stack, or an answer accepts it by name. If several Trainium records of a
     workload have the same gate or tolerance, the newest record decides. Numbers of the lab and of other sides never
     decide.
     """
@@ -81,7 +96,7 @@ def decide(evidence: Evidence) -> Decision:
     deciding = [judgement for judgement in judgements if not judgement.aside]
     failed = [judgement for judgement in deciding if judgement.state == NOT_MET]
     missing = [
-        *(_sentence(judgement) for judgement in deciding if judgement.state == NOT_MEASURED),
+        *(_sentence(judgement) for judgement in deciding if judgement.state in (NOT_MEASURED, WITHIN_NOISE)),
         *_missing(deciding),
         *_moved_limits(judgements),
         *_unsupported([judgement.record for judgement in deciding], evidence.answers),
@@ -115,20 +130,34 @@ def _key(judgement: Judgement) -> tuple[str, str, bool]:
 
 def _gates(record: Record) -> Iterator[Judgement]:
     for gate in record.gates:
+        metric = record.metrics.get(gate.name)
         yield Judgement(
-            name=gate.name, limit=gate.limit, value=gate.value, state=gate.state, record=record, is_fidelity=False
+            name=gate.name,
+            limit=gate.limit,
+            value=gate.value,
+            state=gate.state,
+            record=record,
+            is_fidelity=False,
+            detail="" if metric is None else interval_text(metric),
         )
 
 
 def _fidelity(record: Record) -> Iterator[Judgement]:
     for check in record.fidelity:
-        limit = "no limit" if check.limit is None else f"<= {number(check.limit)}"
-        name = f"{check.method} against {check.reference}"
-        yield Judgement(name=name, limit=limit, value=check.value, state=check.state, record=record, is_fidelity=True)
+        yield Judgement(
+            name=f"{check.method} against {check.reference}",
+            limit=f"<= {number(check.limit)}",
+            value=check.value,
+            state=check.state,
+            record=record,
+            is_fidelity=True,
+            detail=check.why_null or f"{count(check.compared, 'value')} compared",
+        )
 
 
 def _sentence(judgement: Judgement) -> str:
-    value = "" if judgement.value is None else f"{number(judgement.value)}, "
+    shown = None if judgement.value is None else number(judgement.value)
+    value = "".join(f"{part}, " for part in (shown, judgement.detail) if part)
     limit = f"tolerance {judgement.limit}" if judgement.is_fidelity else f"gate {judgement.limit}"
     return f"{judgement.title}: {value}{limit}, {judgement.state} ({judgement.record.id})"
 

@@ -1,88 +1,98 @@
-"""How close the results of a side are to a reference: loss curves, and logits against the error of bf16."""
+"""How close the results of a side are to those of a reference: its loss curves, and scores of other tools."""
 
-import math
-import struct
-from ast import literal_eval
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
-from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, Fidelity
+from trainium_core.evidence.bench_file import FidelityFile
+from trainium_core.evidence.record import Fidelity, Record, judged_fidelity
 
 LOSS_CURVES = "largest relative difference of the losses of a step, same seed"
-LOGITS = "error against fp32 in units of the error of bf16 on the reference"
 
-_MAGIC = b"\x93NUMPY"
-_TYPES: Mapping[str, tuple[str, int]] = {"<f4": ("f", 4), "<f8": ("d", 8)}
+_LEAST = 1e-12
 
-Curve = Sequence[tuple[int, float]]
-
-
-class FidelityError(ValueError):
-    """Logits that cannot be compared. The message is a sentence without a period."""
+Losses = Mapping[tuple[int, int], float | None]
+"""Losses by seed and step; None if the loss is not finite."""
 
 
-def loss_fidelity(
-    curves: Mapping[int, Curve], references: Mapping[int, Curve], reference: str, limit: float
-) -> tuple[Fidelity, tuple[str, ...]]:
-    """Compare loss curves by seed, at the steps that both have.
+def compared_results(
+    record: Record, reference: Record, file: FidelityFile, seeds: Sequence[int]
+) -> tuple[Sequence[Fidelity], Sequence[str]]:
+    """Compare a record with the reference.
 
     Returns:
-        The comparison, and warnings about it.
+        The comparisons, and warnings about them.
+    """
+    checks = [_score_fidelity(name, record, reference, limit) for name, limit in file.scores.items()]
+    if file.loss_limit is None:
+        return checks, ()
+    ours, theirs = _losses(record), _losses(reference)
+    losses = loss_fidelity(ours, theirs, seeds, reference.id, file.loss_limit)
+    same = "the losses equal those of the reference in every digit: was the reference compared with itself?"
+    return [losses, *checks], [same] if losses.value == 0 else ()
+
+
+def loss_fidelity(losses: Losses, references: Losses, seeds: Sequence[int], reference: str, limit: float) -> Fidelity:
+    """Compare the losses of each seed at every step for which the reference has a loss.
+
+    One loss that is not finite misses the limit. A seed or step without a loss leaves the fidelity unmeasured.
     """
     shared = [
-        (ours, theirs)
-        for seed, curve in curves.items()
-        for step, ours in curve
-        if (theirs := dict(references.get(seed, ())).get(step)) is not None
+        (loss, other)
+        for key, other in references.items()
+        if (loss := losses.get(key)) is not None and other is not None
     ]
-    if not shared:
-        return _result(LOSS_CURVES, reference, None, limit), ()
-    value = max(abs(ours - theirs) / max(abs(theirs), 1e-12) for ours, theirs in shared)
-    same = ("the losses equal those of the reference in every digit: was the reference compared with itself?",)
-    return _result(LOSS_CURVES, reference, value, limit), () if value else same
+    not_finite = sorted((step, seed) for (seed, step), loss in losses.items() if loss is None)
+    why = next(_problems(losses, references, seeds), None)
+    if not_finite:
+        step, seed = not_finite[0]
+        why = f"{len(not_finite)} of {len(losses)} losses are not finite, the first at step {step} with seed {seed}"
+    return judged_fidelity(
+        LOSS_CURVES,
+        reference,
+        None if why else max(abs(loss - other) / max(abs(other), _LEAST) for loss, other in shared),
+        limit,
+        compared=len(shared),
+        expected=len(references),
+        not_finite=len(not_finite),
+        why_null=why,
+    )
 
 
-def logits_fidelity(logits: Path, fp32: Path, bf16: Path, limit: float) -> Fidelity:
-    """The norm of the error against fp32, divided by the norm of the error of bf16 on the reference.
-
-    Raises:
-        FidelityError: A file is not a .npy file of finite float32 or float64 numbers in C order, or the files cannot be
-            compared.
-        OSError: A file cannot be read.
-    """
-    numbers, exact, rounded = (_numbers(path) for path in (logits, fp32, bf16))
-    if not len(numbers) == len(exact) == len(rounded):
-        raise FidelityError(
-            f"{logits.name} has {len(numbers)} numbers, and the reference {len(exact)} and {len(rounded)}"
-        )
-    bf16_error = math.dist(rounded, exact)
-    if not bf16_error:
-        raise FidelityError(f"{bf16.name} and {fp32.name} are equal, so the error of bf16 is unknown")
-    value = math.dist(numbers, exact) / bf16_error
-    return _result(LOGITS, fp32.name, value if math.isfinite(value) else None, limit)
+def _problems(losses: Losses, references: Losses, seeds: Sequence[int]) -> Iterator[str]:
+    for seed in seeds:
+        if all(key[0] != seed for key in references):
+            yield f"the reference has no losses with seed {seed}"
+    for (seed, step), loss in references.items():
+        if loss is None:
+            yield f"the loss of the reference at step {step} with seed {seed} is not finite"
+        elif (seed, step) not in losses:
+            yield f"the side has no loss at step {step} with seed {seed}"
 
 
-def _result(method: str, reference: str, value: float | None, limit: float) -> Fidelity:
-    state = NOT_MEASURED if value is None else MET if value <= limit else NOT_MET
-    return Fidelity(method=method, reference=reference, value=value, limit=limit, state=state)
+def _losses(record: Record) -> Losses:
+    return {
+        (run.seed or 0, int(step)): loss
+        for run in record.runs
+        if run.excluded is None
+        for step, loss in run.loss
+        if step is not None
+    }
 
 
-def _numbers(path: Path) -> tuple[float, ...]:
-    """The numbers of a .npy file. The format is described in numpy.lib.format."""
-    content = path.read_bytes()
-    if content[:6] != _MAGIC or len(content) < 12:
-        raise FidelityError(f"{path.name} is not a .npy file")
-    start, form = (10, "<H") if content[6] == 1 else (12, "<I")
-    (length,) = struct.unpack_from(form, content, 8)
-    try:
-        header = literal_eval(content[start : start + length].decode())
-        data = content[start + length :]
-        code, size = _TYPES[header["descr"]]
-        numbers: tuple[float, ...] = struct.unpack(f"<{len(data) // size}{code}", data)
-    except (ValueError, KeyError, TypeError, SyntaxError, struct.error) as error:
-        raise FidelityError(f"{path.name} is not a .npy file of float32 or float64: {error}") from error
-    if header.get("fortran_order"):
-        raise FidelityError(f"{path.name} is in Fortran order: save it with numpy.ascontiguousarray")
-    if not all(map(math.isfinite, numbers)):
-        raise FidelityError(f"{path.name} has numbers that are not finite")
-    return numbers
+def _score_fidelity(name: str, record: Record, reference: Record, limit: float) -> Fidelity:
+    """Compare the means of a metric."""
+    metrics = [side.metrics.get(name) for side in (record, reference)]
+    values = [metric.value for metric in metrics if metric is not None and metric.value is not None]
+    reasons = [
+        f"{side.id} has no {name}" if metric is None else str(metric.why_null)
+        for side, metric in zip((record, reference), metrics, strict=True)
+        if metric is None or metric.value is None
+    ]
+    return judged_fidelity(
+        f"difference of {name}",
+        reference.id,
+        None if reasons else abs(values[0] - values[1]),
+        limit,
+        compared=0 if reasons else 1,
+        expected=1,
+        why_null="; ".join(reasons) or None,
+    )

@@ -46,10 +46,7 @@ class Figure:
 
     @property
     def interval(self) -> str:
-        metric = self.metric
-        if metric.low is None or metric.high is None or metric.level is None:
-            return ""
-        return f"{number(metric.low)} to {number(metric.high)} ({metric.level:.0%})"
+        return interval_text(self.metric)
 
     @property
     def basis(self) -> str:
@@ -59,6 +56,14 @@ class Figure:
             return metric.why_null or ""
         parts = (metric.origin, metric.method, metric.source, metric.date, metric.why_null)
         return ", ".join(dict.fromkeys(part for part in parts if part))
+
+
+def interval_text(metric: Metric) -> str:
+    """The interval with its confidence level, or the range of the runs; empty without either."""
+    if metric.low is None or metric.high is None:
+        return ""
+    level = "range of the runs" if metric.level is None else f"{metric.level:.0%}"
+    return f"{number(metric.low)} to {number(metric.high)} ({level})"
 
 
 def side_name(record: Record) -> str:

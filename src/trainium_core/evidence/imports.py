@@ -1,7 +1,6 @@
 """Reads result files of other tools, recognised by their content, into metrics with the origin "imported".
 
-Times are converted to seconds. A percentile has an interval only if the file contains the samples, and is null for too
-few samples, as in our own measurements.
+Times are converted to seconds. A percentile of too few samples is null. Intervals are computed over the runs.
 """
 
 import json
@@ -81,14 +80,13 @@ def _imported(tool: str, value: float, unit: str, **more: Any) -> Metric:
 def _percentiles(
     name: str, values: Mapping[float, float | None], n: int, tool: str, unit: str, scale: float
 ) -> Iterator[tuple[str, Metric]]:
-    """The percentiles that the tool has computed; null if there are too few samples for an interval."""
+    """Percentiles of a file; null if it has too few samples."""
     for quantile, value in values.items():
         key = f"{name}_p{100 * quantile:g}"
         if n < fewest_samples(quantile):
-            yield key, unknown(unit, too_few(n, quantile), n=n)
+            yield key, unknown(unit, too_few(n, quantile, fewest_samples(quantile)), n=n)
         elif value is not None:
-            why = "the file has no samples to compute an interval from"
-            yield key, _imported(tool, value * scale, unit, n=n, why_null=why)
+            yield key, _imported(tool, value * scale, unit, n=n)
 
 
 def _failed(failed: int, all_requests: int) -> tuple[str, ...]:
@@ -160,10 +158,8 @@ def _vllm_bench(raw: Json) -> Imported:
     ):
         latencies: Sequence[float] = _success_metrics(raw, samples) if samples else ()
         if latencies:
-            for quantile in PERCENTILES:
-                metrics[f"{ours}_p{100 * quantile:g}"] = percentile(
-                    latencies, quantile, "s", origin=IMPORTED, source=tool
-                )
+            exact = {quantile: percentile(latencies, quantile) for quantile in PERCENTILES}
+            metrics.update(_percentiles(ours, exact, len(latencies), tool, "s", 1.0))
             continue
         values = {0.5: raw.get(f"median_{theirs}_ms"), 0.95: raw.get(f"p95_{theirs}_ms")}
         values |= {0.99: raw.get(f"p99_{theirs}_ms")}

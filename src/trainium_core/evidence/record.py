@@ -5,6 +5,7 @@ A record is about one side, such as the Trainium cluster. An unknown number is n
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NoReturn, cast
@@ -20,10 +21,19 @@ SIDES = (TRAINIUM, GPU, CPU, LAB)
 MEASURED, IMPORTED, QUOTED, DERIVED = "measured", "imported", "quoted", "derived"
 ORIGINS = (MEASURED, IMPORTED, QUOTED, DERIVED)
 MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
-STATES = (MET, NOT_MET, NOT_MEASURED)
+WITHIN_NOISE = "met, within the noise"
+"""The value meets the limit, but its interval contains the limit."""
+STATES = (MET, WITHIN_NOISE, NOT_MET, NOT_MEASURED)
+FEWEST_RUNS = 3
 
 LAB_PREFIX = "lab:"
 """Prefix of the hardware type in a record of the lab, whose nodes have the name of an AWS type but no accelerator."""
+
+LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
+"""The limit of a gate, such as "<= 0.5"."""
+
+_RECOVERY = "recovery_"
+"""Prefix of the metrics that are measured once, not in each run."""
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {TRAINIUM: ("trn", "inf"), GPU: ("p", "g")}
 
@@ -123,9 +133,10 @@ class RecordedRun:
         phases: Seconds by name, such as compile_cold; None: unknown.
         steps: Counted steps, after the warm-up.
         tokens: Tokens in these steps.
+        step_seconds: Seconds of each of the first counted steps, at most 10,000; empty if they are unknown.
         fallback_ops: Operator calls that ran on the CPU, of the process of node 0 with the most. None: unknown.
         recompiles: Cache entries compiled after the first step, on node 0. None: unknown.
-        loss: Pairs of step and loss.
+        loss: Pairs of step and loss. The loss is None if the job printed one that is not finite.
         excluded: Why the metrics exclude the run; None: they include it.
     """
 
@@ -135,9 +146,10 @@ class RecordedRun:
     phases: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     steps: int | None = None
     tokens: int | None = None
+    step_seconds: tuple[float, ...] = ()
     fallback_ops: int | None = None
     recompiles: int | None = None
-    loss: tuple[tuple[float, ...], ...] = ()
+    loss: tuple[tuple[float | None, ...], ...] = ()
     excluded: str | None = None
 
 
@@ -147,7 +159,7 @@ class Metric:
 
     Attributes:
         n: The number of samples.
-        low, high: The confidence interval at `level`, computed by `method`.
+        low, high: The confidence interval at `level`; without a level, the range of the runs. `method` says how.
         method: How value and interval were computed. For a derived number, the formula.
         source, date: Of a quoted or imported number, and of the inputs of a derived number.
         why_null: Why the value is None; for a value without an interval, why the interval is missing.
@@ -177,8 +189,8 @@ class Gate:
 
     Attributes:
         limit: Such as "<= 200".
-        value: None if not measured.
-        state: MET, NOT_MET or NOT_MEASURED.
+        value: The value of the metric with the name of the gate; None if not measured.
+        state: One of STATES.
     """
 
     name: str
@@ -187,23 +199,80 @@ class Gate:
     state: str
 
 
+def judged_gate(name: str, limit: str, metric: Metric | None) -> Gate:
+    """Compare a metric with a limit that LIMIT matches."""
+    match = LIMIT.fullmatch(limit)
+    assert match is not None, "the limit was validated"
+    if metric is None or metric.value is None:
+        return Gate(name=name, limit=limit, value=None, state=NOT_MEASURED)
+    bound, is_upper = float(match[2]), match[1] == "<="
+    worst = metric.high if is_upper else metric.low
+    met, surely_met = (
+        value is None or (value <= bound if is_upper else value >= bound) for value in (metric.value, worst)
+    )
+    return Gate(name=name, limit=limit, value=metric.value, state=_state(met, surely_met))
+
+
+def _state(met: bool, surely_met: bool) -> str:
+    return NOT_MET if not met else MET if surely_met else WITHIN_NOISE
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
     """A comparison of results with a reference.
 
     Attributes:
         method: What is compared.
-        reference: Name of the side or file that is the reference.
-        value: The difference; None if not measured.
+        reference: ID of the record that is the reference.
+        value: The largest difference; None if not measured.
         limit: The largest allowed difference.
         state: MET, NOT_MET or NOT_MEASURED.
+        compared: How many values were compared.
+        expected: How many values the reference has. All of them are needed.
+        not_finite: How many values of the side are not finite. Each of them misses the limit.
+        why_null: Why the value is None.
     """
 
     method: str
     reference: str
     value: float | None
-    limit: float | None
+    limit: float
     state: str
+    compared: int
+    expected: int
+    not_finite: int = 0
+    why_null: str | None = None
+
+
+def judged_fidelity(
+    method: str,
+    reference: str,
+    value: float | None,
+    limit: float,
+    *,
+    compared: int,
+    expected: int,
+    not_finite: int = 0,
+    why_null: str | None = None,
+) -> Fidelity:
+    """Compare a difference with its limit."""
+    if not_finite:
+        state = NOT_MET
+    elif value is None or not 0 < compared == expected:
+        state = NOT_MEASURED
+    else:
+        state = MET if value <= limit else NOT_MET
+    return Fidelity(
+        method=method,
+        reference=reference,
+        value=value,
+        limit=limit,
+        state=state,
+        compared=compared,
+        expected=expected,
+        not_finite=not_finite,
+        why_null=why_null,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,12 +387,62 @@ def _contradictions(record: Record) -> Iterator[str]:
             yield f"metrics.{name}: {problem}"
     for compared in record.comparable:
         yield from _comparability_problems(compared)
-    for check in (*record.gates, *record.fidelity):
-        name = check.name if isinstance(check, Gate) else check.method
-        if check.state not in STATES:
-            yield f"{name}: state is {shown(check.state)}, not one of {', '.join(STATES)}"
-        elif (check.value is None) != (check.state == NOT_MEASURED):
-            yield f"{name}: {check.state!r} contradicts the value {check.value}"
+    counted = sum(run.excluded is None for run in record.runs)
+    for name, metric in record.metrics.items():
+        for problem in _measurement_problems(name, metric, counted) if record.kind == BENCH else ():
+            yield f"metrics.{name}: {problem}"
+    for gate in record.gates:
+        yield from _gate_problems(gate, record)
+    for check in record.fidelity:
+        yield from _fidelity_problems(check, record)
+
+
+def _measurement_problems(name: str, metric: Metric, counted: int) -> Iterator[str]:
+    """The problems of a number that was measured in the runs, of which `counted` count."""
+    if metric.value is None:
+        return
+    if name.endswith("_per_second") and not (metric.value > 0 and metric.unit.endswith("/s")):
+        yield f"a rate must be above 0 and per second, got {metric.value} {metric.unit}"
+    if "usd_per_" in name and not (metric.value >= 0 and metric.unit.startswith("USD")):
+        yield f"a cost must be 0 USD or more, got {metric.value} {metric.unit}"
+    if not name.startswith(_RECOVERY) and not metric.n == counted >= FEWEST_RUNS:
+        yield f"n is {metric.n}, and {counted} runs count: n must be their number, and at least {FEWEST_RUNS}"
+
+
+def _gate_problems(gate: Gate, record: Record) -> Iterator[str]:
+    if not LIMIT.fullmatch(gate.limit):
+        yield f"gate {gate.name}: the limit is {shown(gate.limit)}, not such as '<= 0.5' or '>= 1000'"
+        return
+    judged = judged_gate(gate.name, gate.limit, record.metrics.get(gate.name))
+    if gate != judged:
+        claim, fact = (f"{gate.value}, {gate.state!r}" for gate in (gate, judged))
+        yield f"gate {gate.name} is {claim}, but its metric and limit give {fact}"
+
+
+def _fidelity_problems(check: Fidelity, record: Record) -> Iterator[str]:
+    if check.reference == record.id:
+        yield f"{check.method}: the record is compared with itself"
+    values = (check.value, check.limit)
+    if any(value is not None and not 0 <= value < math.inf for value in values):
+        numbers = f"{check.value} and {check.limit}"
+        yield f"{check.method}: value and limit must be finite numbers of 0 or more, got {numbers}"
+        return
+    if not 0 <= check.compared <= check.expected or check.not_finite < 0:
+        yield f"{check.method}: {check.compared} of {check.expected} values cannot have been compared"
+    if (check.value is None) != bool(check.why_null):
+        yield f"{check.method}: a value that is null, and no other, needs a reason in why_null"
+    judged = judged_fidelity(
+        check.method,
+        check.reference,
+        check.value,
+        check.limit,
+        compared=check.compared,
+        expected=check.expected,
+        not_finite=check.not_finite,
+        why_null=check.why_null,
+    )
+    if check.state != judged.state:
+        yield f"{check.method}: state is {shown(check.state)}, but value, limit and counts give {judged.state!r}"
 
 
 def _side_problems(record: Record) -> Iterator[str]:
@@ -335,6 +454,9 @@ def _side_problems(record: Record) -> Iterator[str]:
     families = _FAMILIES.get(record.side)
     if families is not None and not kind.startswith(families):
         yield f"side is {record.side}, and hardware.type is {shown(kind)}, which is not of this side"
+    used, accelerators = record.hardware.used, record.hardware.accelerators
+    if record.side != LAB and used is not None and accelerators is not None and used > accelerators:
+        yield f"hardware.used is {used}, more than the {accelerators} accelerators of all nodes"
     for compared in record.comparable:
         if record.side == LAB and compared.comparable:
             yield f"side is {LAB}: it cannot be comparable with {compared.against}"
@@ -371,7 +493,9 @@ def _metric_problems(metric: Metric) -> Iterator[str]:
     if metric.origin == DERIVED and not metric.method:
         yield "a derived number needs its formula in method"
     ends = (metric.low, metric.high)
-    if (None in ends) != (ends == (None, None)) or (None in ends) != (metric.level is None):
-        yield "an interval needs low, high and level"
+    if (None in ends) != (ends == (None, None)) or (metric.level is not None and None in ends):
+        yield "an interval needs low and high"
     elif metric.low is not None and metric.high is not None and metric.low > metric.high:
         yield f"low {metric.low} is more than high {metric.high}"
+    elif metric.low is not None and metric.high is not None and not metric.low <= metric.value <= metric.high:
+        yield f"the value {metric.value} is outside of its interval, {metric.low} to {metric.high}"

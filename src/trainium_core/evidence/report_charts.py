@@ -114,7 +114,7 @@ def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
 def _loss_lines(record: Record) -> Iterator[ChartLine]:
     label = f"{SIDES[record.side]} ({record.id})"
     for at, run in enumerate(record.runs, start=1):
-        points = [(point[0], point[1]) for point in run.loss if len(point) == 2]
+        points = [(step, loss) for step, loss in map(tuple, run.loss) if step is not None and loss is not None]
         if points and run.excluded is None:
             yield ChartLine(label=label, detail=f"run {at}", points=points, series=SERIES.index(record.side))
 

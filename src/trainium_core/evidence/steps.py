@@ -20,7 +20,7 @@ class TrainingStep:
         number: The number of the last of these steps.
         steps: How many steps there are; 1 for the first line of an attempt.
         seconds, tokens: The sum over these steps; None if the line does not have it.
-        loss: The loss of the last step; None if the line does not have it.
+        loss: The loss of the last step, which may be NaN or infinite; None if the line does not have it.
         is_warmup: Whether the line is the first of an attempt, a graph was compiled or loaded since the line before
             it, or a line before it is missing.
     """
@@ -55,12 +55,20 @@ def training_steps(lines: Iterable[LogLine]) -> tuple[TrainingStep, ...]:
                 steps=steps,
                 seconds=number(values.get("seconds", "")),
                 tokens=number(values.get("tokens", "")),
-                loss=number(values.get("loss", "")),
+                loss=_loss(values.get("loss", "")),
                 is_warmup=is_warmup,
             )
         )
         before, is_warmup = int(at), False
     return tuple(steps_read)
+
+
+def _loss(text: str) -> float | None:
+    """The loss; None if the text is not a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def warmup_rule(least: int) -> str:
