@@ -3,20 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from trainium_core.evidence.record import (
-    GPU,
-    LAB,
-    MEASURED,
-    BenchWorkload,
-    Gate,
-    Hardware,
-    Input,
-    Metric,
-    Record,
-    RecordedRun,
-    Tool,
-    judged_gate,
-)
+from trainium_core.evidence.gates import Gate, judged_gate
+from trainium_core.evidence.metric import MEASURED, Metric
+from trainium_core.evidence.record import GPU, LAB, BenchWorkload, Hardware, Input, Record, RecordedRun, Tool
 
 WORKLOAD = BenchWorkload(
     name="lm",

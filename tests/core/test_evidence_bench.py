@@ -14,23 +14,13 @@ from trainium_core.evidence.bench import (
     SidePrices,
     measured_run,
     side_record,
-    with_fidelity,
     with_ratios,
 )
-from trainium_core.evidence.bench_file import BenchFile, FidelityFile, read_bench_file, seeded
-from trainium_core.evidence.fidelity import loss_fidelity
+from trainium_core.evidence.bench_file import BenchFile, read_bench_file, seeded
+from trainium_core.evidence.gates import judged_gate
 from trainium_core.evidence.imports import Imported
-from trainium_core.evidence.record import (
-    Fidelity,
-    Hardware,
-    Metric,
-    Record,
-    Software,
-    Tool,
-    judged_gate,
-    read_record,
-    record_text,
-)
+from trainium_core.evidence.metric import Metric
+from trainium_core.evidence.record import Hardware, Record, Software, Tool, read_record, record_text
 from trainium_core.evidence.steps import training_steps
 from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.follow import LogLine
@@ -67,10 +57,14 @@ HARDWARE = Hardware(type="trn2.3xlarge", nodes=1, accelerators=1, used=1, purcha
 PRICES = SidePrices(paid=3.6, list=7.2, source="list", date="2026-11-24")
 
 
+def bench_file(folder: Path) -> BenchFile:
+    (folder / "job.toml").write_text("")
+    return read_bench_file(FILE.encode(), folder / "bench.toml")
+
+
 @pytest.fixture
 def spec(tmp_path: Path) -> BenchFile:
-    (tmp_path / "job.toml").write_text("")
-    return read_bench_file(FILE.encode(), tmp_path / "bench.toml")
+    return bench_file(tmp_path)
 
 
 def ended(result: str = "succeeded", *, attempts: int = 1, **node: Any) -> JobState:
@@ -369,102 +363,3 @@ def test_seed_is_put_into_arguments_command_and_environment() -> None:
         "environment": {"SEED": "7"},
         **others,
     }
-
-
-def fidelity_of(
-    losses: dict[tuple[int, int], float | None], references: dict[tuple[int, int], float | None], limit: float = 0.02
-) -> Fidelity:
-    return loss_fidelity(losses, references, (1, 2), "gpu", limit)
-
-
-REFERENCE: dict[tuple[int, int], float | None] = {(1, 1): 2.0, (1, 2): 1.0, (2, 1): 4.0, (2, 2): 2.0}
-
-
-def test_losses_are_compared_at_every_step_of_the_reference() -> None:
-    check = fidelity_of({**REFERENCE, (1, 2): 1.01, (1, 3): 9.0}, REFERENCE)
-    assert (check.value, check.state, check.compared, check.expected) == (pytest.approx(0.01), "met", 4, 4)
-    assert fidelity_of({**REFERENCE, (2, 2): 2.1}, REFERENCE).state == "not met"
-
-
-@pytest.mark.parametrize("odd", [(1, 2), (2, 2), (2, 3)])
-def test_one_loss_that_is_not_finite_misses_the_limit(odd: tuple[int, int]) -> None:
-    check = fidelity_of({**REFERENCE, odd: None}, REFERENCE)
-    assert (check.value, check.state, check.not_finite) == (None, "not met", 1)
-    assert f"1 of {5 if odd == (2, 3) else 4} losses are not finite" in str(check.why_null)
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "why"),
-    [
-        ({(1, 2), (2, 1), (2, 2)}, {*REFERENCE}, "the side has no loss at step 1 with seed 1"),
-        ({(1, 1), (1, 2)}, {*REFERENCE}, "the side has no loss at step 1 with seed 2"),
-        ({*REFERENCE}, {(1, 1), (1, 2)}, "the reference has no losses with seed 2"),
-        (set[tuple[int, int]](), set[tuple[int, int]](), "the reference has no losses with seed 1"),
-    ],
-)
-def test_fidelity_needs_every_seed_and_step_of_the_reference(
-    ours: set[tuple[int, int]], theirs: set[tuple[int, int]], why: str
-) -> None:
-    check = fidelity_of({key: REFERENCE[key] for key in ours}, {key: REFERENCE[key] for key in theirs})
-    assert (check.value, check.state, check.why_null) == (None, "not measured", why)
-
-
-def test_loss_of_the_reference_that_is_not_finite_measures_nothing() -> None:
-    check = fidelity_of(REFERENCE, {**REFERENCE, (2, 1): None})
-    assert check.state == "not measured"
-    assert check.why_null == "the loss of the reference at step 1 with seed 2 is not finite"
-
-
-def compared_with_gpu(spec: BenchFile, ours: list[MeasuredRun], theirs: list[MeasuredRun], **fidelity: Any) -> Record:
-    file = replace(spec, fidelity=FidelityFile(**{"reference": "gpu", "loss_limit": 0.02, "scores": {}, **fidelity}))
-    gpu = record_of(spec, theirs, 1, hardware_kind="gpu", hardware=replace(HARDWARE, type="p5.4xlarge"))
-    record, reference = with_fidelity([record_of(spec, ours), gpu], file)
-    assert reference is gpu
-    assert read_record(record_text(record)) == record
-    return record
-
-
-def diverging(spec: BenchFile, seed: int) -> MeasuredRun:
-    losses = (3.0, 1.5, "nan", "inf")
-    texts = [f"TRN step={step} loss={loss} tokens=8 seconds=1" for step, loss in enumerate(losses, start=1)]
-    return measured_run(ended(), training_steps([LogLine(attempt=1, rank=0, text=text) for text in texts]), spec, seed)
-
-
-def test_run_that_diverges_to_nan_misses_its_limit(spec: BenchFile) -> None:
-    runs = [run_of(spec, 1, seed) for seed in (1, 2, 3)]
-    record = compared_with_gpu(spec, [diverging(spec, seed) for seed in (1, 2, 3)], runs)
-    [check] = record.fidelity
-    assert (check.state, check.not_finite, check.reference) == ("not met", 6, "lm-gpu")
-    assert record.runs[0].loss == ((1.0, 3.0), (2.0, 1.5), (3.0, None), (4.0, None))
-    [check] = compared_with_gpu(spec, [*runs[:2], diverging(spec, 3)], runs).fidelity
-    assert (check.state, check.not_finite) == ("not met", 2)
-
-
-def test_losses_equal_to_those_of_the_reference_are_a_warning(spec: BenchFile) -> None:
-    runs = [run_of(spec, 1, seed) for seed in (1, 2, 3)]
-    record = compared_with_gpu(spec, runs, runs)
-    assert (record.fidelity[0].state, record.fidelity[0].compared) == ("met", 12)
-    assert "was the reference compared with itself?" in record.warnings[0]
-
-
-def evaluated(spec: BenchFile, score: float) -> MeasuredRun:
-    metric = Metric(
-        value=score, unit="score", low=score - 0.1, high=score + 0.1, level=0.95, origin="imported", source="lm-eval"
-    )
-    return measured_run(ended(), (), spec, 1, (Imported(tool="lm-eval", metrics={"arc.acc": metric}),))
-
-
-def test_interval_of_a_score_is_never_less_than_that_of_one_run(spec: BenchFile) -> None:
-    metric = record_of(spec, [evaluated(spec, 0.6)] * 3).metrics["arc.acc"]
-    assert (metric.value, metric.low, metric.high) == (pytest.approx(0.6), pytest.approx(0.5), pytest.approx(0.7))
-
-
-@pytest.mark.parametrize(("score", "state"), [(0.62, "met"), (0.50, "not met"), (0.70, "not met")])
-def test_score_of_another_tool_is_compared_with_that_of_the_reference(
-    spec: BenchFile, score: float, state: str
-) -> None:
-    ours, theirs = ([evaluated(spec, value)] * 3 for value in (score, 0.61))
-    record = compared_with_gpu(spec, ours, theirs, loss_limit=None, scores={"arc.acc": 0.02, "mmlu.acc": 0.02})
-    of_arc, of_mmlu = record.fidelity
-    assert (of_arc.method, of_arc.state) == ("difference of arc.acc", state)
-    assert (of_mmlu.state, of_mmlu.why_null) == ("not measured", "lm-trainium has no mmlu.acc; lm-gpu has no mmlu.acc")

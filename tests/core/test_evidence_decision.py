@@ -9,15 +9,8 @@ from tests.core.evidence_records import with_metric
 from tests.core.test_pilot_report import GOOD, GOOD_METRIC, GPU, LAB_RECORD, LIMITS, evidence, fidelity, gate
 from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
 from trainium_core.evidence.folder import Answer
-from trainium_core.evidence.record import (
-    MET,
-    NOT_MEASURED,
-    NOT_MET,
-    STATES,
-    WITHIN_NOISE,
-    Record,
-    judged_gate,
-)
+from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
+from trainium_core.evidence.record import Record
 
 
 @given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from((MET, NOT_MET, NOT_MEASURED))))

@@ -20,18 +20,9 @@ from tests.core.evidence_records import (
     with_workload,
 )
 from trainium_core.evidence.comparability import comparable
-from trainium_core.evidence.record import (
-    BenchWorkload,
-    Comparability,
-    Gate,
-    Metric,
-    Record,
-    RecordError,
-    judged_fidelity,
-    read_record,
-    record_text,
-    unknown,
-)
+from trainium_core.evidence.gates import Gate, judged_fidelity
+from trainium_core.evidence.metric import Metric, unknown
+from trainium_core.evidence.record import BenchWorkload, Comparability, Record, RecordError, read_record, record_text
 
 TEXT = record_text(TRAINIUM_SIDE)
 

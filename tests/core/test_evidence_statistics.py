@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainium_core.evidence.record import Metric
+from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.statistics import fewest_samples, percentile, runs_mean, runs_percentile, runs_ratio
 
 DRAWS = 1000

@@ -22,25 +22,18 @@ from trainium_core.assess.report_formats import as_json as assess_json
 from trainium_core.assess.rules import STACKS
 from trainium_core.evidence.decision import GO, NOT_YET, decide
 from trainium_core.evidence.folder import Evidence, read_evidence
-from trainium_core.evidence.record import (
-    LAB,
+from trainium_core.evidence.gates import (
     MET,
     NOT_MEASURED,
     NOT_MET,
-    TRAINIUM,
     WITHIN_NOISE,
-    Comparability,
     Fidelity,
     Gate,
-    Metric,
-    Record,
-    RecordedRun,
-    Tool,
     judged_fidelity,
     judged_gate,
-    record_text,
-    unknown,
 )
+from trainium_core.evidence.metric import Metric, unknown
+from trainium_core.evidence.record import LAB, TRAINIUM, Comparability, Record, RecordedRun, Tool, record_text
 from trainium_core.evidence.report import arrange, as_html
 from trainium_core.evidence.tco import tco, tco_records
 from trainium_core.evidence.tco_file import read_tco_file

@@ -18,23 +18,14 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import read_engine
 from trainium_cli.terminal import console, echo, print_json, question, say, table
 from trainium_core.aws.prices import AwsPrices
-from trainium_core.evidence.bench import SidePrices, side_record, with_fidelity, with_ratios
+from trainium_core.evidence.bench import SidePrices, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
+from trainium_core.evidence.fidelity import with_fidelity
 from trainium_core.evidence.figures import interval_text
+from trainium_core.evidence.gates import NOT_MEASURED, NOT_MET, WITHIN_NOISE
+from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number
-from trainium_core.evidence.record import (
-    LAB,
-    LAB_PREFIX,
-    NOT_MEASURED,
-    NOT_MET,
-    WITHIN_NOISE,
-    Hardware,
-    Metric,
-    Record,
-    Software,
-    Tool,
-    record_text,
-)
+from trainium_core.evidence.record import LAB, LAB_PREFIX, Hardware, Record, Software, Tool, record_text
 from trainium_core.evidence.software import job_software
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest

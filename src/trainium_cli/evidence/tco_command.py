@@ -17,8 +17,9 @@ from trainium_cli.money.estimate_command import aws_prices
 from trainium_cli.terminal import console, print_json, say, table
 from trainium_core.costs.estimate import Estimate, dollars, stack_cost_items
 from trainium_core.costs.estimate import estimate as estimate_cost
+from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number
-from trainium_core.evidence.record import Input, Metric, Record, RecordError, Tool, read_record, record_text
+from trainium_core.evidence.record import Input, Record, RecordError, Tool, read_record, record_text
 from trainium_core.evidence.tco import (
     Tco,
     tco_records,

@@ -6,25 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
 
-from trainium_core.evidence.bench_file import BenchFile, BenchSide, FidelityFile
+from trainium_core.evidence.bench_file import BenchFile, BenchSide
 from trainium_core.evidence.comparability import comparable
-from trainium_core.evidence.fidelity import compared_results
+from trainium_core.evidence.gates import judged_gate
 from trainium_core.evidence.imports import Imported
-from trainium_core.evidence.record import (
-    DERIVED,
-    FEWEST_RUNS,
-    IMPORTED,
-    MEASURED,
-    Comparability,
-    Hardware,
-    Metric,
-    Record,
-    RecordedRun,
-    Software,
-    Tool,
-    judged_gate,
-    unknown,
-)
+from trainium_core.evidence.metric import DERIVED, FEWEST_RUNS, IMPORTED, MEASURED, Metric, unknown
+from trainium_core.evidence.record import Comparability, Hardware, Record, RecordedRun, Software, Tool
 from trainium_core.evidence.statistics import PERCENTILES, runs_mean, runs_percentile, runs_ratio
 from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, TrainingStep, counted, warmup_rule
 from trainium_core.jobs.progress import JobState
@@ -339,21 +326,6 @@ def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
         if len(lows) == len(highs) == len(metrics) and None not in (mean.low, mean.high):
             mean = replace(mean, low=min(mean.low or 0.0, fmean(lows)), high=max(mean.high or 0.0, fmean(highs)))
         yield name, replace(mean, origin=IMPORTED, source=first.source)
-
-
-def with_fidelity(records: Sequence[Record], file: BenchFile) -> tuple[Record, ...]:
-    """The records, each compared with the record of the reference, if the file names one."""
-    if file.fidelity is None:
-        return tuple(records)
-    reference = next(record for record in records if record.id == f"{file.name}-{file.fidelity.reference}")
-
-    def compared(record: Record, fidelity: FidelityFile) -> Record:
-        if record is reference:
-            return record
-        checks, warnings = compared_results(record, reference, fidelity, file.seeds)
-        return replace(record, fidelity=tuple(checks), warnings=(*record.warnings, *warnings))
-
-    return tuple(compared(record, file.fidelity) for record in records)
 
 
 def with_ratios(records: Sequence[Record], runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple[Record, ...]:

@@ -7,7 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from trainium_core.evidence.record import FEWEST_RUNS, LIMIT, BenchWorkload, Input
+from trainium_core.evidence.gates import LIMIT
+from trainium_core.evidence.metric import FEWEST_RUNS
+from trainium_core.evidence.record import BenchWorkload, Input
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 

@@ -8,18 +8,9 @@ from itertools import pairwise
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.folder import CONTRACT_FILE, Answer, Evidence
+from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, WITHIN_NOISE
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import (
-    BENCH,
-    GPU,
-    LAB,
-    MET,
-    NOT_MEASURED,
-    NOT_MET,
-    TRAINIUM,
-    WITHIN_NOISE,
-    Record,
-)
+from trainium_core.evidence.record import BENCH, GPU, LAB, TRAINIUM, Record
 from trainium_core.evidence.software import software_stack
 from trainium_core.plurals import count
 

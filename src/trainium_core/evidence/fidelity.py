@@ -1,9 +1,11 @@
 """How close the results of a side are to those of a reference: its loss curves, and scores of other tools."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from trainium_core.evidence.bench_file import FidelityFile
-from trainium_core.evidence.record import Fidelity, Record, judged_fidelity
+from trainium_core.evidence.bench_file import BenchFile, FidelityFile
+from trainium_core.evidence.gates import Fidelity, judged_fidelity
+from trainium_core.evidence.record import Record
 
 LOSS_CURVES = "largest relative difference of the losses of a step, same seed"
 
@@ -13,7 +15,22 @@ Losses = Mapping[tuple[int, int], float | None]
 """Losses by seed and step; None if the loss is not finite."""
 
 
-def compared_results(
+def with_fidelity(records: Sequence[Record], file: BenchFile) -> tuple[Record, ...]:
+    """The records, each compared with the record of the reference, if the file names one."""
+    if file.fidelity is None:
+        return tuple(records)
+    reference = next(record for record in records if record.id == f"{file.name}-{file.fidelity.reference}")
+
+    def compared(record: Record, fidelity: FidelityFile) -> Record:
+        if record is reference:
+            return record
+        checks, warnings = _compared_results(record, reference, fidelity, file.seeds)
+        return replace(record, fidelity=tuple(checks), warnings=(*record.warnings, *warnings))
+
+    return tuple(compared(record, file.fidelity) for record in records)
+
+
+def _compared_results(
     record: Record, reference: Record, file: FidelityFile, seeds: Sequence[int]
 ) -> tuple[Sequence[Fidelity], Sequence[str]]:
     """Compare a record with the reference.

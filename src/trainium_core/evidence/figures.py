@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Metric, Record
+from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Record
 
 SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "lab"}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from trainium_core.evidence.record import IMPORTED, Metric, unknown
+from trainium_core.evidence.metric import IMPORTED, Metric, unknown
 from trainium_core.evidence.statistics import LEVEL, NORMAL_975, PERCENTILES, fewest_samples, percentile, too_few
 
 Json = Mapping[str, Any]

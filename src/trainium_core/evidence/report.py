@@ -10,17 +10,9 @@ from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision, DecisionStep, decide, steps
 from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, side_name
 from trainium_core.evidence.folder import Answer, Evidence, questions
+from trainium_core.evidence.gates import NOT_MEASURED
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import (
-    BENCH,
-    GPU,
-    LAB,
-    NOT_MEASURED,
-    TCO,
-    TRAINIUM,
-    Comparability,
-    Record,
-)
+from trainium_core.evidence.record import BENCH, GPU, LAB, TCO, TRAINIUM, Comparability, Record
 from trainium_core.evidence.report_charts import dot_charts, loss_charts, phase_charts, year_charts
 from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TOTAL
 from trainium_core.html_page import html_page

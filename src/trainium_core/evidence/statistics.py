@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, stdev, variance
 
-from trainium_core.evidence.record import DERIVED, FEWEST_RUNS, MEASURED, Metric, unknown
+from trainium_core.evidence.metric import DERIVED, FEWEST_RUNS, MEASURED, Metric, unknown
 
 LEVEL = 0.95
 PERCENTILES = (0.50, 0.95, 0.99)

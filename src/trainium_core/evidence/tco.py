@@ -10,18 +10,9 @@ from functools import cached_property
 
 from trainium_core.costs.estimate import Estimate
 from trainium_core.evidence.comparability import comparable
+from trainium_core.evidence.metric import DERIVED, QUOTED, Metric, unknown
 from trainium_core.evidence.numbers import number
-from trainium_core.evidence.record import (
-    DERIVED,
-    LAB,
-    QUOTED,
-    Comparability,
-    Input,
-    Metric,
-    Record,
-    Tool,
-    unknown,
-)
+from trainium_core.evidence.record import LAB, Comparability, Input, Record, Tool
 from trainium_core.evidence.tco_file import TcoFile
 from trainium_core.evidence.tco_side import (
     MONTHS,

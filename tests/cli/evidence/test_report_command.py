@@ -9,7 +9,8 @@ import pytest
 from tests.cli.running import run
 from tests.core.test_pilot_report import GOOD, GPU, gate
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.evidence.record import NOT_MET, Record, record_text
+from trainium_core.evidence.gates import NOT_MET
+from trainium_core.evidence.record import Record, record_text
 
 
 @pytest.fixture
