@@ -15,6 +15,8 @@ from trainium_cli.lazy_group import LazyCommand
 from trainium_cli.terminal import WrappedStream
 
 _SUMMARIES = {
+    "up": ("cluster", "Deploy what a script needs, run the script, and fetch its results."),
+    "down": ("cluster", "Destroy the cluster, and verify that nothing is left."),
     "init": ("setup", "Write a plan, a CDK app and a first job into a folder."),
     "doctor": ("setup", "Show what this machine and the account lack."),
     "explain": ("setup", "Show the cause of an error and the fix."),

@@ -57,7 +57,12 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
             raise
         # 1 would say that something is left.
         raise CliError(error.message, ExitCode.UNKNOWN) from error
-    found = _read(invocation, plan, cluster_stack_names(invocation, plan, stacks))
+    return audit_cluster(invocation, plan, cluster_stack_names(invocation, plan, stacks), folder)
+
+
+def audit_cluster(invocation: Invocation, plan: Plan, stacks: Sequence[str], folder: Path) -> ExitCode:
+    """Show what is left of a plan's cluster, and write the report into the folder. Returns the exit code of `audit`."""
+    found = _read(invocation, plan, stacks)
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]
     try:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
@@ -14,7 +13,7 @@ from trainium_cli.mistakes import mistake
 from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan.preflight_command import EXIT_CODES, refuse_without_access
 from trainium_cli.plan.preflight_report import show_findings
-from trainium_cli.terminal import question, say
+from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.aws.account import AwsAccount
 from trainium_core.plan import Plan
@@ -22,7 +21,6 @@ from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import CHECKS, preflight
 
 _BOOTSTRAP, _PROJECT = "bootstrap", "project"
-_BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may still deploy the CDK bootstrap."
 
 
 @click.command()
@@ -39,10 +37,10 @@ def deploy(
     """Deploy the plan if the account is ready.
 
     Runs the checks of `trn preflight` first, and stops if one fails or is unknown; if only the CDK bootstrap is
-    missing or too old, offers to run `cdk bootstrap`. If nodes are running, a change set shows the changes and how many
-    of these nodes would be terminated; if any would, you confirm, or pass --replace-nodes. Then the command shows IAM
-    changes, stacks, nodes, dollars per hour and the end of the pilot, and asks for confirmation. `cdk deploy` creates
-    or updates the stacks. If it fails, the command shows the reason and the next step.
+    missing or too old, the deployment begins with `cdk bootstrap`. If nodes are running, a change set shows the
+    changes and how many of these nodes would be terminated; if any would, you confirm, or pass --replace-nodes. Then
+    the command shows IAM changes, stacks, nodes, dollars per hour and the end of the pilot, and asks for confirmation.
+    `cdk deploy` creates or updates the stacks. If it fails, the command shows the reason and the next step.
 
     A cluster that another project deployed (trn:project_id) is not changed, and a project with a cluster deploys no
     second one, as after a change of trn:cluster_name, unless --cluster names the cluster.
@@ -61,10 +59,48 @@ def deploy(
         raise mistake("--cluster", cluster, allowed=plan.cluster_name, fix="set trn:cluster_name to deploy another")
     if cluster:
         suppressed |= {_PROJECT}
-    findings = _run_preflight(plan, suppressed)
-    if not yes and _lacks_only_the_bootstrap(findings) and _bootstrapped(findings, folder):
-        findings = _run_preflight(plan, suppressed)
+    code = deploy_plan(
+        invocation, plan, folder, suppressed=suppressed, yes=yes, bootstraps=not yes, replace_nodes=replace_nodes
+    )
+    if code is ExitCode.OK:
+        echo("Next: `trn run SCRIPT` runs a job, `trn status` shows the cluster and its price, `trn down` destroys it.")
+    return code
+
+
+def deploy_plan(
+    invocation: Invocation,
+    plan: Plan,
+    folder: Path,
+    *,
+    suppressed: frozenset[str] = frozenset(),
+    yes: bool,
+    bootstraps: bool,
+    replace_nodes: bool = False,
+) -> ExitCode:
+    """Check the account, and deploy the plan.
+
+    Args:
+        invocation: The options.
+        plan: The plan.
+        folder: Folder of the app's cdk.json.
+        suppressed: Names of checks to skip.
+        yes: Do not prompt.
+        bootstraps: Run `cdk bootstrap` if nothing else is missing.
+        replace_nodes: Running nodes may be terminated without confirmation.
+
+    Returns:
+        OK if deployed, NOT_READY if the CDK CLI failed.
+
+    Raises:
+        CliError: Nothing was deployed.
+        UnavailableError: AWS could not be read.
+    """
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        findings = preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
     refuse_without_access(findings)
+    bootstrap = _bootstrap_arguments(findings) if bootstraps else ()
+    if bootstrap:
+        findings = [finding for finding in findings if finding.check != _BOOTSTRAP]
     show_findings(plan, findings, briefly=not yes and verdict(findings) == "ready")
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
@@ -76,29 +112,14 @@ def deploy(
         folder=folder,
         yes=yes,
         replace_nodes=replace_nodes,
+        bootstrap=bootstrap,
     )
 
 
-def _run_preflight(plan: Plan, suppressed: frozenset[str]) -> Sequence[Finding]:
-    with waiting(f"Asking AWS in {plan.region} ..."):
-        return preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
-
-
-def _lacks_only_the_bootstrap(findings: Sequence[Finding]) -> bool:
+def _bootstrap_arguments(findings: Sequence[Finding]) -> Sequence[str]:
+    """The arguments of the CDK CLI that bootstrap the account; empty if this is not all that is missing."""
     obstacles = [finding for finding in findings if finding.outcome in ("fail", "unknown") and not finding.suppressed]
-    return [finding.check for finding in obstacles] == [_BOOTSTRAP]
-
-
-def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
-    """Offer to run `cdk bootstrap`. Returns whether it ran and succeeded."""
-    (bootstrap,) = [finding for finding in findings if finding.check == _BOOTSTRAP]
-    command = bootstrap.fix.partition(";")[0].removeprefix("run: ").split()
-    if command[:2] != ["cdk", "bootstrap"]:
-        return False
-    say(f"Only the CDK bootstrap prevents the deployment: {bootstrap.found}.")
-    if not click.confirm(
-        question(f"Run `{' '.join(command)}` now? It creates a bucket and roles, and costs almost nothing.")
-    ):
-        return False
-    with interrupt_message(_BOOTSTRAPPING):
-        return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0
+    if [finding.check for finding in obstacles] != [_BOOTSTRAP]:
+        return ()
+    command = obstacles[0].fix.partition(";")[0].removeprefix("run: ").split()
+    return command[1:] if command[:2] == ["cdk", "bootstrap"] else ()

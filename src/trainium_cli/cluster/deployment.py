@@ -36,17 +36,22 @@ _BILLED = (
     "removes them."
 )
 _INTERRUPTED = f"Interrupted. CloudFormation continues a deployment that has begun, and {_BILLED}"
+_BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may still deploy the CDK bootstrap."
+_BOOTSTRAP_CREATES = (
+    "once for each account and region, creates a bucket, a repository, and the CDK's roles deploy, file-publishing, "
+    "image-publishing, lookup, and cfn-exec, which has the policy AdministratorAccess; it costs almost nothing"
+)
 
 _REVIEW_IN_PROGRESS = "REVIEW_IN_PROGRESS"
 """A new stack whose change set was not executed."""
 
 
-def cdk_folder(cdk_json: Path | None) -> Path:
+def cdk_folder(cdk_json: Path | None, *, may_be_missing: bool = False) -> Path:
     """The folder in which the CDK CLI finds the settings. Raises click.UsageError if it would not find them."""
     file = cdk_json or Path("cdk.json")
     if file.name != "cdk.json":
         raise click.UsageError(f"the CDK CLI reads only cdk.json, not {file.name}")
-    if not file.exists():
+    if not file.exists() and not may_be_missing:
         raise click.UsageError(f"{file} does not exist: run in the folder of the app, or pass --file")
     return file.absolute().parent
 
@@ -65,6 +70,7 @@ def deploy_stacks(
     yes: bool,
     replace_nodes: bool = False,
     is_confirmed: bool = False,
+    bootstrap: Sequence[str] = (),
 ) -> ExitCode:
     """Deploy the stacks of engines, and explain a failure.
 
@@ -76,6 +82,7 @@ def deploy_stacks(
         yes: Do not prompt.
         replace_nodes: Running nodes may be terminated without confirmation.
         is_confirmed: The deployment was confirmed already.
+        bootstrap: Arguments of the CDK CLI that bootstrap the account first.
 
     Returns:
         OK if deployed, NOT_READY if the CDK CLI failed.
@@ -104,9 +111,11 @@ def deploy_stacks(
     if not (yes or is_confirmed):
         _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
     if not (yes or is_confirmed) and not _confirm_deployment(
-        plan, engines, existing=[name for name, last in before.items() if last]
+        plan, engines, existing=[name for name, last in before.items() if last], bootstrap=bootstrap
     ):
         raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
+    if bootstrap:
+        _bootstrap(CdkRun(program, [*bootstrap, "--app", ""], folder))  # without the app, which need not be synthesized
     run = CdkRun(program, ["deploy", *named, "--require-approval", "never"], folder)
     with interrupt_message(_INTERRUPTED):
         if run.with_progress() != 0:
@@ -124,7 +133,7 @@ def _show_iam_changes(run: CdkRun) -> None:
 
 
 def _show_state(plan: Plan, engines: Sequence[str]) -> None:
-    """Show the state of the nodes of EC2, the end of the pilot, and what to do next."""
+    """Show the state of the nodes of EC2 and the end of the pilot."""
     if EC2.key not in engines:
         return
     stack = plan.stack_names[EC2.key]
@@ -139,7 +148,6 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
         if deployed and not deployed.instances and plan.reservation_id:
             nodes = _start_text(plan.reservation_id, AwsCapacity(plan.region)) or nodes
     console().print(pairs([("Nodes", nodes), ("End", pilot_end_text(plan))], label_width=5))
-    echo("Next: `trn run SCRIPT` runs a job, `trn status` shows the cluster and its price, `trn destroy` deletes it.")
 
 
 def _start_text(reservation_id: str, capacity: AwsCapacity) -> str:
@@ -153,7 +161,17 @@ def _start_text(reservation_id: str, capacity: AwsCapacity) -> str:
     return f"none yet: they launch when {reservation_id} begins, at {minute_text(reservation.start)}"
 
 
-def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequence[str]) -> bool:
+def _bootstrap(run: CdkRun) -> None:
+    """Raises CliError if the CDK CLI fails."""
+    with interrupt_message(_BOOTSTRAPPING):
+        if run.with_progress() != 0:
+            message = f"\nNothing was deployed: `cdk bootstrap` failed.\n{run.output_tail}"
+            raise CliError(message, ExitCode.NOT_READY)
+
+
+def _confirm_deployment(
+    plan: Plan, engines: Sequence[str], *, existing: Sequence[str], bootstrap: Sequence[str]
+) -> bool:
     """Show the stacks, their cost and their end, and ask for confirmation.
 
     `existing` names the stacks that will be updated.
@@ -161,6 +179,7 @@ def _confirm_deployment(plan: Plan, engines: Sequence[str], *, existing: Sequenc
     with waiting("Asking AWS for prices ..."):
         hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour
     rows = [
+        *([("Bootstrap", f"`cdk {' '.join(bootstrap)}` {_BOOTSTRAP_CREATES}")] if bootstrap else []),
         *(
             ("Stack", f"{name}: {'updated' if name in existing else 'new'}")
             for name in (plan.stack_names[key] for key in engines)

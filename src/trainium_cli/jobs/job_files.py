@@ -1,10 +1,14 @@
 """Fetches files of a job from S3."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+from trainium_cli.quantities import size
 from trainium_cli.terminal import echo
+from trainium_cli.waiting import waiting
 from trainium_core.jobs.engine import JobFiles
+from trainium_core.plurals import count
 from trainium_runtime.errors import UnavailableError
 
 
@@ -59,3 +63,38 @@ def fetch_outputs(jobs: JobFiles, job_id: str, folder: Path) -> None:
     none = f"There are no outputs of {job_id} to fetch."
     hint = f" To fetch its checkpoints: `trn cp {job_id}:checkpoints DIR`." if has_checkpoints else ""
     echo(f"{files} in {target}." if fetched else f"{none}{hint}", err=True)
+
+
+def fetch_results(jobs: JobFiles, job_id: str, folder: Path, kinds: Sequence[str]) -> Sequence[str]:
+    """Fetch folders of a job into FOLDER/JOB/KIND. Existing files are replaced.
+
+    Args:
+        jobs: Files of the jobs.
+        job_id: ID of the job.
+        folder: The local folder.
+        kinds: Folders of the job: outputs, checkpoints.
+
+    Returns:
+        The files that were not fetched whole, each with the reason; empty if all were.
+    """
+    problems: list[str] = []
+    for kind in kinds:
+        target = folder / job_id / kind
+        try:
+            sizes = jobs.files(job_id, kind)
+            if not sizes:
+                continue
+            with waiting(f"Fetching {count(len(sizes), 'file')} ({size(sum(sizes.values()))}) to {target} ..."):
+                download(jobs, job_id, kind, target, overwrite=True)
+        except (UnavailableError, OSError) as error:
+            problems.append(f"{kind}: {error}")
+            continue
+        lacking = [name for name, stored in sizes.items() if _local_size(folder / job_id / name) != stored]
+        problems += [f"{name}: the local file is missing or has another size" for name in lacking]
+        if not lacking:
+            echo(f"{target}: {count(len(sizes), 'file')}, {size(sum(sizes.values()))}.", err=True)
+    return problems
+
+
+def _local_size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None

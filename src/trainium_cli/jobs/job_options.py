@@ -1,6 +1,6 @@
 """The options of commands that run a user's script."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,8 @@ from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.jobs.source_package import SourcePackage, pack_directory, pack_source
 
-_JOB_FILE = ".toml"
+JOB_FILE = ".toml"
+"""The suffix of job files."""
 _SHOWN_KEYS = {
     "script": "SCRIPT",
     "arguments": "ARGUMENTS",
@@ -33,15 +34,19 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     return {name: value for name, _, value in split} or None
 
 
-def work_options(command: Command) -> Command:
-    """The options of `trn run` for the source, name, nodes, environment and data of a job."""
+def work_options(*, source_default: str) -> Callable[[Command], Command]:
+    """The options of `trn run` for the source, name, nodes, environment and data of a job.
+
+    Args:
+        source_default: The default of --source, for the help.
+    """
     pairs: dict[str, Any] = {"multiple": True, "callback": _pairs}
     options = (
         click.option(
             "--source",
             metavar="DIRECTORY",
             help="Directory that is packed, without files that its .trnignore or .gitignore names, and that every node "
-            "unpacks. Default: only the script.",
+            f"unpacks. Default: {source_default}.",
         ),
         click.option("--name", metavar="NAME", help="Prefix of the job ID. Default: the script's name."),
         click.option("--nodes", metavar="NUMBER", help="Number of nodes. Default: all of the cluster."),
@@ -72,9 +77,13 @@ def work_options(command: Command) -> Command:
             **pairs,
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def read_request(
@@ -86,7 +95,7 @@ def read_request(
         of_options["arguments"] = arguments
     shown = {key: f"--{key.replace('_', '-')}" for key in options} | _SHOWN_KEYS
     of_file: dict[str, Any] = {"script": str(script)}
-    if script.suffix == _JOB_FILE:
+    if script.suffix == JOB_FILE:
         of_file = read_job_file(script)
         # A problem in the file is shown with the file's key.
         shown = {key: shown[key] for key in of_options}

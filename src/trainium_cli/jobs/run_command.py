@@ -46,7 +46,7 @@ _SECTIONS = {
 @click.command(cls=CommandWithSections, sections=_SECTIONS)
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@work_options
+@work_options(source_default="only the script")
 @click.option("--checkpoints", metavar="S3URL", help="S3 folder for checkpoints. Default: trn:job_checkpoints.")
 @click.option(
     "--retries",

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -29,8 +29,8 @@ from trainium_core.problems import SETTING_PREFIX, PlanError
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_runtime.pilot_end import utc_text
 
-_FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
-"""The files other than cdk.json, each with the name of its text in the folder `project`, without `.txt`."""
+_JOB = {"job/fit.py": "fit.py", "job/job.toml": "job.toml"}
+"""The files of the first job, each with the name of its text in the folder `project`, without `.txt`."""
 
 _LONGEST_NAME = 32
 _TRY, _DECIDE = "try", "decide"
@@ -76,32 +76,51 @@ def init(folder: Path, yes: bool, purpose: str | None, **options: str | None) ->
     """Write a plan, a CDK app and a first job into a folder.
 
     On a terminal, prompts for the options that are not given, except --name. Shows the list price, and changes nothing
-    on AWS. Never overwrites a file.
+    on AWS. In a folder with files, writes only the plan and the CDK app, which is cdk_app.py if app.py exists. Never
+    overwrites a file.
 
-    Exit code 0: written. 1: declined. 2: invalid option, an end that has passed, or a file exists.
+    Exit code 0: written. 1: declined. 2: invalid option, an end that has passed, or cdk.json exists.
     """
-    there = [name for name in ("cdk.json", *_FILES) if (folder / name).exists()]
-    if there:
-        raise click.UsageError(f"{folder}: already contains {', '.join(there)}; specify an empty folder")
+    if (folder / "cdk.json").exists():
+        raise click.UsageError(f"{folder}: already contains cdk.json; specify another folder")
     prompts = sys.stdin.isatty() and not yes
     if not prompts and not yes and not (options["instance_type"] and options["region"]):
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
-    if options["name"] is None:
-        options["name"] = _cluster_name(folder)
+    settings, plan = new_plan(folder, options, purpose, prompts=prompts)
+    _say_the_price(plan)
+    if prompts and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
+        say("Nothing was written.")
+        return ExitCode.NOT_READY
+    written = write_project(folder, settings)
+    inside = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
+    pin = "trn image pin, " if _has_a_better_image(plan) else ""
+    say(f"\nWritten: {', '.join(written)}.\nNext: {inside}trn doctor, {pin}trn plan, trn deploy")
+    return ExitCode.OK
+
+
+def new_plan(
+    folder: Path, options: Mapping[str, str | None], purpose: str | None = None, *, prompts: bool
+) -> tuple[Mapping[str, str], Plan]:
+    """The settings of a new plan, and the plan.
+
+    Args:
+        folder: The folder of the project, after which the cluster is named.
+        options: Answers by setting; `name` is the name of the cluster. None is prompted for or proposed.
+        purpose: What the pilot is for, which sets the proposed values.
+        prompts: Prompt for the answers that are None.
+
+    Raises:
+        PlanError: The plan is invalid, or its end has passed.
+        UsageError: An option is invalid.
+        CliError: The nodes must be reserved first.
+    """
+    options = {**options, "name": options.get("name") or _cluster_name(folder)}
     settings = _prompt_for_settings(purpose, options) if prompts else _proposed(_PURPOSES[purpose or _TRY], options)
     settings["project_id"] = str(uuid4())
     plan = Plan.from_settings(settings, folder)
     if plan.pilot.ends and (problem := passed_end(plan.pilot.ends, now=datetime.now(UTC))):
         raise PlanError([problem])
-    _say_the_price(plan)
-    if prompts and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
-        say("Nothing was written.")
-        return ExitCode.NOT_READY
-    _write(folder, settings)
-    inside = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
-    pin = "trn image pin, " if _has_a_better_image(plan) else ""
-    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, {pin}trn plan, trn deploy")
-    return ExitCode.OK
+    return settings, plan
 
 
 def _cluster_name(folder: Path) -> str:
@@ -222,16 +241,29 @@ def _purpose_text(purpose: str) -> str:
     return f"whether Trainium is worth it, with {framework.title}, which AWS supports. {price}, paid in advance."
 
 
-def _write(folder: Path, settings: Mapping[str, str]) -> None:
+def write_project(folder: Path, settings: Mapping[str, str]) -> Sequence[str]:
+    """Write the files that a project lacks: cdk.json, the CDK app, and a job if the folder is empty.
+
+    An existing app.py may be the user's: the CDK app is then cdk_app.py.
+
+    Returns:
+        The paths of the written files.
+    """
+    is_empty = not folder.exists() or all(path.name.startswith(".") for path in folder.iterdir())
+    app = "app.py" if not (folder / "app.py").exists() else "cdk_app.py"
     document: dict[str, Any] = {
-        "app": "python3 app.py",
+        "app": f"python3 {app}",
         "context": {f"{SETTING_PREFIX}{key}": _as_number(value) for key, value in settings.items()},
     }
     texts = files("trainium_cli.setup") / "project"
-    written = {name: (texts / f"{text}.txt").read_text(encoding="utf-8") for name, text in _FILES.items()}
-    for name, text in {"cdk.json": f"{json.dumps(document, indent=2)}\n", **written}.items():
+    written = {"cdk.json": f"{json.dumps(document, indent=2)}\n"}
+    for name, text in {app: "app.py", **(_JOB if is_empty else {})}.items():
+        written[name] = (texts / f"{text}.txt").read_text(encoding="utf-8")
+    written = {name: text for name, text in written.items() if not (folder / name).exists()}
+    for name, text in written.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    return list(written)
 
 
 def _as_number(value: str) -> int | str:

@@ -206,17 +206,20 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
     assert ("broken app" in ended.stderr) == quoted
 
 
-@pytest.mark.parametrize(("typed", "bootstrapped"), [("y\n", True), ("n\n", False)])
-def test_missing_bootstrap_alone_is_offered(
-    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, bootstrapped: bool
+@pytest.mark.parametrize(("typed", "code"), [("y\n", ExitCode.OK), ("n\n", ExitCode.NOT_READY)])
+def test_missing_bootstrap_alone_is_a_part_of_the_one_question(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: ExitCode
 ) -> None:
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
+    cdk.with_name("node_modules").joinpath(".bin", "cdk").write_text('#!/bin/sh\necho "$@" >> called\n')
     ended = deploy(typed=typed)
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "Run `cdk bootstrap aws://123456789012/us-west-2` now?" in ended.stdout
-    assert cdk.exists() == bootstrapped
-    assert not bootstrapped or cdk.read_text() == "bootstrap aws://123456789012/us-west-2\n"
+    assert ended.exit_code == code
+    assert "Bootstrap  `cdk bootstrap aws://123456789012/us-west-2` once" in ended.stdout
+    assert "AdministratorAccess" in ended.stdout
+    called = [line for line in cdk.read_text().splitlines() if line.startswith("bootstrap")]
+    assert len(called) == (code is ExitCode.OK)
+    assert all(line.startswith("bootstrap aws://123456789012/us-west-2 --app ") for line in called)
 
 
 @pytest.mark.usefixtures("cdk")
@@ -224,7 +227,7 @@ def test_interrupted_bootstrap_says_that_it_may_continue(monkeypatch: pytest.Mon
     def interrupted(_run: CdkRun) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(CdkRun, "in_terminal", interrupted)
+    monkeypatch.setattr(CdkRun, "with_progress", interrupted)
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     ended = deploy(typed="y\n")

@@ -73,7 +73,16 @@ def test_app_uses_only_names_that_are_stable_between_releases(tmp_path: Path) ->
     assert names <= set(ast.literal_eval(stable))
 
 
-def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
+def test_folder_with_files_gets_a_plan_and_an_app_beside_them(tmp_path: Path) -> None:
+    own = {"app.py": "import gradio", "train.py": "", "README.md": "# Mine"}
+    for name, text in own.items():
+        (tmp_path / name).write_text(text)
+    assert "Written: cdk.json, cdk_app.py." in run("init", str(tmp_path), *OPTIONS).stdout
+    assert {name: (tmp_path / name).read_text() for name in own} == own
+    assert json.loads((tmp_path / "cdk.json").read_text())["app"] == "python3 cdk_app.py"
+
+
+def test_existing_plan_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "cdk.json").write_text("{}")
     ended = run("init", str(tmp_path), *OPTIONS)
     assert ended.exit_code == ExitCode.BAD_INPUT

@@ -1,0 +1,107 @@
+"""`trn up`: what it refuses before anything is billed, and when --down keeps the cluster. tests/deploy runs it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.cli.running import run
+from trainium_cli.cluster import up_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs.job_files import fetch_results
+
+PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("print('hello')\n")
+
+
+def write_plan(context: object) -> None:
+    Path("cdk.json").write_text(json.dumps({"app": "none", "context": context}))
+
+
+@pytest.mark.parametrize(
+    ("context", "words", "message"),
+    [
+        (None, ("trian.py",), "trian.py does not exist"),
+        (None, ("train.py", "--type", "trn1.32xl"), "nearest: trn1.32xlarge"),
+        (PLAN, ("train.py", "--region", "us-east-1"), "change trn:region in cdk.json, or pass -c trn:region=us-east-1"),
+        ({"@aws-cdk/core:x": True}, ("train.py",), "cdk.json is that of another app"),
+        (PLAN, ("train.py", "--nodes", "3"), "nodes: got 3"),
+    ],
+)
+def test_mistakes_deploy_and_write_nothing(context: object, words: Sequence[str], message: str) -> None:
+    if context is not None:
+        write_plan(context)
+    before = sorted(Path().iterdir())
+    ended = run("up", *words, "--yes")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert message in " ".join(ended.output.split())
+    assert sorted(Path().iterdir()) == before
+
+
+def test_without_a_terminal_it_needs_yes() -> None:
+    assert "pass --yes" in run("up", "train.py").stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "lacking", "destroyed"),
+    [
+        (ExitCode.OK, (), True),
+        (ExitCode.NOT_READY, (), True),
+        (ExitCode.OK, ("outputs/model.pt: denied",), False),
+        (ExitCode.RESULTS_LOST, (), False),
+        (ExitCode.UNKNOWN, (), False),
+    ],
+    ids=["succeeded", "failed", "not fetched", "results lost", "unknown"],
+)
+def test_down_destroys_only_after_every_result_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, code: ExitCode, lacking: Sequence[str], destroyed: bool
+) -> None:
+    write_plan(PLAN)
+    ended_clusters: list[str] = []
+    fetched: list[Sequence[str]] = []
+
+    def fetch(_jobs: object, _job: str, _folder: Path, kinds: Sequence[str]) -> Sequence[str]:
+        fetched.append(kinds)
+        return lacking
+
+    def take_down(_invocation: object, **_options: Any) -> ExitCode:
+        ended_clusters.append("gone")
+        return ExitCode.OK
+
+    for name, fake in {
+        "_check": lambda *_: None,
+        "_deploy": lambda *_, **__: ExitCode.OK,
+        "_prepare": lambda *_: (None, SimpleNamespace(store=None), SimpleNamespace(job_id="train-1")),
+        "_show_cluster": lambda *_: None,
+        "submit_and_follow": lambda *_, **__: None,
+        "job_exit_code": lambda _: code,
+        "fetch_results": fetch,
+        "take_down": take_down,
+    }.items():
+        monkeypatch.setattr(up_command, name, fake)
+    ended = run("up", "train.py", "--down", "--yes")
+    assert bool(ended_clusters) == destroyed
+    assert fetched == [("outputs", "checkpoints")]
+    assert ended.exit_code == (code or (ExitCode.OK if destroyed else ExitCode.UNKNOWN))
+
+
+def test_file_that_arrives_cut_is_named(tmp_path: Path) -> None:
+    class Cut:
+        def files(self, _job: str, folder: str) -> dict[str, int]:
+            return {"outputs/whole.pt": 4, "outputs/cut.pt": 8} if folder == "outputs" else {}
+
+        def download(self, _job: str, _name: str, path: str) -> None:
+            Path(path).write_text("1234")
+
+    jobs: Any = Cut()
+    lacking = fetch_results(jobs, "train-1", tmp_path, ("outputs", "checkpoints"))
+    assert lacking == ["outputs/cut.pt: the local file is missing or has another size"]
+    assert (tmp_path / "train-1" / "outputs" / "whole.pt").exists()
