@@ -4,9 +4,10 @@ from functools import cache
 from typing import get_args
 
 import pytest
+from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import EXISTING_NETWORK, Json, Template, as_text, cluster_template, new_stack, synthesize
-from trainium_cdk import ClusterNetwork, EfaSecurityGroup
+from trainium_cdk import ClusterNetwork, EfaSecurityGroup, NeuronFleet
 from trainium_cdk.network.network import Egress
 
 EGRESSES: tuple[Egress, ...] = get_args(Egress)
@@ -163,3 +164,14 @@ def test_existing_network_without_route_table_is_not_changed() -> None:
     template = synthesize(stack)
     assert not template.resources("AWS::EC2::VPCEndpoint")
     assert template.properties("AWS::EC2::SecurityGroup")["VpcId"] == EXISTING_NETWORK["vpc_id"]
+
+
+@pytest.mark.parametrize("route_table_id", [EXISTING_NETWORK["route_table_id"], None])
+def test_vpc_of_an_existing_network_places_a_fleet_in_its_subnet(route_table_id: str | None) -> None:
+    stack = new_stack()
+    network = ClusterNetwork.from_cluster_network_attributes(
+        stack, "Network", **{**EXISTING_NETWORK, "route_table_id": route_table_id}
+    )
+    NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.2xlarge"), vpc=network.vpc)
+    group = synthesize(stack).properties("AWS::AutoScaling::AutoScalingGroup")
+    assert group["VPCZoneIdentifier"] == [EXISTING_NETWORK["subnet_id"]]

@@ -46,6 +46,17 @@ PENDING: Mapping[str, Callable[[Stack], object]] = {
         stack, image=NodeImage.custom(ec2.MachineImage.generic_linux({REGION: pending(stack)}))
     ),
     "zone": lambda stack: fleet(stack, vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"])),
+    "zone of a lookup": lambda stack: fleet(
+        stack, vpc_subnets=ec2.SubnetSelection(availability_zones=[pending(stack)])
+    ),
+    "zone of a lookup in an imported VPC": lambda stack: fleet(
+        stack,
+        vpc=ec2.Vpc.from_vpc_attributes(
+            stack, "Imported", vpc_id="vpc-1", availability_zones=["us-west-2b"], private_subnet_ids=["subnet-1"]
+        ),
+        vpc_subnets=ec2.SubnetSelection(availability_zones=[pending(stack)]),
+    ),
+    "subnet group": lambda stack: fleet(stack, vpc_subnets=ec2.SubnetSelection(subnet_group_name=pending(stack))),
     "cluster_name": lambda stack: fleet(stack, cluster_name=pending(stack)),
     "instance_type": lambda stack: fleet(stack, instance_type=ec2.InstanceType(pending(stack))),
     "capacity block": lambda stack: fleet(stack, capacity=Capacity.capacity_block(pending(stack))),

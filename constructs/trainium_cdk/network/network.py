@@ -166,12 +166,18 @@ class _ImportedNetwork(ClusterNetwork):
     ) -> None:
         Construct.__init__(self, scope, construct_id)
         check(self, form("vpc_id", vpc_id), form("subnet_id", subnet_id), form("route_table_id", route_table_id))
-        self.subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
+        # As a private subnet, the VPC's selections include it: whether and how it reaches S3 is unknown.
+        self.vpc = ec2.Vpc.from_vpc_attributes(
+            self,
+            "Vpc",
+            vpc_id=vpc_id,
+            availability_zones=["dummy"],  # unknown: a placeholder, as in the CDK's lookups
+            private_subnet_ids=[subnet_id],
+            private_subnet_route_table_ids=None if route_table_id is None else [route_table_id],
         )
+        (self.subnet,) = self.vpc.private_subnets
         # The CDK adds this warning when the route table of the subnet is read but was not given.
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
-        self.vpc = ec2.Vpc.from_vpc_attributes(self, "Vpc", vpc_id=vpc_id, availability_zones=["the subnet's"])
         if route_table_id is not None:
             self.vpc.add_gateway_endpoint(
                 "S3",

@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Subnet
-from trainium_cdk.checks import check_same_region, first_line, refuse
+from trainium_cdk.checks import check_same_region, first_line, is_pending, refuse
 from trainium_cdk.network.same_vpc import refuse_another_vpc
 from trainium_core.catalog.file import ZONE_ID
 
@@ -30,6 +30,8 @@ def candidate_subnets(
     _refuse_zone_ids(construct, selection)
     for subnet in selection.subnets or ():
         _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
+    if any(map(is_pending, [selection.subnet_group_name, *(selection.availability_zones or ())])):
+        selection = ec2.SubnetSelection(subnets=_any_subnet(vpc))
     fields: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
     if selection.subnets and not any(value for name, value in fields.items() if name != "subnets"):
         # The CDK would read the zones of the subnets, which imported subnets may not have.
@@ -48,7 +50,7 @@ def candidate_subnets(
     zones = vpc.availability_zones
     if any(map(is_placeholder, zones)):
         # The CDK CLI has yet to look up the zones of the account, or this is a unit test, where nothing is looked up.
-        return [*vpc.private_subnets, *vpc.public_subnets, *vpc.isolated_subnets][:1]
+        return _any_subnet(vpc)
     allowed = f"a selection with a subnet of the VPC, whose zones are {', '.join(zones)}"
     fix = "select a subnet that the VPC has, or add one in a zone that offers the type"
     if any(map(Token.is_unresolved, zones)):
@@ -56,6 +58,10 @@ def candidate_subnets(
         region = Stack.of(construct).region
         fix = f"set env=Environment(account=..., region={region!r}) on the stack, or set the VPC's availability_zones"
     raise refuse(construct, "vpc_subnets", _shown(fields), allowed=allowed, fix=fix)
+
+
+def _any_subnet(vpc: ec2.IVpc) -> list[ec2.ISubnet]:
+    return [*vpc.private_subnets, *vpc.public_subnets, *vpc.isolated_subnets][:1]
 
 
 def is_placeholder(value: str) -> bool:
