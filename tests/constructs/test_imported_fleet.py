@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration, Stack, Stage
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
-from tests.constructs.synth import new_stack, references, synthesize
+from tests.constructs.synth import new_app, new_stack, references, synthesize
 from trainium_cdk import INeuronFleet, NeuronFleet, PilotEnd, PropsError
 
 OTHER_ACCOUNT = "444455556666"
@@ -97,3 +97,23 @@ def test_fleet_imported_by_its_name_has_metrics_and_events_of_failed_nodes() -> 
     assert template.properties("AWS::CloudWatch::Alarm")["Namespace"] == "TrainiumCdk/other"
     tags = template.properties("AWS::Events::Rule")["EventPattern"]["detail"]["tags"]
     assert tags["trn:cluster"] == ["other"]
+
+
+@pytest.mark.parametrize("grant", ["grant_run_jobs", "grant_operate"])
+def test_role_outside_the_stage_is_refused_with_the_grant_by_arn(grant: str) -> None:
+    """The pipeline that deploys a Stage has its roles outside of it."""
+    app = new_app()
+    role = iam.Role(Stack(app, "Pipeline"), "Role", assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
+    stack = Stack(Stage(app, "Dev"), "Train")
+    bucket = s3.Bucket.from_bucket_name(stack, "Records", "records")
+    fleet = NeuronFleet.from_neuron_fleet_attributes(
+        stack,
+        "Fleet",
+        cluster_name="train",
+        records_bucket=bucket,
+        auto_scaling_group_name="nodes",
+        sleep_function_name="set-asleep",
+    )
+    with pytest.raises(PropsError, match=r"same Stage.*iam\.Role\.from_role_arn\(stack, 'Runner'"):
+        getattr(fleet, grant)(role)
+    getattr(fleet, grant)(iam.Role.from_role_arn(stack, "Runner", "arn:aws:iam::111122223333:role/jobs"))
