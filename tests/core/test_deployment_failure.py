@@ -49,7 +49,7 @@ def test_cancelled_resource_is_not_a_reason() -> None:
 
 def test_known_cause_is_shown_before_the_state() -> None:
     known, unknown = failed_with("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed"), failed_with("something else")
-    assert "\nCause: the quota for these instances" in known.text
+    assert "\nCause: the quota Running On-Demand Trn instances" in known.text
     assert "Cause:" not in unknown.text
 
 

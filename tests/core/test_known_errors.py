@@ -1,13 +1,32 @@
 """Messages of Neuron, PyTorch, torchrun and Slurm are recognised, and the first cause in a log is found."""
 
+import ast
+import string
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import trainium_local.services
+import trainium_userdata
 from trainium_core.assess.rules import rules
-from trainium_core.explanations.known_errors import CAUSE, CONSEQUENCE, WARNING, explain_log, known_error, known_errors
+from trainium_core.explanations.known_errors import (
+    CAUSE,
+    CONSEQUENCE,
+    WARNING,
+    explain_log,
+    known_error,
+    known_errors,
+    nearest_errors,
+)
+
+_PUBLIC = tomllib.loads(Path(__file__).with_name("public_errors.toml").read_text())
+PUBLIC: list[dict[str, str]] = _PUBLIC["text"]
+REFUSALS = Path(trainium_local.services.__file__).parent
+JOB_PROGRAM = Path(trainium_userdata.__file__).parent / "node"
+FIRST_WEEK: list[dict[str, str]] = _PUBLIC["usual"]
 
 _WORDS = tomllib.loads(Path(__file__).with_name("neuron_words.toml").read_text())
 MESSAGES: list[dict[str, Any]] = _WORDS["message"]
@@ -49,8 +68,103 @@ def test_undocumented_compiler_code_is_a_compiler_error() -> None:
     assert error.name == "compiler error"
 
 
+@pytest.mark.parametrize("row", PUBLIC, ids=lambda row: row["link"].removeprefix("https://github.com/"))
+def test_public_error_is_recognised(row: dict[str, str]) -> None:
+    error = known_error(row["text"])
+    assert error is not None
+    assert error.name == row["name"]
+
+
+@pytest.mark.parametrize("row", FIRST_WEEK, ids=lambda row: row["text"][:60])
+def test_usual_message_of_the_first_week_is_recognised(row: dict[str, str]) -> None:
+    error = known_error(row["text"])
+    assert error is not None
+    assert error.name == row["name"]
+
+
+def test_quota_code_that_is_not_in_the_facts_is_unknown() -> None:
+    assert known_error("L-7EA2A41E is too low") is None
+
+
+class _AnyFact(dict[str, Any]):
+    """Any fact of a message of the embedded AWS."""
+
+    def __missing__(self, key: str) -> "_AnyFact":
+        return self
+
+    def __getitem__(self, key: object) -> "_AnyFact":
+        return self
+
+    def __format__(self, form: str) -> str:
+        return "7.5" if form else "x1"
+
+
+def _refusals() -> Iterator[str]:
+    rules = tomllib.loads((REFUSALS / "launch_rules.toml").read_text())
+    named = tomllib.loads((REFUSALS / "refusals.toml").read_text()).values()
+    for row in [*named, *rules["launch"], *rules["reservation"], *rules["volume"]]:
+        message = string.Formatter().vformat(row["message"], (), _AnyFact())
+        yield f"An error occurred ({row['code']}) when calling the RunInstances operation: {message}"
+
+
+@pytest.mark.parametrize("text", [*_refusals()], ids=lambda text: text[18:90])
+def test_refusal_of_the_embedded_aws_is_recognised(text: str) -> None:
+    assert known_error(text) is not None
+
+
+def _sentences(folder: Path, calls: Mapping[str, int]) -> Iterator[str]:
+    """The literal texts of an argument of the calls in the modules of a folder, with `7` for each value in them."""
+    for module in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text())):
+            called = getattr(node, "func", None)
+            name = getattr(called, "attr", None) or getattr(called, "id", "")
+            if not isinstance(node, ast.Call) or name not in calls or len(node.args) <= calls[name]:
+                continue
+            match node.args[calls[name]]:
+                case ast.Constant(value=str(text)) if text:
+                    yield text
+                case ast.JoinedStr(values=parts) if any(isinstance(part, ast.Constant) for part in parts):
+                    yield "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in parts)
+                case _:
+                    pass
+
+
+OWN_SENTENCES = sorted(
+    {
+        *_sentences(JOB_PROGRAM / "trn_job", dict.fromkeys(("SourceError", "InputError", "CheckpointError"), 0)),
+        *_sentences(JOB_PROGRAM / "trn_job", {"declare": 1}),
+        *_sentences(JOB_PROGRAM / "trn_node", {"_declare": 1}),
+    }
+    # The end of the sentence is another error, and explained as such.
+    - {"7: 7", "7: 77", "7 has 7", "setup: 7"}
+)
+
+
+def test_own_sentences_are_found() -> None:
+    assert len(OWN_SENTENCES) > 15
+
+
+@pytest.mark.parametrize("sentence", OWN_SENTENCES)
+def test_own_sentence_on_a_failed_job_is_recognised(sentence: str) -> None:
+    assert known_error(sentence) is not None
+
+
+def test_harmless_line_is_not_the_first_cause() -> None:
+    log = ["CCOM WARN OFI plugin initNet() failed is EFA enabled?", "Failed to alloc DEVICE memory: 4096"]
+    explanation = explain_log(log)
+    assert explanation is not None
+    assert explanation.error.name == "out of device memory"
+
+
+def test_nearest_errors_share_rare_words_with_the_text() -> None:
+    names = [error.name for error in nearest_errors("the quota of spot instances is low")]
+    assert len(names) == 3
+    assert "Spot Instance quota too low" in names
+    assert nearest_errors("zzz") == []
+
+
 def test_messages_have_links() -> None:
-    assert [row for row in [*MESSAGES, *LOGS] if not row["link"].startswith("https://")] == []
+    assert [row for row in [*MESSAGES, *LOGS, *PUBLIC] if not row["link"].startswith("https://")] == []
 
 
 def test_rows_are_complete() -> None:

@@ -1,14 +1,16 @@
-"""Known errors with cause and fix, from data/errors.toml and data/neuron_errors.toml."""
+"""Known errors with cause and fix, from data/errors.toml and data/neuron_errors.toml, and quotas by their codes."""
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from math import log
 from typing import Any
 
-from trainium_core.facts import DATA
+from trainium_core.facts import DATA, facts
 
 CAUSE, CONSEQUENCE, WARNING = "cause", "consequence", "warning"
 _FILES = ("neuron_errors.toml", "errors.toml")
@@ -18,6 +20,7 @@ _LONGEST_LINE = 2000
 _NUMBER = re.compile(r"\d+")
 _NUMBERS_MATTER = re.compile(r"stat|err|sig|exit|NCC_|L-\d", re.IGNORECASE)
 _MAX_FORMS = 10_000
+_WORD = re.compile(r"[a-z]{3,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +81,42 @@ def _read(file: str) -> Iterator[KnownError]:
         yield KnownError(**{**row, "rules": tuple(row.get("rules", ()))})
 
 
+def _quota_errors() -> Iterator[KnownError]:
+    """An error for the code of each quota in the facts: a code that is not there is unknown, not guessed."""
+    instances, limits, training = facts()["quotas"], facts()["limits"], facts()["sagemaker_quotas"]
+    options = (option for family in instances.values() if isinstance(family, dict) for option in family.values())
+    ec2_fix = "run `trn quota`: it shows the value and what counts; `trn quota request` requests an increase"
+    fix = "run `trn preflight`: it shows the value and what counts; request an increase in Service Quotas"
+    for section, rows, advice in (
+        (instances, [(row["code"], row["name"]) for row in options], ec2_fix),
+        (limits, [(row["code"], row["name"]) for row in limits.values() if isinstance(row, dict)], fix),
+        (training, [(code, name) for name, code in training["codes"].items()], fix),
+    ):
+        for code, name in rows:
+            yield KnownError(
+                name=f"quota {code}: {name}",
+                pattern=rf"{code}\b",
+                cause=f"the quota {name} is lower than what the request needs; in a new account it may be 0",
+                fix=advice,
+                source=section["source"],
+                date=section["date"],
+            )
+
+
 @cache
 def _patterns() -> Sequence[tuple[KnownError, re.Pattern[str]]]:
-    return tuple((error, re.compile(error.pattern)) for error in known_errors())
+    return tuple((error, re.compile(error.pattern)) for error in (*_quota_errors(), *known_errors()))
+
+
+def nearest_errors(text: str, most: int = 3) -> Sequence[KnownError]:
+    """The errors that share the rarest words with a text, best first. Empty if none shares a word."""
+    words = {error: {*_WORD.findall(f"{error.name} {error.pattern} {error.cause}".lower())} for error in known_errors()}
+    uses = Counter(word for of_error in words.values() for word in of_error)
+    wanted = {*_WORD.findall(text.lower())}
+    scores = {
+        error: sum(log(len(words) / uses[word]) for word in wanted & of_error) for error, of_error in words.items()
+    }
+    return [error for error in sorted(scores, key=lambda error: -scores[error])[:most] if scores[error] > 0]
 
 
 def known_error(text: str) -> KnownError | None:

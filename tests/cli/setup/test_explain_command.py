@@ -1,11 +1,14 @@
 """`trn explain`: errors as users paste them, each with cause, fix and source."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.assess.rules import rules
 from trainium_core.explanations.known_errors import known_error, known_errors
 
 PASTED = {
@@ -43,10 +46,32 @@ def test_cause_fix_and_source_are_shown() -> None:
     assert all(text in shown for text in (known.cause, known.fix, known.source))
 
 
-def test_unknown_error_exits_with_not_ready() -> None:
-    ended = run("explain", "the cat is on the keyboard")
+def test_unknown_error_names_the_nearest_ones() -> None:
+    ended = run("explain", "the subnet of the nodes is odd")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Unknown error." in ended.stderr
+    names = [line.strip() for line in ended.stderr.splitlines() if line.strip().startswith("trn explain '")]
+    assert len(names) == 3
+    assert run("explain", names[0].removeprefix("trn explain '").removesuffix("'")).exit_code == ExitCode.OK
+
+
+def test_file_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text("step 1\nModuleNotFoundError: No module named 'torch_xla'\n")
+    ended = run("explain", str(log))
+    assert ended.exit_code == ExitCode.OK
+    assert "Neuron package is missing" in ended.stdout
+    assert "2: ModuleNotFoundError" in ended.stdout
+
+
+@pytest.mark.parametrize("rule", ["C03", "c03", "L-flash-attn"])
+def test_rule_of_assess_is_shown(rule: str) -> None:
+    ended = run("explain", rule)
+    assert ended.exit_code == ExitCode.OK
+    known = next(one for key, one in rules().items() if key.casefold() == rule.casefold())
+    shown = " ".join(ended.stdout.split())
+    assert all(" ".join(text.split()) in shown for text in (known.id, known.why, known.fix))
+    assert json.loads(run("explain", rule, "--json").stdout)["id"] == known.id
 
 
 @pytest.mark.parametrize("arguments", [(), ("",), (" ", "")])
