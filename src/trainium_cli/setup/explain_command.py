@@ -23,9 +23,9 @@ _LONGEST_NAME = 255
 def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     """Show the cause of an error and the fix.
 
-    TEXT is the error message, in quotes, or the name of a known error. FILE is a log: the command shows its first cause,
-    not the consequences. With -, or in a pipe without TEXT, the command reads the log from standard input. RULE is the
-    ID of a rule of `trn assess`, such as C03. Works offline.
+    TEXT is the error message, in quotes, or the name of a known error. FILE is a log: the command shows its first
+    cause, not the consequences. With -, or in a pipe without TEXT, the command reads the log from standard input. RULE
+    is the ID of a rule of `trn assess`, such as C03. Works offline.
 
         trn logs JOB | trn explain -
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from math import log
-from typing import Any
+from typing import Any, cast
 
 from trainium_core.facts import DATA, facts
 
@@ -83,14 +83,13 @@ def _read(file: str) -> Iterator[KnownError]:
 
 def _quota_errors() -> Iterator[KnownError]:
     """An error for the code of each quota in the facts: a code that is not there is unknown, not guessed."""
-    instances, limits, training = facts()["quotas"], facts()["limits"], facts()["sagemaker_quotas"]
-    options = (option for family in instances.values() if isinstance(family, dict) for option in family.values())
     ec2_fix = "run `trn quota`: it shows the value and what counts; `trn quota request` requests an increase"
     fix = "run `trn preflight`: it shows the value and what counts; request an increase in Service Quotas"
+    training: Mapping[str, str] = facts()["sagemaker_quotas"]["codes"]
     for section, rows, advice in (
-        (instances, [(row["code"], row["name"]) for row in options], ec2_fix),
-        (limits, [(row["code"], row["name"]) for row in limits.values() if isinstance(row, dict)], fix),
-        (training, [(code, name) for name, code in training["codes"].items()], fix),
+        ("quotas", _coded(facts()["quotas"]), ec2_fix),
+        ("limits", _coded(facts()["limits"]), fix),
+        ("sagemaker_quotas", ((code, name) for name, code in training.items()), fix),
     ):
         for code, name in rows:
             yield KnownError(
@@ -98,9 +97,18 @@ def _quota_errors() -> Iterator[KnownError]:
                 pattern=rf"{code}\b",
                 cause=f"the quota {name} is lower than what the request needs; in a new account it may be 0",
                 fix=advice,
-                source=section["source"],
-                date=section["date"],
+                source=facts()[section]["source"],
+                date=facts()[section]["date"],
             )
+
+
+def _coded(rows: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Code and name of each quota in nested rows."""
+    if "code" in rows:
+        yield rows["code"], rows["name"]
+    for row in rows.values():
+        if isinstance(row, dict):
+            yield from _coded(cast("Mapping[str, Any]", row))
 
 
 @cache
