@@ -1,7 +1,7 @@
 """`trn explain`: the cause of an error, and the fix."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -33,9 +33,10 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     """
     one = text[0] if len(text) == 1 else ""
     if rule := _rule(one):
-        print_json(_rule_as_json(rule)) if invocation.as_json else console().print(
-            pairs(_rows_of_rule(rule), label_width=7)
-        )
+        if invocation.as_json:
+            print_json(_rule_as_json(rule))
+        else:
+            console().print(pairs(_rule_rows(rule), label_width=7))
         return ExitCode.OK
     reads = text == ("-",) or (not text and not sys.stdin.isatty())
     pasted = sys.stdin.read() if reads else _content(one) or " ".join(text)
@@ -94,7 +95,7 @@ def _as_json(found: Explanation) -> dict[str, object]:
     return {**asdict(found.error), **where}
 
 
-def _rows_of_rule(rule: CodeRule) -> list[tuple[str, str]]:
+def _rule_rows(rule: CodeRule) -> list[tuple[str, str]]:
     rows = [
         ("rule", f"{rule.id}: {rule.title}"),
         *((stack, f"{rule.severity[stack].name}: {rule.severity[stack].meaning}") for stack in STACKS),
@@ -109,7 +110,7 @@ def _rows_of_rule(rule: CodeRule) -> list[tuple[str, str]]:
     return [(label, value) for label, value in rows if value]
 
 
-def _rule_as_json(rule: CodeRule) -> dict[str, object]:
+def _rule_as_json(rule: CodeRule) -> Mapping[str, object]:
     shown = ("id", "title", "kind", "why", "fix", "doubt", "effort", "source", "date", "url", "bad", "good")
     severity = {stack: rule.severity[stack].name for stack in STACKS}
     return {name: getattr(rule, name) for name in shown} | {"severity": severity}

@@ -83,29 +83,29 @@ def _read(file: str) -> Iterator[KnownError]:
 
 def _quota_errors() -> Iterator[KnownError]:
     """An error for the code of each quota in the facts: a code that is not there is unknown, not guessed."""
-    ec2_fix = "run `trn quota`: it shows the value and what counts; `trn quota request` requests an increase"
-    fix = "run `trn preflight`: it shows the value and what counts; request an increase in Service Quotas"
-    training: Mapping[str, str] = facts()["sagemaker_quotas"]["codes"]
-    for section, rows, advice in (
-        ("quotas", _coded(facts()["quotas"]), ec2_fix),
-        ("limits", _coded(facts()["limits"]), fix),
-        ("sagemaker_quotas", ((code, name) for name, code in training.items()), fix),
-    ):
-        for code, name in rows:
+    for key, section in facts().items():
+        fix = (
+            "run `trn quota`: it shows the value and what counts; `trn quota request` requests an increase"
+            if key == "quotas"
+            else "run `trn preflight`: it shows the value and what counts; request an increase in Service Quotas"
+        )
+        for code, name in _coded(section):
             yield KnownError(
                 name=f"quota {code}: {name}",
                 pattern=rf"{code}\b",
                 cause=f"the quota {name} is lower than what the request needs; in a new account it may be 0",
-                fix=advice,
-                source=facts()[section]["source"],
-                date=facts()[section]["date"],
+                fix=fix,
+                source=section["source"],
+                date=section["date"],
             )
 
 
 def _coded(rows: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Code and name of each quota in nested rows."""
-    if "code" in rows:
+    if "code" in rows and "name" in rows:
         yield rows["code"], rows["name"]
+    for name, code in rows.get("codes", {}).items():
+        yield code, name
     for row in rows.values():
         if isinstance(row, dict):
             yield from _coded(cast("Mapping[str, Any]", row))
