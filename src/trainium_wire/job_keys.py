@@ -15,6 +15,9 @@ INPUTS = "inputs"
 OUTPUTS = "outputs"
 """Name of the folder with the outputs of all nodes."""
 
+INCOMPLETE_CHECKPOINTS = "incomplete-checkpoints"
+"""Name of the folder with the stored parts of incomplete checkpoints, in the paths of a job's files."""
+
 JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", OUTPUTS)
 """Folders of a job that its nodes write to. The nodes also write the end of the job."""
 
@@ -109,6 +112,11 @@ class JobKeys(NamedTuple):
     def checkpoint_file(self, name: str, part: str, path: str) -> str:
         """A file of a checkpoint, by its path below the node's checkpoint folder."""
         return f"{self.checkpoints}{name}/{part}/{path}"
+
+    @property
+    def incomplete_checkpoints(self) -> str:
+        """The parts of the checkpoints that were incomplete at the end of the last attempt, by name."""
+        return f"{self.folder}/attempts/{INCOMPLETE_CHECKPOINTS}.json"
 
     def output(self, rank: int, path: str) -> str:
         """An output of a node, by its path in the node's output folder."""

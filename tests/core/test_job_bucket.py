@@ -243,6 +243,19 @@ def test_files_of_complete_checkpoints_keep_their_paths(jobs: JobStore, nodes: N
     assert (tmp_path / "meta").read_text() == "of 1"
 
 
+def test_parts_of_incomplete_checkpoints_are_files_by_node(jobs: JobStore, nodes: NodesOfAJob, tmp_path: Path) -> None:
+    parts = {"step-1": ["1-0-1", "1-1-2", "../evil"], "gone": ["1-0-1"], "broken": 7}
+    nodes.put("attempts/incomplete-checkpoints.json", {"parts": parts})
+    for part in ("1-0-1", "1-1-2"):
+        nodes.put(f"checkpoints/step-1/{part}.json", {"files": {"step-1/model": {"size": 9}}})
+        nodes.put(f"checkpoints/step-1/{part}/step-1/model", f"of {part}")
+    folder = "incomplete-checkpoints"
+    assert jobs.files(JOB.id, folder) == {f"{folder}/node-{rank}/step-1/model": 9 for rank in (0, 1)}
+    jobs.download(JOB.id, f"{folder}/node-1/step-1/model", str(tmp_path / "model"))
+    assert (tmp_path / "model").read_text() == "of 1-1-2"
+    assert jobs.checkpoints(JOB.id) == []
+
+
 def test_file_beside_checkpoints_is_that_of_the_newest(jobs: JobStore, nodes: NodesOfAJob, tmp_path: Path) -> None:
     for step in (1, 2):
         files = {"latest": {"size": 1}, f"step{step}/model": {"size": 1}}

@@ -68,6 +68,11 @@ class SavingNodes:
                 found[content["name"]] = content["parts"]
         return found
 
+    @property
+    def incomplete(self) -> dict[str, list[str]]:
+        """The parts of incomplete checkpoints in the list at the end."""
+        return self.store.objects.get("job/attempts/incomplete-checkpoints.json", {}).get("parts", {})
+
     def resumed(self, name: str, rank: int, **spec: Any) -> dict[str, str]:
         """The texts of the files that a node downloads, by path."""
         folder = self.folder / f"resumed-{rank}-{len(spec)}"

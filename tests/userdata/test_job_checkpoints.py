@@ -163,11 +163,41 @@ def test_checkpoint_of_the_resumed_job_is_not_stored_again(tmp_path: Path) -> No
     nodes.save("step-1", 0, 1)
     for rank in (0, 1):
         nodes.nodes[rank].add_resumed(nodes.place(rank) / "step-1")
+        nodes.nodes[rank].begin_running()
     nodes.looks()
-    assert (nodes.complete, nodes.nodes[1].as_record()["holds"]) == ({}, False)
+    assert (nodes.complete, nodes.nodes[1].as_record()["names"]) == ({}, [])
     nodes.save("step-2", 0)
     nodes.looks()
     assert nodes.complete == {"step-2": ["1-0-1"]}
+
+
+def test_pointer_of_another_library_is_stored_with_its_checkpoint(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 1)
+    save(nodes.place(0), "iteration-1")
+    (nodes.place(0) / "latest").write_text("iteration-1")
+    nodes.looks()
+    nodes.resumed("iteration-1", 0)
+    assert (tmp_path / "resumed-0-0/latest").read_text() == "iteration-1"
+
+
+def test_checkpoint_that_changes_after_the_end_is_stored_at_the_next_call(tmp_path: Path) -> None:
+    """The folder may be on a file system that other nodes write to."""
+    nodes = SavingNodes(tmp_path, 1)
+    store: Any = nodes.store
+    save(nodes.place(0), "step-1")
+    upload = store.upload
+
+    def change(key: str, file: Path, digest: str) -> None:
+        upload(key, file, digest)
+        store.upload = upload
+        file.write_text("weights of another node")
+
+    store.upload = change
+    nodes.nodes[0].end_running(0)
+    with pytest.raises(OSError, match="step-1 changed while they were stored"):
+        nodes.nodes[0].upload()
+    nodes.nodes[0].upload()
+    assert nodes.resumed("step-1", 0) == {"model": "weights of another node"}
 
 
 def test_deepspeed_checkpoint_has_its_latest_file(tmp_path: Path) -> None:
@@ -193,4 +223,5 @@ def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
     nodes.end(1, 0)
     nodes.nodes[0].complete_all()
     assert list(nodes.complete) == ["step-2"]
-    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it"]
+    assert nodes.log_lines[0] == "checkpoint step-1 is not complete: node 1 has no part of it"
+    assert nodes.incomplete == {"step-1": ["1-0-1"]}

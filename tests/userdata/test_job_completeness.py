@@ -1,5 +1,6 @@
 """When a checkpoint is complete: over interleavings of saves and looks of several nodes, and by case."""
 
+import shutil
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.userdata.saving_nodes import SavingNodes, save
+from trn_job import checkpoints
 from trn_job.completeness import (
     Content,
     File,
@@ -27,6 +29,10 @@ SETTLE_SECONDS = 15
 EXAMPLES = 60
 BETWEEN_SAVES_SECONDS = 5
 """More than the assumed difference of two clocks."""
+
+
+UNFINISHED = "its name is that of an unfinished save"
+COPIES = "`trn cp job:incomplete-checkpoints DIR` copies what is stored of them"
 
 
 class Written(NamedTuple):
@@ -47,6 +53,7 @@ class SavingJob(RuleBasedStateMachine):
     def begin(self) -> None:
         self.now, self.save, self.saved_at = 1000.0, 0, 0.0
         self.disks: list[dict[str, dict[str, Written]]] = [{} for _ in range(NODES)]
+        self.names: list[set[str]] = [set() for _ in range(NODES)]
         self.seen: list[dict[str, Sighting]] = [{} for _ in range(NODES)]
         self.parts: dict[str, dict[str, Written]] = {}
         self.looked = [0.0] * NODES
@@ -64,6 +71,15 @@ class SavingJob(RuleBasedStateMachine):
         size = folder[name].file.size + 1 if name in folder else 1
         self.now += 0.01
         folder[name] = Written(self.save, is_whole, File(name, size, int(self.now * 1e9)))
+        self.names[rank].add(self.name)
+
+    @rule(rank=RANKS)
+    def write_log(self, rank: int) -> None:
+        """Write to an entry beside the checkpoints that nodes share by its name."""
+        self.names[rank].add("log")
+        self.now += 0.01
+        file = File("log/events", int(self.now * 100), int(self.now * 1e9))
+        self.disks[rank].setdefault("log", {})["log/events"] = Written(0, True, file)
 
     @precondition(lambda self: not self.is_saving and self.now > self.saved_at + BETWEEN_SAVES_SECONDS)
     @precondition(lambda self: not self.killed)
@@ -133,7 +149,7 @@ class SavingJob(RuleBasedStateMachine):
             self.looked[rank] = began
         self.reports[rank] = NodeReports(
             self.looked[rank],
-            holds=bool(self.seen[rank]),
+            names=self.names[rank],
             is_over=rank in self.killed,
             views={name: view(seen) for name, seen in self.seen[rank].items()},
         )
@@ -146,7 +162,7 @@ class SavingJob(RuleBasedStateMachine):
     @rule()
     def decide(self) -> None:
         nodes = dict(enumerate(self.reports))
-        for name in {name for node in nodes.values() for name in node.views}:
+        for name in {name for node in nodes.values() for name in node.views} - {"log"}:
             if why_incomplete(name, nodes, settle_seconds=SETTLE_SECONDS):
                 continue
             files = {
@@ -252,7 +268,7 @@ def test_node_with_only_a_folder_does_not_count_as_saving_nothing(tmp_path: Path
     nodes.looks()
     assert nodes.complete == {}
     nodes.nodes[0].await_parts(0, lambda: True)
-    assert nodes.log_lines == ["checkpoint step-10 is not complete: node 1: its folder has no files"]
+    assert nodes.log_lines == ["checkpoint step-10 is not complete: node 1: its folder has no files", COPIES]
     nodes.end(1, 0)
     nodes.nodes[0].complete_all()
     assert nodes.complete == {"step-10": ["1-0-1"]}
@@ -266,7 +282,7 @@ def test_empty_shard_is_never_resumed_from(tmp_path: Path) -> None:
     nodes.end()
     nodes.nodes[0].complete_all()
     assert nodes.complete == {}
-    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1: step-1/shard_1 has 0 bytes"]
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1: step-1/shard_1 has 0 bytes", COPIES]
 
 
 def test_killed_command_leaves_no_checkpoint_that_it_was_writing(tmp_path: Path) -> None:
@@ -278,7 +294,8 @@ def test_killed_command_leaves_no_checkpoint_that_it_was_writing(tmp_path: Path)
     assert list(nodes.complete) == ["step-1"]
     nodes.nodes[0].await_parts(0, lambda: True)
     assert nodes.log_lines == [
-        "checkpoint step-2 is not complete: node 0: its processes ended soon after they wrote it"
+        "checkpoint step-2 is not complete: node 0: its processes ended soon after they wrote it",
+        COPIES,
     ]
 
 
@@ -308,7 +325,7 @@ def test_cut_archive_is_never_resumed_from(tmp_path: Path) -> None:
     nodes.end()
     nodes.nodes[0].complete_all()
     assert nodes.complete == {}
-    assert nodes.log_lines == ["checkpoint step-1.pt is not complete: node 0: step-1.pt is cut off"]
+    assert nodes.log_lines == ["checkpoint step-1.pt is not complete: node 0: step-1.pt is cut off", COPIES]
 
 
 def test_deletion_in_progress_does_not_replace_the_stored_version(tmp_path: Path) -> None:
@@ -339,7 +356,7 @@ def test_node_without_record_leaves_checkpoint_incomplete(tmp_path: Path) -> Non
         nodes.look(0)
     nodes.nodes[0].await_parts(0, lambda: True)
     assert nodes.complete == {}
-    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it"]
+    assert nodes.log_lines == ["checkpoint step-1 is not complete: node 1 has no part of it", COPIES]
 
 
 def test_ended_node_saves_nothing_more(tmp_path: Path) -> None:
@@ -395,3 +412,111 @@ def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
     nodes.end(1, 0)
     nodes.nodes[0].complete_all()
     assert nodes.complete == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}
+
+
+def test_entries_that_nodes_share_do_not_keep_checkpoints_of_one_node_incomplete(tmp_path: Path) -> None:
+    """Each node writes a log, and only node 0 saves, as in many scripts for DDP."""
+    nodes = SavingNodes(tmp_path, 2)
+    for rank in (0, 1):
+        save(nodes.place(rank), "log", events=f"of node {rank}")
+    save(nodes.place(0), "step-1")
+    nodes.looks()
+    assert nodes.complete == {"log": ["1-0-1", "1-1-1"], "step-1": ["1-0-1"]}
+    save(nodes.place(0), "model", weights="of the last step")
+    nodes.end()
+    nodes.nodes[0].complete_all()
+    assert nodes.complete["model"] == ["1-0-1"]
+    assert (nodes.log_lines, nodes.incomplete) == ([], {})
+
+
+def test_node_that_deleted_its_part_between_two_looks_takes_part(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-1", 0, 1)
+    shutil.rmtree(nodes.place(1) / "step-1")
+    nodes.looks()
+    nodes.end()
+    nodes.nodes[0].complete_all()
+    assert nodes.complete == {}
+    assert nodes.incomplete == {"step-1": ["1-0-1"]}
+
+
+@pytest.mark.parametrize("how", ["replaced", "many names"])
+def test_node_whose_names_are_not_all_known_takes_part_in_every_checkpoint(tmp_path: Path, how: str) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    if how == "replaced":
+        nodes.place(1).rename(tmp_path / "elsewhere")
+        save(nodes.place(1), "log")
+    else:
+        for number in range(checkpoints.MAX_NAMES_REPORTED + 1):
+            (nodes.place(1) / f"sample{number}").touch()
+    nodes.save("step-1", 0)
+    nodes.looks()
+    assert "step-1" not in nodes.complete
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "takes_part"),
+    [
+        ("step-500", {"log", "model.pt"}, False),
+        ("step-500", {"step-20"}, True),
+        ("step-500", {".step-500"}, True),
+        ("step-500", {"tmp-step-500_0"}, True),
+        ("model.pt", {"step-20", "events.out.tfevents.17"}, False),
+        ("500", {"step-20"}, False),
+        ("500", {"20.tmp"}, True),
+    ],
+)
+def test_node_takes_part_in_checkpoints_whose_names_differ_in_numbers(
+    name: str, made: set[str], takes_part: bool
+) -> None:
+    assert NodeReports(names=made).takes_part(name) == takes_part
+
+
+def test_file_of_node_0_alone_does_not_show_that_a_killed_node_saves_nothing(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    (nodes.place(0) / "README.md").write_text("of the model")
+    nodes.looks()
+    assert nodes.complete == {"README.md": ["1-0-1"]}
+    nodes.save("step-1", 0)
+    nodes.look(0)
+    nodes.look(0)
+    nodes.end(exit_code=-9)
+    assert list(nodes.complete) == ["README.md"]
+
+
+def test_checkpoints_of_another_node_are_complete_at_a_bad_end(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    nodes.save("step-1", 1)
+    save(nodes.place(1), "step-2", shard="")
+    nodes.looks()
+    nodes.end(exit_code=1)
+    nodes.nodes[0].await_parts(0.1, lambda: False)
+    assert nodes.complete == {"step-1": ["1-1-1"]}
+    assert nodes.log_lines == ["checkpoint step-2 is not complete: node 1: step-2/shard has 0 bytes", COPIES]
+    assert nodes.incomplete == {"step-2": ["1-1-1"]}
+
+
+def test_unfinished_saves_are_stored_at_a_good_end_and_named_at_a_bad_one(tmp_path: Path) -> None:
+    for exit_code, lines, incomplete in (
+        (0, [f"checkpoint .step-3 is not complete: node 0: {UNFINISHED}", COPIES], {".step-3": ["1-0-1"]}),
+        (1, [f"checkpoints: .step-3 is not stored: {UNFINISHED}"], {}),
+    ):
+        nodes = SavingNodes(tmp_path / str(exit_code), 1)
+        save(nodes.place(0), ".step-3")
+        nodes.looks()
+        nodes.end(exit_code=exit_code)
+        if exit_code:
+            nodes.nodes[0].await_parts(0, lambda: True)
+        else:
+            nodes.nodes[0].complete_all()
+        assert (nodes.complete, nodes.log_lines, nodes.incomplete) == ({}, lines, incomplete)
+
+
+def test_parts_of_many_checkpoints_are_known_at_the_end(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    names = {f"sample-{number}" for number in range(checkpoints.MAX_PARTS_REPORTED + 10)}
+    for name in names:
+        (nodes.place(1) / name).write_text("image")
+    nodes.end()
+    nodes.nodes[0].complete_all()
+    assert nodes.complete.keys() == names

@@ -297,6 +297,33 @@ def test_shards_of_all_nodes_are_stored_and_restored_in_place(nodes: JobNodes) -
         assert "finds [('checkpoint-500', ['shard-0', 'shard-1'])] True\n" in nodes.log(rank)
 
 
+LEAVES_MORE = """
+import os, pathlib
+folder, rank = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"]), os.environ["TRN_NODE_RANK"]
+for name in ("log/events", *(["final/model.pt", "step-1/shard-0", "step-2/shard-0", ".cache/x"] if rank == "0" else
+                             ["step-1/shard-1", "step-3/shard-1"])):
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(rank)
+"""
+
+
+def test_all_that_nodes_leave_beside_checkpoints_is_stored_and_what_is_not_complete_is_named(nodes: JobNodes) -> None:
+    nodes.start(LEAVES_MORE, nodes=2)
+    assert nodes.wait() == [0, 0], nodes.log()
+    assert nodes.content("checkpoints/log.json")["parts"] == ["1-0-1", "1-1-1"]
+    assert nodes.content("checkpoints/final.json")["parts"] == ["1-0-1"]
+    assert nodes.content("checkpoints/step-1.json")["parts"] == ["1-0-1", "1-1-1"]
+    parts = {".cache": ["1-0-1"], "step-2": ["1-0-1"], "step-3": ["1-1-1"]}
+    assert nodes.content("attempts/incomplete-checkpoints.json") == {"parts": parts}
+    for name, (part,) in parts.items():
+        assert nodes.content(f"checkpoints/{name}/{part}.json")["files"]
+    assert (nodes.end["result"], nodes.end["reason"]) == (
+        "succeeded",
+        f"checkpoints that are not complete: .cache, step-2, step-3; "
+        f"to copy what is stored of them: `trn cp {JOB}:incomplete-checkpoints DIR`",
+    )
+
+
 def test_shards_of_an_interrupted_job_are_complete(nodes: JobNodes) -> None:
     interrupted = SHARDS + "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
     nodes.start(interrupted, nodes=2, checkpoint_seconds=60)

@@ -21,6 +21,7 @@ from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_directory
 from trainium_core.plurals import count
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS
 
 _REMOTE = "WHERE:PATH, where WHERE is a job ID, a node's rank, an instance ID, or all"
 
@@ -44,8 +45,8 @@ def cp(
         trn cp tokens.bin all:/scratch/data/
         trn cp 0:/scratch/profile .
 
-    WHERE is a job ID, with a PATH such as outputs, checkpoints or (on a cluster) attempts/1/logs; the rank or instance
-    ID of a node; or all, for all nodes.
+    WHERE is a job ID, with a PATH such as outputs, checkpoints or (on a cluster) incomplete-checkpoints or
+    attempts/1/logs; the rank or instance ID of a node; or all, for all nodes.
 
     On this machine files and directories are named as by `cp -r`: in an existing directory they keep their names.
     Existing files are replaced only with --overwrite.
@@ -137,6 +138,8 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
     if not fetched and engine.store.files(job_id, wanted):
         raise CliError(f"Nothing was copied to {target}.", ExitCode.NOT_READY)
     if not fetched:
-        there = ", ".join(sorted({name.partition("/")[0] for name in engine.store.files(job_id, "")}))
-        raise CliError(f"{job_id} has no {wanted}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
+        there = {name.partition("/")[0] for name in engine.store.files(job_id, "")} - {wanted}
+        there |= {INCOMPLETE_CHECKPOINTS} if engine.store.files(job_id, INCOMPLETE_CHECKPOINTS) else set()
+        shown = ", ".join(sorted(there)) or "nothing"
+        raise CliError(f"{job_id} has no {wanted}; it has: {shown}.", ExitCode.NOT_READY)
     echo(f"Copied to {target}: {count(fetched, 'file')}.", err=True)

@@ -57,9 +57,16 @@ def follow_job(
 
 
 def show_reason(engine: JobEngine, state: JobState, *, err: bool = True) -> None:
-    """Print why a job did not succeed, and its explanation by `trn explain`, on standard error by default."""
+    """Print why a job did not succeed, and its explanation by `trn explain`, on standard error by default.
+
+    For a job that succeeded, print what is to be known of its results, if anything.
+    """
     outcome = state.outcome
-    if outcome is None or outcome.is_success:
+    if outcome is None:
+        return
+    if outcome.is_success:
+        if outcome.reason:
+            echo(f"\nNote: {outcome.reason}", err=err)
         return
     if outcome.reason:
         echo(f"\nReason: {outcome.reason}", err=err)

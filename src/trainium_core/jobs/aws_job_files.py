@@ -7,7 +7,7 @@ from typing import Any, cast
 from trainium_core.jobs.aws_job_bucket import JobBucket
 from trainium_core.jobs.copying import paths_through_links
 from trainium_wire.job import part_rank
-from trainium_wire.job_keys import OUTPUTS, job_keys, output_path
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, OUTPUTS, job_keys, output_path
 
 CHECKPOINTS = "checkpoints"
 """Name of the folder with the checkpoints, in the paths of a job's files."""
@@ -49,6 +49,27 @@ def checkpoint_files(
                 is_beside = "/" not in relative and relative != name
                 if path in found and not is_beside:
                     path = f"{CHECKPOINTS}/node-{part_rank(part)}/{relative}"
+                found[path] = (f"{prefix}{name}/{part}/{stored}", size)
+    return found
+
+
+def incomplete_checkpoint_files(
+    objects: JobBucket, job_id: str, bucket: str, prefix: str
+) -> Mapping[str, tuple[str, int]]:
+    """The key and size of each stored file of the checkpoints that were incomplete at the end, by node and path.
+
+    Args:
+        objects: Sends the requests.
+        job_id: The job.
+        bucket: The bucket with the checkpoints.
+        prefix: Prefix of their keys.
+    """
+    record = objects.json(job_keys(job_id).incomplete_checkpoints, most=_LARGEST_LIST) or {}
+    found: dict[str, tuple[str, int]] = {}
+    for name, parts in _items(record.get("parts")).items():
+        for part in filter(_PART.fullmatch, map(str, cast("list[Any]", parts) if isinstance(parts, list) else [])):
+            for relative, (stored, size) in _part_files(objects, f"{prefix}{name}/{part}.json", bucket).items():
+                path = f"{INCOMPLETE_CHECKPOINTS}/node-{part_rank(part)}/{relative}"
                 found[path] = (f"{prefix}{name}/{part}/{stored}", size)
     return found
 

@@ -12,7 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trainium_core.jobs.aws_job_bucket import JobBucket
-from trainium_core.jobs.aws_job_files import CHECKPOINTS, checkpoint_files, output_links
+from trainium_core.jobs.aws_job_files import (
+    CHECKPOINTS,
+    checkpoint_files,
+    incomplete_checkpoint_files,
+    output_links,
+)
 from trainium_core.jobs.aws_transfers import download_object
 from trainium_core.jobs.copying import paths_through_links
 from trainium_core.jobs.follow import ChunkedLog, LogChunk
@@ -33,7 +38,7 @@ from trainium_wire.job import (
     jobs_url,
     saved_otherwise,
 )
-from trainium_wire.job_keys import INPUTS, OUTPUTS, job_keys
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, INPUTS, OUTPUTS, job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
@@ -296,18 +301,21 @@ class JobStore:
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """Sizes in bytes of the files below a folder of a job, by path in the job's folder. `folder` may be a file.
 
-        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted. Files that symbolic
-        links of the script lead to are listed under each of their paths.
+        Below `checkpoints`, files have the script's paths, and incomplete checkpoints are omitted. These are below
+        `incomplete-checkpoints`. Files that symbolic links of the script lead to are listed under each of their paths.
         """
         wanted = folder.strip("/")
         top, _, rest = wanted.partition("/")
         prefix, uploads = f"{job_keys(job_id).folder}/", f"{job_keys(job_id).inputs}/"
         found: dict[str, int] = {}
-        if top == CHECKPOINTS:
+        if top in (CHECKPOINTS, INCOMPLETE_CHECKPOINTS):
             job = self.job(job_id)
             folder_url = job.checkpoints if job else None
             bucket, saved = self._checkpoint_place(job_id, folder_url)
-            files = checkpoint_files(self._objects, bucket, saved, self.checkpoints(job_id, folder_url))
+            if top == CHECKPOINTS:
+                files = checkpoint_files(self._objects, bucket, saved, self.checkpoints(job_id, folder_url))
+            else:
+                files = incomplete_checkpoint_files(self._objects, job_id, bucket, saved)
             self._saved |= {(job_id, path): (bucket, key) for path, (key, _) in files.items()}
             found |= {path: size for path, (_, size) in files.items()}
         elif top != INPUTS:

@@ -57,6 +57,18 @@ def test_checkpoints_are_named_if_a_job_has_no_outputs(cluster: Cluster) -> None
     assert run("jobs", *TWO, JOB.id, "--outputs", "results").stderr.endswith(f"{none}{hint}\n")
 
 
+def test_incomplete_checkpoints_are_named_if_a_job_has_no_complete_ones(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.job_nodes.put("attempts/incomplete-checkpoints.json", {"parts": {"step-1": ["1-0-1"]}})
+    cluster.job_nodes.put("checkpoints/step-1/1-0-1.json", {"files": {"step-1/model": {"size": 1}}})
+    cluster.job_nodes.put("checkpoints/step-1/1-0-1/step-1/model", "x")
+    missing = run("cp", *TWO, f"{JOB.id}:checkpoints", "all")
+    has = "attempts, incomplete-checkpoints, job.json, source.tar.gz"
+    assert f"{JOB.id} has no checkpoints; it has: {has}." in missing.stderr
+    assert run("cp", *TWO, f"{JOB.id}:incomplete-checkpoints", "all").exit_code == ExitCode.OK
+    assert Path("all/node-0/step-1/model").read_text() == "x"
+
+
 def test_missing_and_unsafe_files_of_a_job_are_not_copied(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.job_nodes.put("outputs/model/weights.bin", "weights")

@@ -87,6 +87,13 @@ def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> Non
     assert f"results/{job.id} exists" in again.stderr
 
 
+def test_incomplete_checkpoints_of_a_job_that_succeeded_are_a_note(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "succeeded", reason="checkpoints that are not complete: step-1")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert ended.stdout.endswith("\nNote: checkpoints that are not complete: step-1\n")
+    assert run("jobs", *TWO, job.id).stdout.endswith("\nNote: checkpoints that are not complete: step-1\n")
+
+
 def test_lost_results_have_their_own_exit_code(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "results-lost", reason="node 0 (i-0): what did not reach S3 stays")
     assert ended.exit_code == ExitCode.RESULTS_LOST, ended.output

@@ -329,7 +329,7 @@ class NodeAttempt:
             if not pending:
                 self._results.complete_checkpoints()
                 if not self._declare_lost_results():
-                    self._end.declare("succeeded", "", exit_code=0)
+                    self._end.declare("succeeded", self._results.incomplete, exit_code=0)
             self._end.over.wait(timing.poll if self._launch.rank else timing.others)
 
     def _is_interrupted(self) -> bool:

@@ -9,11 +9,12 @@ import json
 import os
 import posixpath
 import struct
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from .completeness import POINTER, Content, File, needed_marks, problem
+from .completeness import POINTER, Content, File, is_temporary, problem
 from .file_tree import FileTree, file_tree, file_version
 
 _ZIP_SUFFIXES = (".bin", ".ckpt", ".pt", ".pth")
@@ -24,6 +25,8 @@ _LENGTH_BYTES = 8
 """Size of the length of the header at the start of a safetensors file, in bytes."""
 _LARGEST_POINTER = 256
 _MOVED_TO, _CREATE = 0x80, 0x100
+_MOVE_SELF, _OVERFLOW, _IGNORED = 0x800, 0x4000, 0x8000
+"""The folder is elsewhere, events are missing, or the folder was deleted."""
 _EVENT = struct.Struct("iIII")
 _BUFFER_BYTES = 65536
 
@@ -42,7 +45,7 @@ def content_at(path: Path) -> Content | None:
         links = {**{f"{path.name}/{name}": target for name, target in tree.links.items()}, **_links_beside(path)}
         path.lstat()
         pointer = path.parent / POINTER
-        if POINTER in {mark for name in versions for mark in needed_marks(name)} and pointed(pointer) == path.name:
+        if pointed(pointer) == path.name:
             versions[POINTER] = (len(os.fsencode(path.name)), file_version(pointer)[1])
         found = [File(name, *version) for name, version in versions.items()]
         ends = {file.name: has_end(path.parent / file.name, file.size, file.modified) for file in found}
@@ -66,10 +69,16 @@ def _links_beside(path: Path) -> dict[str, str]:
     return links
 
 
-def left_out(folder: Path, checkpoints: Iterable[Path]) -> dict[str, str]:
-    """What cannot be stored of checkpoints, and beside them in their folder, each with the reason."""
+def left_out(folder: Path, checkpoints: Iterable[Path], *, has_unfinished: bool) -> dict[str, str]:
+    """What cannot be stored of checkpoints, and beside them in their folder, each with the reason.
+
+    Args:
+        folder: The folder.
+        checkpoints: The checkpoints in it.
+        has_unfinished: Whether unfinished saves are among the checkpoints.
+    """
     names = {path.name for path in checkpoints if path.is_dir()}
-    found = file_tree(folder, lambda path: "/" in path or path.startswith(".") or path.endswith(".tmp")).left_out
+    found = file_tree(folder, lambda path: "/" in path or (is_temporary(path) and not has_unfinished)).left_out
     for name in sorted(names):
         found.update({f"{name}/{path}": reason for path, reason in file_tree(folder / name).left_out.items()})
     return found
@@ -117,8 +126,11 @@ def _data_bytes(header: bytes) -> int:
         return -1
 
 
-class Renames:
-    """The names that were renamed into a folder, by inotify(7). A watch that Linux refuses sees none.
+class FolderWatch:
+    """The names that appear in a folder, by inotify(7).
+
+    Attributes:
+        names: The names that were made in the folder or renamed into it; None if Linux does not report them all.
 
     Args:
         folder: The folder, which exists.
@@ -127,11 +139,25 @@ class Renames:
     def __init__(self, folder: Path) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._events = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        libc.inotify_add_watch(self._events, os.fsencode(folder), _MOVED_TO | _CREATE)
+        watch = libc.inotify_add_watch(self._events, os.fsencode(folder), _MOVED_TO | _CREATE | _MOVE_SELF)
+        self._reading = threading.Lock()
+        self._renamed: set[str] = set()
+        self._names: set[str] | None = None if watch < 0 else set()
 
-    def take(self) -> set[str]:
+    @property
+    def names(self) -> set[str] | None:
+        with self._reading:
+            self._read()
+            return self._names
+
+    def take_renamed(self) -> set[str]:
         """The names that were renamed into the folder since the last call, and not created there afterwards."""
-        names: set[str] = set()
+        with self._reading:
+            self._read()
+            renamed, self._renamed = self._renamed, set()
+            return renamed
+
+    def _read(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 events, start = os.read(self._events, _BUFFER_BYTES), 0
@@ -139,5 +165,8 @@ class Renames:
                     _, mask, _, length = _EVENT.unpack_from(events, start)
                     start += _EVENT.size + length
                     name = os.fsdecode(events[start - length : start].rstrip(b"\0"))
-                    (names.add if mask & _MOVED_TO else names.discard)(name)
-        return names
+                    if mask & (_MOVE_SELF | _OVERFLOW | _IGNORED):
+                        self._names = None
+                    if mask & (_MOVED_TO | _CREATE):
+                        (self._renamed.add if mask & _MOVED_TO else self._renamed.discard)(name)
+                        self._names = None if self._names is None else self._names | {name}

@@ -18,10 +18,10 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_rank, saved_otherwise
-from trainium_wire.job_keys import job_keys
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, job_keys
 from trn_node.objects import file_digest
 
-from .checkpoint_files import Renames, content_at, left_out, pointed
+from .checkpoint_files import FolderWatch, content_at, left_out, pointed
 from .completeness import (
     POINTER,
     Content,
@@ -29,17 +29,21 @@ from .completeness import (
     NodeReports,
     Sighting,
     View,
+    is_temporary,
     needed_marks,
+    series,
     sighting,
     view,
     why_incomplete,
 )
-from .file_tree import LinkError, make_links
+from .file_tree import LinkError, listed, make_links, printable
 from .launch import Launch
 from .store import CONNECTIONS, Store, in_parallel
 
 MAX_PARTS_REPORTED = 100
-"""Maximum number of parts in a node's record, which contains the last ones."""
+"""Maximum number of parts in a node's record while the command runs. It contains the last ones."""
+MAX_NAMES_REPORTED = 1000
+"""A node that has made more entries in its folder does not report their names."""
 LOOKS_AFTER_A_CHANGE = 8
 """For so many reports after a change of the folder, a node looks as often as it reports."""
 
@@ -53,6 +57,9 @@ class CheckpointError(Exception):
 
 class Checkpoints:
     """Stores checkpoints from the job's checkpoint folder, and on node 0 the manifests of complete ones.
+
+    Attributes:
+        incomplete: On node 0 at the end, the names of the checkpoints that are not complete.
 
     Args:
         launch: The launch.
@@ -80,11 +87,13 @@ class Checkpoints:
         self._pending: dict[str, str] = {}
         self._reported: dict[int, Mapping[str, View]] = {}
         self._said: set[str] = set()
-        self._renames: Renames | None = None
+        self._watch: FolderWatch | None = None
         self._exit_code: int | None = None
-        self._is_running, self._holds = True, False
+        self._is_running = True
+        self._names: set[str] = set()
         self._looked = self._changed = 0.0
         self._uploading = threading.Lock()
+        self.incomplete: list[str] = []
 
     def add_resumed(self, path: Path) -> None:
         """Mark a checkpoint in the folder as the one that the job resumes from, which is already stored."""
@@ -92,7 +101,7 @@ class Checkpoints:
 
     def begin_running(self) -> None:
         """Watch the folder, which exists and into which the command has not written yet."""
-        self._renames = Renames(self._folder)
+        self._watch = FolderWatch(self._folder)
 
     def end_running(self, exit_code: int | None) -> None:
         """Record that the processes have ended, so that the folder no longer changes.
@@ -113,16 +122,35 @@ class Checkpoints:
                 if not self._seen[name].part:
                     self._upload(name)
             if not self._launch.rank and self._seen:
-                self._publish(self._nodes(), self._seen)
+                nodes = self._nodes()
+                self._publish(nodes, _names(nodes))
+            if not self._is_running:
+                self._check_all_are_stored()
+
+    def _check_all_are_stored(self) -> None:
+        """Raises OSError for entries that changed after the command had ended. Names unfinished saves in the log."""
+        unstored = [name for name, seen in self._seen.items() if seen.content.files and not seen.part]
+        if unstored:
+            raise OSError(f"{listed(map(printable, unstored))} changed while they were stored")
+        names = sorted(path.name for path in self._entries() if is_temporary(path.name))
+        for name in names if not self._ended_well else ():
+            self._say_once(f"checkpoints: {printable(name)} is not stored: its name is that of an unfinished save")
 
     def as_record(self) -> dict[str, Any]:
-        """For the record of this node: the time of its last look, what it holds, and its part of each checkpoint."""
-        if not self._holds:
+        """For the record of this node: the time of its last look, the names, and its part of each checkpoint."""
+        if not self._names:
             looked = self._clock()
-            self._holds = self._has_own_entries()
-            self._looked = looked if self._is_running and not self._holds else self._looked
-        views = {name: each._asdict() for name, each in list(self._views().items())[-MAX_PARTS_REPORTED:]}
-        return {"looked": self._looked, "holds": self._holds, "ended_well": self._ended_well, "views": views}
+            self._names |= self._own_names()
+            self._looked = looked if self._is_running and not self._names else self._looked
+        most = MAX_PARTS_REPORTED if self._is_running else 0
+        views = {name: each._asdict() for name, each in list(self._views().items())[-most:]}
+        names = self._reported_names()
+        return {
+            "looked": self._looked,
+            "names": None if names is None else sorted(names),
+            "ended_well": self._ended_well,
+            "views": views,
+        }
 
     @property
     def seconds(self) -> float:
@@ -133,32 +161,40 @@ class Checkpoints:
         return self._launch.spec.checkpoint_seconds
 
     def complete_all(self) -> None:
-        """Write the manifests of complete checkpoints, and report the others in the log.
+        """Write the manifests of complete checkpoints and the list of the others, and report these in the log.
 
         Called on node 0 after every node has stored its last part. Raises OSError; the next call tries the rest again.
         """
         with self._uploading:
             nodes = self._nodes()
-            names = [name for node in nodes.values() for name in node.views]
-            self._publish(nodes, names, own_names=len(names) == len(set(names)))
-            self._say_incomplete()
+            self._publish(nodes, _names(nodes))
+            self._list_incomplete(nodes)
 
     def await_parts(self, seconds: float, is_cancelled: Callable[[], bool]) -> None:
-        """On node 0, write manifests while the other nodes store their parts. Other nodes do not wait.
+        """On node 0, write manifests while the other nodes store their parts, then the list of incomplete checkpoints.
+
+        Other nodes do not wait.
 
         Args:
             seconds: Time limit of the wait, which ends earlier once no part can follow.
             is_cancelled: Whether to stop waiting.
         """
         timing = self._launch.timing
+        if self._launch.rank:
+            return
         ends, are_over = time.monotonic() + seconds, False
-        while self._pending and not (are_over or is_cancelled() or time.monotonic() > ends):
-            time.sleep(timing.others)
+        while not (are_over or is_cancelled() or time.monotonic() > ends):
             with contextlib.suppress(OSError), self._uploading:
                 nodes = self._nodes()
-                self._publish(nodes, self._seen)
-                are_over = all(node.is_over for node in nodes.values())
-        self._say_incomplete()
+                self._publish(nodes, _names(nodes))
+                are_over = all(node.is_over or not (self._pending or node.names) for node in nodes.values())
+            if not are_over:
+                time.sleep(timing.others)
+        try:
+            with self._uploading:
+                self._list_incomplete(self._nodes())
+        except OSError as error:
+            self._say(f"the list of incomplete checkpoints: {error}")
 
     @property
     def _settle_seconds(self) -> float:
@@ -168,33 +204,40 @@ class Checkpoints:
     def _ended_well(self) -> bool:
         return not self._is_running and self._exit_code == 0
 
-    def _has_own_entries(self) -> bool:
-        """Whether the script has made anything in the folder, also unfinished checkpoints."""
+    def _own_names(self) -> set[str]:
+        """The names that the script has made in the folder, also of unfinished checkpoints and deleted ones."""
         resumed = {file.name.partition("/")[0] for content in self._resumed.values() for file in content.files}
+        made = {
+            path.name
+            for path in self._entries()
+            if path.name not in resumed or (path.name in self._resumed and not self._is_resumed(path))
+        }
+        return made | ((self._watch.names if self._watch else None) or set())
+
+    def _reported_names(self) -> set[str] | None:
+        """The names that the script has made; None if they are not all known, or too many."""
+        is_known = not self._names or (self._watch is not None and self._watch.names is not None)
+        return self._names if is_known and len(self._names) <= MAX_NAMES_REPORTED else None
+
+    def _entries(self) -> list[Path]:
         with contextlib.suppress(FileNotFoundError):
-            return any(
-                path.name not in resumed or (path.name in self._resumed and not self._is_resumed(path))
-                for path in self._folder.iterdir()
-            )
-        return False
+            return list(self._folder.iterdir())
+        return []
 
     def _paths(self) -> list[Path]:
-        """The checkpoints in the folder. Names of unfinished ones begin with a dot or end with .tmp."""
-        with contextlib.suppress(FileNotFoundError):
-            return [
-                path
-                for path in self._folder.iterdir()
-                if not path.name.startswith(".")
-                and not path.name.endswith(".tmp")
-                and not path.is_symlink()
-                and not (path.name == POINTER and pointed(path))
-            ]
-        return []
+        """The checkpoints in the folder. Unfinished saves are among them only after the command has ended well."""
+        return [
+            path
+            for path in self._entries()
+            if (self._ended_well or not is_temporary(path.name))
+            and not path.is_symlink()
+            and not (path.name == POINTER and pointed(path))
+        ]
 
     @property
     def left_out(self) -> dict[str, str]:
         """What the folder has at present and S3 cannot store, each with the reason."""
-        return left_out(self._folder, self._paths())
+        return left_out(self._folder, self._paths(), has_unfinished=self._ended_well)
 
     def _is_resumed(self, path: Path) -> bool:
         resumed = self._resumed.get(path.name)
@@ -203,9 +246,9 @@ class Checkpoints:
 
     def _look(self) -> None:
         looked = self._clock()
-        renamed = self._renames.take() if self._renames else ()
+        renamed = self._watch.take_renamed() if self._watch else ()
         names = {path.name for path in self._paths() if not self._is_resumed(path)}
-        self._holds = self._holds or self._has_own_entries()
+        self._names |= self._own_names()
         for name in names | self._seen.keys():
             self._look_at(name, is_renamed=name in renamed)
         if self._is_running:
@@ -217,6 +260,8 @@ class Checkpoints:
         content = content_at(self._folder / name)
         if content is None:
             content = Content(())
+        elif is_temporary(name) and not content.problem:
+            content = content._replace(problem="its name is that of an unfinished save")
         after = sighting(
             before,
             content._replace(is_finished=content.is_finished or is_renamed),
@@ -275,22 +320,20 @@ class Checkpoints:
         names = {file.name for file in content.files}
         return all(mark in names for name in names for mark in needed_marks(name))
 
-    def _publish(self, nodes: Mapping[int, NodeReports], names: Iterable[str], *, own_names: bool = False) -> None:
+    def _publish(self, nodes: Mapping[int, NodeReports], names: Iterable[str]) -> None:
         """Write the manifests of complete checkpoints.
 
         Args:
             nodes: The reports of all nodes by rank.
             names: The checkpoints.
-            own_names: Whether each node saves checkpoints under its own names.
         """
         launch = self._launch
-        for name in dict.fromkeys(names):
-            parts = [node.views[name].part for _, node in sorted(nodes.items()) if name in node.views]
-            parts = [part for part in parts if part]
+        for name in names:
+            parts = _parts(name, nodes)
             if parts and parts == self._published.get(name):
                 self._pending.pop(name, None)
                 continue
-            reason = why_incomplete(name, nodes, settle_seconds=self._settle_seconds, own_names=own_names)
+            reason = why_incomplete(name, nodes, settle_seconds=self._settle_seconds)
             self._pending[name] = reason
             if reason:
                 continue
@@ -305,13 +348,22 @@ class Checkpoints:
             self._published[name] = parts
             self._pending.pop(name)
 
-    def _say_incomplete(self) -> None:
+    def _list_incomplete(self, nodes: Mapping[int, NodeReports]) -> None:
+        """Report incomplete checkpoints in the log, and store a list of their parts, from which they can be fetched."""
         for name, reason in self._pending.items():
             which = "the last version of checkpoint" if name in self._published else "checkpoint"
-            line = f"{which} {name} is not complete: {reason}"
-            if line not in self._said:
-                self._say(line)
-            self._said.add(line)
+            self._say_once(f"{which} {printable(name)} is not complete: {reason}")
+        parts = {name: found for name in self._pending if (found := _parts(name, nodes))}
+        if parts or self._launch.attempt > 1:
+            self._store.write(self._launch.job_keys.incomplete_checkpoints, {"parts": parts})
+        if parts:
+            self._say_once(f"`trn cp {self._launch.job}:{INCOMPLETE_CHECKPOINTS} DIR` copies what is stored of them")
+        self.incomplete = sorted(self._pending)
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._say(line)
+        self._said.add(line)
 
     def _views(self) -> dict[str, View]:
         return {name: view(seen) for name, seen in list(self._seen.items())}
@@ -319,7 +371,7 @@ class Checkpoints:
     def _nodes(self) -> dict[int, NodeReports]:
         """What all nodes have reported, by rank. Raises OSError."""
         over, ranks = not self._is_running, range(1, len(self._launch.nodes))
-        nodes = {0: NodeReports(self._looked, self._holds, over, self._ended_well, self._views())}
+        nodes = {0: NodeReports(self._looked, self._reported_names(), over, self._ended_well, self._views())}
         keys = [self._launch.keys.node(rank) for rank in ranks]
         with ThreadPoolExecutor(CONNECTIONS) as connections:
             records = list(connections.map(self._store.read, keys))
@@ -328,9 +380,22 @@ class Checkpoints:
             node = NodeReports.from_record(found.get("checkpoints", {}), is_over=found.get("state") in OVER)
             # A record contains only the last parts.
             self._reported[rank] = {**self._reported.get(rank, {}), **node.views}
-            saves_nothing = any(rank not in map(part_rank, parts) for parts in self._published.values())
+            saves_nothing = {
+                series(name) for name, parts in self._published.items() if rank not in map(part_rank, parts)
+            }
             nodes[rank] = node._replace(views=self._reported[rank], saves_nothing=saves_nothing)
         return nodes
+
+
+def _names(nodes: Mapping[int, NodeReports]) -> list[str]:
+    """The checkpoints of which any node has a part."""
+    return list(dict.fromkeys(name for _, node in sorted(nodes.items()) for name in node.views))
+
+
+def _parts(name: str, nodes: Mapping[int, NodeReports]) -> list[str]:
+    """The stored parts of a checkpoint, in the order of ranks."""
+    parts = [node.views[name].part for _, node in sorted(nodes.items()) if name in node.views]
+    return [part for part in parts if part]
 
 
 def _newest(content: Content) -> int:

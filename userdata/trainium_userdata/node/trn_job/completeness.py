@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from trainium_wire.job import part_version
@@ -48,7 +48,7 @@ LAYOUTS = (
     CheckpointLayout(re.compile(r"(?P<folder>(.*/)?)[^/]+/[^/]*(model|optim)_states\.pt"), "latest", ends_all=False),
 )
 POINTER = "latest"
-"""DeepSpeed's file beside a checkpoint, with its name. It is stored with that checkpoint."""
+"""The file of DeepSpeed and others beside a checkpoint, with its name. It is stored with that checkpoint."""
 
 _MARKS = frozenset(layout.mark for layout in LAYOUTS)
 _EMPTY_ON_PURPOSE = re.compile(r"(.*/)?(\.[^./]+|.*\.(lock|py)|(.*[._-])?(done|complete|completed|success))", re.I)
@@ -208,6 +208,24 @@ def _ends_all(mark: str) -> bool:
     return any(layout.ends_all and layout.mark == mark.rpartition("/")[2] for layout in LAYOUTS)
 
 
+def is_temporary(name: str) -> bool:
+    """Whether an entry of the checkpoint folder is an unfinished save, by its name."""
+    return name.startswith(".") or name.endswith(".tmp")
+
+
+def series(name: str) -> str:
+    """The name of a checkpoint without its numbers: what the checkpoints of a training have in common."""
+    return re.sub(r"\d+", "#", name)
+
+
+def alike(name: str, names: Collection[str]) -> set[str]:
+    """Names of the series of a checkpoint, also temporary ones that contain its name."""
+    own = series(name)
+    if not any(map(str.isalpha, own)):
+        return {each for each in names if series(each).lstrip(".").removesuffix(".tmp") == own}
+    return {each for each in names if own in series(each)}
+
+
 def problem(files: tuple[File, ...]) -> str:
     """Why files cannot be a whole checkpoint, by their names and sizes; empty if they can."""
     for file in files:
@@ -223,19 +241,20 @@ class NodeReports(NamedTuple):
 
     Attributes:
         looked: The time of its last look at its folder of checkpoints while its command ran.
-        holds: Whether it has had anything in this folder, without the checkpoint that the job resumed from.
+        names: The names that it has ever made in this folder, without the checkpoint that the job resumed from. None:
+            unknown.
         is_over: Whether its processes have ended, and it stores nothing more.
         ended_well: Whether, in addition, its command ended with 0.
         views: Its parts by name of the checkpoint.
-        saves_nothing: Whether an earlier checkpoint was complete without a part of it.
+        saves_nothing: The series of which a checkpoint was complete without a part of it.
     """
 
     looked: float = 0
-    holds: bool = True
+    names: Collection[str] | None = None
     is_over: bool = False
     ended_well: bool = False
     views: Mapping[str, View] = {}
-    saves_nothing: bool = False
+    saves_nothing: Collection[str] = ()
 
     @classmethod
     def from_record(cls, raw: Mapping[str, Any], *, is_over: bool) -> NodeReports:
@@ -243,23 +262,24 @@ class NodeReports(NamedTuple):
         views = {name: View(**each) for name, each in raw.get("views", {}).items()}
         return cls(
             looked=raw.get("looked", 0),
-            holds=raw.get("holds", True),
+            names=raw.get("names"),
             is_over=is_over,
             ended_well=is_over and bool(raw.get("ended_well")),
             views=views,
         )
 
+    def takes_part(self, name: str) -> bool:
+        """Whether it saves checkpoints of this series."""
+        return self.names is None or bool(alike(name, self.names))
 
-def why_incomplete(
-    name: str, nodes: Mapping[int, NodeReports], *, settle_seconds: float, own_names: bool = False
-) -> str:
+
+def why_incomplete(name: str, nodes: Mapping[int, NodeReports], *, settle_seconds: float) -> str:
     """Why a checkpoint is not complete; empty if it was whole on all nodes at one moment.
 
     Args:
         name: The name of the checkpoint.
         nodes: The reports of all nodes by rank.
         settle_seconds: How long a part must be unchanged on all nodes.
-        own_names: Whether each node saves checkpoints under its own names.
     """
     views = {rank: node.views[name] for rank, node in nodes.items() if name in node.views}
     views = {rank: each for rank, each in views.items() if not (each.is_empty and nodes[rank].ended_well)}
@@ -278,7 +298,15 @@ def why_incomplete(
             return f"node {rank}: {ended}"
         if not each.part:
             return f"node {rank}: it is not stored"
-    return _why_never_at_once(name, nodes, views, settle_seconds, own_names=own_names)
+    return _why_never_at_once(name, nodes, views, settle_seconds)
+
+
+def _have_own_names(name: str, nodes: Mapping[int, NodeReports]) -> bool:
+    """Whether all nodes have ended well, and each has saved checkpoints of this series under its own names."""
+    if not all(node.ended_well and node.names is not None for node in nodes.values()):
+        return False
+    names = [each for node in nodes.values() for each in alike(name, node.names or ())]
+    return len(names) == len(set(names))
 
 
 def _why_unmarked(mark: str, views: Mapping[int, View]) -> str:
@@ -295,7 +323,7 @@ def _why_unmarked(mark: str, views: Mapping[int, View]) -> str:
 
 
 def _why_never_at_once(
-    name: str, nodes: Mapping[int, NodeReports], views: Mapping[int, View], settle_seconds: float, *, own_names: bool
+    name: str, nodes: Mapping[int, NodeReports], views: Mapping[int, View], settle_seconds: float
 ) -> str:
     """Why there was no moment at which all nodes had their parts."""
     if not views:
@@ -305,12 +333,13 @@ def _why_never_at_once(
     is_marked = any(_ends_all(mark) for each in views.values() for mark in each.needs)
     is_shown = is_marked or (len(views) == 1 and all(each.is_finished for each in views.values()))
     since = max(each.since for each in views.values())
+    own_names = _have_own_names(name, nodes)
     for rank, node in nodes.items():
         each = views.get(rank)
         if each is None:
-            if node.holds and not own_names and name not in node.views:
+            if node.takes_part(name) and not own_names and name not in node.views:
                 return f"node {rank} has no part of it"
-            is_nothing = node.ended_well or node.saves_nothing or is_shown
+            is_nothing = node.ended_well or series(name) in node.saves_nothing or is_shown
             until = float("inf") if node.is_over and is_nothing else node.looked
         else:
             is_final = node.ended_well or not is_repeated or any(map(_ends_all, each.needs)) or len(views) == 1

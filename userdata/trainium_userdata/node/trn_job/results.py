@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS
 from trn_node.files import KEPT_MARK
 
 from .checkpoints import Checkpoints, download
-from .file_tree import listed
+from .file_tree import listed, printable
 from .launch import Launch
 from .logs import Log
 from .outputs import Outputs, is_refusal
@@ -95,6 +96,13 @@ class Results:
     def complete_checkpoints(self) -> None:
         """On node 0, write manifests after all nodes have stored their parts. The same time limits apply."""
         self._deliver({"checkpoints": self.checkpoints.complete_all}, lambda: False)
+
+    @property
+    def incomplete(self) -> str:
+        """A clause on the checkpoints that are stored, but not complete; empty if all are complete."""
+        names, job = self.checkpoints.incomplete, self._launch.job
+        fetch = f"to copy what is stored of them: `trn cp {job}:{INCOMPLETE_CHECKPOINTS} DIR`"
+        return f"checkpoints that are not complete: {listed(map(printable, names))}; {fetch}" if names else ""
 
     def _deliver(self, tasks: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:
         timing, place = self._launch.timing, self._launch.place
