@@ -17,7 +17,7 @@ import pytest
 from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.userdata.saving_nodes import SavingNodes
 from tools.lab import saving
-from trn_job import checkpoints
+from trn_job import checkpoint_download
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
 
@@ -68,7 +68,7 @@ def states(nodes: SavingNodes, folder: Path) -> dict[str, Any]:
     """Step and states of each complete checkpoint by name, as a node downloads it to resume."""
     store: Any = nodes.store
     paths = [
-        str(checkpoints.download(nodes.launches[1]._replace(resume_from=name), store, folder / name))
+        str(checkpoint_download.download(nodes.launches[1]._replace(resume_from=name), store, folder / name))
         for name in nodes.complete
     ]
     command = [TORCH_PYTHON, saving.__file__, "load", *paths]

@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.userdata.job_parts import MemoryStore, launch
-from trn_job import checkpoints
+from trn_job import checkpoint_download
 from trn_job.checkpoints import Checkpoints
+
+COPIES = "`trn cp job:incomplete-checkpoints DIR` copies what is stored of them"
+"""The last line of the log after those on incomplete checkpoints."""
 
 
 def save(folder: Path, name: str, **files: str) -> None:
@@ -78,5 +81,5 @@ class SavingNodes:
         folder = self.folder / f"resumed-{rank}-{len(spec)}"
         store: Any = self.store
         resuming = launch(rank, len(self.nodes), **spec)._replace(resume_from=name)
-        place = checkpoints.download(resuming, store, folder)
+        place = checkpoint_download.download(resuming, store, folder)
         return {str(file.relative_to(place)): file.read_text() for file in place.rglob("*") if file.is_file()}

@@ -8,8 +8,8 @@ import pytest
 
 from tests.userdata.job_parts import launch
 from tests.userdata.saving_nodes import SavingNodes, save
-from trn_job import checkpoints
-from trn_job.checkpoints import CheckpointError
+from trn_job import checkpoint_download
+from trn_job.checkpoint_download import CheckpointError
 
 
 def test_manifest_follows_the_files_and_names_their_parts(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_checkpoint_saved_again_does_not_change_the_stored_one(tmp_path: Path) -
         nodes.looks()
     assert nodes.store.objects["job/checkpoints/latest.pt/1-0-1/latest.pt"] == b"first"
     store: Any = nodes.store
-    resumed = checkpoints.download(launch()._replace(resume_from="latest.pt"), store, tmp_path / "resume")
+    resumed = checkpoint_download.download(launch()._replace(resume_from="latest.pt"), store, tmp_path / "resume")
     assert (resumed, resumed.read_text()) == (tmp_path / "resume/latest.pt", "second one")
 
 

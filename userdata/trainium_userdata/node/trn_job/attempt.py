@@ -12,7 +12,8 @@ from typing import Any
 from trainium_wire.formats import now_text
 from trainium_wire.job import RESULTS_LOST
 
-from . import checkpoints, inputs, preparation, processes, source, stacks
+from . import inputs, preparation, processes, source, stacks
+from .checkpoint_download import CheckpointError
 from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
@@ -64,8 +65,7 @@ class NodeAttempt:
         self._caches = CompileCaches(launch, self.log.say)
         wait = launch.timing.results, self.log.say, self._is_ending
         self._secrets = Secrets(launch.spec.secrets, lambda arn: preparation.patiently(lambda: read_secret(arn), *wait))
-        self._finder = Finder()
-        self._last_life = time.monotonic()
+        self._finder, self._last_life = Finder(), time.monotonic()
         self._phases: dict[str, float] = {}
         self._state = "source"
         self._final_state = "ended"
@@ -100,7 +100,7 @@ class NodeAttempt:
                     thread.start()
                 threads += storing
                 self._compute()
-        except (OSError, source.SourceError, inputs.InputError, checkpoints.CheckpointError, LinkError) as error:
+        except (OSError, source.SourceError, inputs.InputError, CheckpointError, LinkError) as error:
             with contextlib.suppress(_AttemptEndedError):
                 # The end of the attempt also ends a wait for S3.
                 self._raise_if_over()

@@ -1,4 +1,4 @@
-"""Stores checkpoints in S3, and downloads them.
+"""Stores checkpoints in S3.
 
 Each node stores its part of a checkpoint: its files, then a record of them. Node 0 writes the manifest when the
 checkpoint was whole on all nodes (completeness.py). A checkpoint without a manifest is ignored.
@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from trainium_wire.formats import now_text
-from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, part_rank, saved_otherwise
-from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, job_keys
+from trainium_wire.job import RESULTS_LOST, checkpoint_part, part_rank
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS
 from trn_node.objects import file_digest
 
 from .checkpoint_files import FolderWatch, content_at, left_out, pointed
@@ -36,7 +36,7 @@ from .completeness import (
     view,
     why_incomplete,
 )
-from .file_tree import LinkError, listed, make_links, printable
+from .file_tree import listed, printable
 from .launch import Launch
 from .store import CONNECTIONS, Store, in_parallel
 
@@ -49,10 +49,6 @@ LOOKS_AFTER_A_CHANGE = 8
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
 """Final states: a node in one of them stores no more parts."""
-
-
-class CheckpointError(Exception):
-    """A sentence on why the job cannot continue from a checkpoint."""
 
 
 class Checkpoints:
@@ -400,57 +396,3 @@ def _parts(name: str, nodes: Mapping[int, NodeReports]) -> list[str]:
 
 def _newest(content: Content) -> int:
     return max((file.modified for file in content.files), default=0)
-
-
-def download(launch: Launch, store: Store, folder: Path) -> Path:
-    """Download the checkpoint of the launch to a folder: all files, or only those of this node and node 0.
-
-    If several nodes have saved a file with the same name, a node gets its own, or that of the lowest rank.
-
-    Returns:
-        The path of the checkpoint in the folder.
-
-    Raises:
-        CheckpointError: The checkpoint does not exist, is incomplete, was changed, or does not suit the job.
-        OSError: S3 does not answer or refuses, or the disk fails.
-    """
-    job, name, store = launch.resume_job or "", launch.resume_from or "", store.at(launch.checkpoints_url)
-    keys, what = job_keys(job, ""), f"checkpoint {name} of job {job}"
-    manifest = store.read(keys.checkpoint(name))
-    if not manifest:
-        raise CheckpointError(f"there is no complete checkpoint {name} of job {job}")
-    difference = saved_otherwise(manifest, launch.spec)
-    if difference:
-        raise CheckpointError(f"{what} {difference}: run the job with as many, or convert the checkpoint")
-    if name in ("", "..") or "/" in name:
-        raise CheckpointError(f"{name!r} is not the name of a checkpoint")
-    parts = sorted(manifest["parts"], key=lambda part: (part_rank(part) != launch.rank, part_rank(part)))
-    if launch.spec.resume_files != ALL_FILES:
-        own = [part for part in parts if part_rank(part) in (0, launch.rank)]
-        parts = own or parts
-    files: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    links: dict[str, str] = {}
-    for part in parts:
-        record = store.read(keys.checkpoint_part(name, part))
-        if not record:
-            raise CheckpointError(f"{what} lacks the part of node {part_rank(part)}")
-        for relative, entry in record["files"].items():
-            files.setdefault(relative, (part, entry))
-        links = {**record.get("links", {}), **links}
-
-    def fetch(relative: str) -> None:
-        part, entry = files[relative]
-        path, file = PurePosixPath(relative), folder / relative
-        is_inside = relative == POINTER or (path.parts[:1] == (name,) and ".." not in path.parts)
-        if not is_inside or not store.download(keys.checkpoint_file(name, part, relative), file):
-            raise CheckpointError(f"{what} lacks its file {relative}")
-        if file.stat().st_size != entry["size"] or file_digest(file) != entry["sha256"]:
-            raise CheckpointError(f"the file {relative} of {what} is not the one that was saved")
-
-    with ThreadPoolExecutor(CONNECTIONS) as readers:
-        list(readers.map(fetch, files))
-    try:
-        make_links(folder, links)
-    except LinkError as error:
-        raise CheckpointError(f"{what} has {error}") from None
-    return folder / name

@@ -9,7 +9,8 @@ from pathlib import Path
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS
 from trn_node.files import KEPT_MARK
 
-from .checkpoints import Checkpoints, download
+from .checkpoint_download import download
+from .checkpoints import Checkpoints
 from .file_tree import listed, printable
 from .launch import Launch
 from .logs import Log
