@@ -395,14 +395,3 @@ def test_parts_of_a_repeated_name_are_not_mixed(tmp_path: Path) -> None:
     nodes.end(exit_code=-9)
     nodes.nodes[0].await_parts(0, lambda: True)
     assert nodes.complete == {}
-
-
-def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
-    nodes = SavingNodes(tmp_path, 2)
-    for rank in (0, 1):
-        nodes.save(f"rank-{rank}", rank)
-    nodes.looks()
-    assert nodes.complete == {}
-    nodes.end(1, 0)
-    nodes.nodes[0].complete_all()
-    assert nodes.complete == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}

@@ -118,3 +118,14 @@ def test_parts_of_many_checkpoints_are_known_at_the_end(tmp_path: Path) -> None:
     nodes.end()
     nodes.nodes[0].complete_all()
     assert nodes.complete.keys() == names
+
+
+def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    for rank in (0, 1):
+        nodes.save(f"rank-{rank}", rank)
+    nodes.looks()
+    assert nodes.complete == {}
+    nodes.end(1, 0)
+    nodes.nodes[0].complete_all()
+    assert nodes.complete == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}
