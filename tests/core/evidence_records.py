@@ -1,11 +1,20 @@
 """Three records to vary: from a Trainium cluster, a GPU and the lab."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from tests.core.job_bucket import JOB
+from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record
+from trainium_core.evidence.bench_file import BenchFile, BenchSide
 from trainium_core.evidence.gates import Gate, judged_gate
 from trainium_core.evidence.metric import MEASURED, Metric
-from trainium_core.evidence.record import GPU, LAB, BenchWorkload, Hardware, Input, Record, RecordedRun, Tool
+from trainium_core.evidence.record import GPU, LAB, BenchWorkload, Hardware, Input, Record, RecordedRun, Software, Tool
+from trainium_core.evidence.steps import training_steps, warmup_rule
+from trainium_core.jobs.follow import LogLine
+from trainium_core.jobs.progress import JobState
+from trainium_wire.job import Outcome
+from trainium_wire.job_progress import Attempt, NodeProgress
 
 WORKLOAD = BenchWorkload(
     name="lm",
@@ -16,7 +25,7 @@ WORKLOAD = BenchWorkload(
     precision="bf16",
     optimizer="AdamW",
     steps=100,
-    warmup="graph events",
+    warmup=warmup_rule(1),
     tuned=True,
 )
 TRAINIUM_SIDE = Record(
@@ -41,7 +50,48 @@ TRAINIUM_SIDE = Record(
     gates=(Gate(name="tokens_per_second", limit=">= 5", value=10.0, state="met"),),
     inputs=(Input(path="bench.toml", sha256="1" * 64, bytes=12),),
 )
-GPU_SIDE = replace(TRAINIUM_SIDE, id="lm-p5", side=GPU, hardware=replace(TRAINIUM_SIDE.hardware, type="p5.4xlarge"))
+
+
+def _gpu_record() -> Record:
+    """The record that `trn bench` makes of three jobs on a GPU, but with the metrics and gates of the other side."""
+    source = Input(path="bench.toml", sha256="1" * 64, bytes=12)
+    side = BenchSide(name="p5", job=Path("gpu.toml"), tuned=True)
+    file = BenchFile(
+        name="lm",
+        steps=100,
+        warmup_steps=1,
+        seeds=(1, 2, 3),
+        workload=WORKLOAD,
+        sides=(side,),
+        gates={"tokens_per_second": ">= 5"},
+        fidelity=None,
+        source=source,
+    )
+    record = side_record(
+        file,
+        side,
+        [_gpu_run(file, seed, rate) for seed, rate in ((1, 9.6), (2, 10.0), (3, 10.4))],
+        hardware_kind=GPU,
+        hardware=replace(TRAINIUM_SIDE.hardware, type="p5.4xlarge"),
+        software=Software(),
+        prices=SidePrices(paid=None, list=None, source="", date="", why_unknown="no price"),
+        command="python train.py",
+        made=TRAINIUM_SIDE.made,
+        tool=TRAINIUM_SIDE.tool,
+    )
+    return replace(record, metrics=TRAINIUM_SIDE.metrics, gates=TRAINIUM_SIDE.gates)
+
+
+def _gpu_run(file: BenchFile, seed: int, rate: float) -> MeasuredRun:
+    node = NodeProgress(node=0, instance_id="i-0", state="ended", at=None, phases={"first_step": 3.0})
+    attempt = Attempt(number=1, started=None, instance_ids=(), resume_from=None, nodes=(node,))
+    outcome = Outcome(result="succeeded", reason="")
+    texts = [f"TRN step={step} loss={3 / step} tokens=8 seconds={8 / rate}" for step in range(1, 102)]
+    lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
+    return measured_run(JobState(job=JOB, attempts=(attempt,), outcome=outcome), training_steps(lines), file, seed)
+
+
+GPU_SIDE = _gpu_record()
 LAB_SIDE = replace(
     TRAINIUM_SIDE,
     id="lm-lab",

@@ -53,6 +53,12 @@ def test_percentile_of_short_runs_has_their_range(quantile: float, fewest: int) 
     assert runs_percentile([[1.0] * fewest] * 3, quantile, "s").level == 0.95
 
 
+@given(st.lists(st.floats(1e-6, 1e6), min_size=3, max_size=8))
+def test_percentile_is_within_its_range(values: list[float]) -> None:
+    metric = runs_percentile([[value] * 20 for value in values], 0.95, "s")
+    assert holds(metric, metric.value or 0)
+
+
 def test_largest_step_of_a_run_is_no_percentile() -> None:
     null = runs_percentile([[1.0] * 99] * 3, 0.99, "s")
     assert (null.value, null.why_null) == (None, "p99 of 99 samples: at least 100 are needed")

@@ -66,7 +66,7 @@ GOOD = replace(
         RecordedRun(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0))) for _ in range(3)
     ),
 )
-GPU = replace(GPU_SIDE, gates=(), inputs=(), runs=GOOD.runs)
+GPU = replace(GPU_SIDE, gates=(), inputs=())
 LAB_RECORD = replace(LAB_SIDE, inputs=(), runs=GOOD.runs)
 
 
@@ -369,6 +369,11 @@ def test_twelve_months_show_lines_sensitivity_and_break_even() -> None:
     (sensitivity,) = [chart for chart in report.charts["Cost"] if "sensitivity" in chart.title]
     assert any(row[:3] == ("trn: engineering days", "15", "60 days") for row in sensitivity.rows)
     assert "Break-even" in page(WHOLE)
+    assert re.search(r"Saving of Trainium</dt><dd>[\d,]+ USD, [\d,]+ to [\d,]+ \(range\)", page(WHOLE))
+
+
+def test_gate_within_the_noise_is_shown() -> None:
+    assert "met, within the noise" in page(evidence(replace(GOOD, gates=(gate(WITHIN_NOISE),))))
 
 
 @given(names=st.sets(st.sampled_from(["total", "saving", "break_even_hours", "line: a", "swing: d: low", "swing: x"])))

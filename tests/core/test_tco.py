@@ -25,11 +25,12 @@ TRN = replace(
 
 
 def side(name: str, *, usd_hour: float = 10, days: float = 30, more: str = "") -> str:
+    """A side of the file. The GPU has no cold compilations."""
     return f"""
 [sides.{name}]
 record = "{name}.json"
 idle_share = {{ value = 0.2, low = 0.1, high = 0.5, {SOURCED} }}
-compilations = {{ value = 10, {SOURCED} }}
+compilations = {{ value = {0 if name == "gpu" else 10}, {SOURCED} }}
 engineering_days = {{ value = {days}, low = {days / 2}, high = {days * 2}, {SOURCED} }}
 day_usd = {{ value = 800, {SOURCED} }}
 {more}
@@ -89,6 +90,56 @@ def test_missing_measurement_leaves_dependent_amounts_unknown() -> None:
     assert "no measurement: the job failed" in costs.sides[0].why_unknown(costs.sides[0].lines[0])
 
 
+def test_gpu_without_compilations_has_a_saving() -> None:
+    assert {run.phases["compile_cold"] for run in GPU_SIDE.runs} == {None}
+    costs = computed(stated(side("trn"), side("gpu", usd_hour=50)), TRN, GPU_SIDE)
+    assert amounts(costs, 1)["Compilation"] == 0
+    assert costs.saving.value == pytest.approx(50_000 * 1.25 - 10_015 * 1.25)
+
+
+@pytest.mark.parametrize("stated_number", ["value = 0, high = 9", "value = 9"])
+def test_compilations_of_unknown_duration_have_unknown_costs(stated_number: str) -> None:
+    gpu = side("gpu").replace("compilations = { value = 0", f"compilations = {{ {stated_number}")
+    costs = computed(stated(side("trn"), gpu), TRN, GPU_SIDE)
+    assert amounts(costs, 1)["Compilation"] is None
+    assert costs.sides[1].why_unknown(costs.sides[1].lines[1]) == (
+        "no run measured a cold compilation: state compile_seconds"
+    )
+
+
+def test_stated_duration_of_a_compilation_replaces_the_measured_one() -> None:
+    more = f"compile_seconds = {{ value = 3600, {SOURCED} }}"
+    warm = replace(TRN, runs=tuple(replace(run, phases={"compile_warm": 5.0}) for run in TRN.runs))
+    for record in (TRN, warm):
+        assert amounts(computed(stated(side("trn", more=more)), record))["Compilation"] == pytest.approx(100)
+
+
+def test_saving_has_the_range_of_both_throughputs() -> None:
+    costs = computed(stated(side("trn"), side("gpu", usd_hour=50)), TRN, GPU_SIDE)
+    saving = costs.saving
+    ported = 24_000
+    assert saving.low == pytest.approx((50_000 / 1.1 - 10_000 / 0.9 - 15) * 1.25 - ported + ported)
+    assert saving.high == pytest.approx((50_000 / 0.9 - 10_000 / 1.1 - 15) * 1.25 - ported + ported)
+    assert saving.method == "total of gpu - total of trn; range: at the ends of the intervals of both throughputs"
+
+
+def test_interval_that_reaches_zero_is_shown_and_leaves_no_range() -> None:
+    wide = with_metric(TRN, low=-2.0, high=22.0)
+    costs = computed(stated(side("trn"), side("gpu", usd_hour=50)), wide, GPU_SIDE)
+    assert costs.drivers["trn.throughput"].low == -2
+    assert (costs.saving.low, costs.saving.high) == (None, None)
+    why = "the interval of trn: tokens per second, -2 to 22 tokens/s, reaches 0, so the cost has no upper end"
+    assert costs.saving.why_null == why
+    assert why in [*tco_warnings(costs)]
+    assert not any(swing.driver.key == "trn.throughput" for swing in costs.swings)
+
+
+def test_different_purchase_options_are_named_beside_the_saving() -> None:
+    other = side("gpu", usd_hour=50).replace('"on-demand"', '"spot"')
+    saving = computed(stated(side("trn"), other), TRN, GPU_SIDE).saving
+    assert str(saving.method).endswith("; purchase options: trn: on-demand; gpu: spot")
+
+
 OPTIONAL = ("idle_share", "compilations", "engineering_days", "day_usd")
 
 
@@ -106,8 +157,9 @@ def test_unstated_number_is_unknown_and_never_zero(omitted: set[str]) -> None:
 @given(work=st.floats(1e3, 1e15), rate=st.floats(1e-2, 1e9), price=st.floats(0, 1e4), other=st.floats(0, 1e4))
 def test_total_swings_and_records_are_consistent(work: float, rate: float, price: float, other: float) -> None:
     measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
-    gpu = replace(GPU_SIDE, runs=TRN.runs)
-    costs = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
+    costs = computed(
+        stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, GPU_SIDE
+    )
     cost = costs.sides[0]
     assert cost.total(cost.values) == pytest.approx(sum(amount or 0 for amount in amounts(costs).values()))
     for record in tco_records(costs, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=()):
@@ -119,8 +171,7 @@ def test_total_swings_and_records_are_consistent(work: float, rate: float, price
 
 @given(price=st.floats(0.1, 100), other=st.floats(0.1, 100), days=st.floats(1, 300))
 def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float, days: float) -> None:
-    gpu = replace(GPU_SIDE, runs=TRN.runs)
-    costs = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, gpu)
+    costs = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, GPU_SIDE)
     hours = costs.break_even.value
     yearly = [cost.total(cost.values) or 0 for cost in costs.sides]
     ported = days * 800
@@ -133,7 +184,7 @@ def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float,
 
 
 def test_cheaper_port_with_dearer_work_costs_less_only_at_first() -> None:
-    gpu = replace(GPU_SIDE, runs=TRN.runs, metrics=TRN.metrics)
+    gpu = replace(GPU_SIDE, metrics=TRN.metrics)
     costs = computed(stated(side("trn", usd_hour=2.0, days=0), side("gpu", usd_hour=1.0, days=1)), TRN, gpu)
     begin, _, rest = str(costs.break_even.why_null).partition(" h of work")
     hours = float(begin.removeprefix("none: trn costs less only for the first ").replace(",", ""))
@@ -143,8 +194,9 @@ def test_cheaper_port_with_dearer_work_costs_less_only_at_first() -> None:
 
 
 def test_port_to_a_side_of_equal_cost_never_pays_off() -> None:
-    gpu = replace(GPU_SIDE, runs=TRN.runs, metrics=TRN.metrics)
-    costs = computed(stated(side("trn"), side("gpu", days=0)), TRN, gpu)
+    gpu = replace(GPU_SIDE, metrics=TRN.metrics)
+    warm = side("trn").replace("compilations = { value = 10", "compilations = { value = 0")
+    costs = computed(stated(warm, side("gpu", days=0)), TRN, gpu)
     assert costs.break_even.why_null == "never: apart from engineering, a year of work does not cost less on trn"
 
 
@@ -152,7 +204,7 @@ def test_port_to_a_side_of_equal_cost_never_pays_off() -> None:
     "change", [{"seq": 256}, {"model": "another"}, {"precision": "fp32"}, {"dataset_sha256": None}]
 )
 def test_incomparable_records_give_no_saving(change: dict[str, Any]) -> None:
-    gpu = with_workload(replace(GPU_SIDE, runs=TRN.runs), **change)
+    gpu = with_workload(GPU_SIDE, **change)
     costs = computed(stated(side("trn"), side("gpu")), TRN, gpu)
     assert costs.saving.value is None
     assert str(costs.saving.why_null).startswith("not comparable: ")

@@ -17,7 +17,6 @@ from trainium_cli.money.estimate_command import aws_prices
 from trainium_cli.terminal import console, print_json, say, table
 from trainium_core.costs.estimate import Estimate, dollars, stack_cost_items
 from trainium_core.costs.estimate import estimate as estimate_cost
-from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import Input, Record, RecordError, Tool, read_record, record_text
 from trainium_core.evidence.tco import (
@@ -117,7 +116,7 @@ def _show(costs: Tco) -> None:
         out.print(table(["Line", "USD", "How"], _line_rows(side), right=["USD"], wrapping=["How"]))
         say("")
     if costs.comparison is not None:
-        say(f"Saving of {costs.sides[0].name}: {_shown(costs.saving)}")
+        say(f"Saving of {costs.sides[0].name}: {_shown_saving(costs)}")
         say(f"Break-even: {_shown_break_even(costs)}\n")
     swings = costs.swings
     if swings:
@@ -155,8 +154,13 @@ def _range(driver: Driver) -> tuple[str, str]:
     return low, high
 
 
-def _shown(metric: Metric) -> str:
-    return f"{metric.why_null}" if metric.value is None else _dollars(metric.value)
+def _shown_saving(costs: Tco) -> str:
+    metric = costs.saving
+    if metric.value is None:
+        return f"{metric.why_null}"
+    known = None if metric.low is None or metric.high is None else f"{_dollars(metric.low)} to {_dollars(metric.high)}"
+    ends = f"{known} at the ends of the intervals of both throughputs" if known else metric.why_null
+    return f"{_dollars(metric.value)} ({'; '.join(filter(None, (ends, costs.different_options)))})"
 
 
 def _shown_break_even(costs: Tco) -> str:

@@ -63,7 +63,7 @@ def interval_text(metric: Metric) -> str:
     """The interval with its confidence level, or the range of the runs; empty without either."""
     if metric.low is None or metric.high is None:
         return ""
-    level = "range of the runs" if metric.level is None else f"{metric.level:.0%}"
+    level = "range" if metric.level is None else f"{metric.level:.0%}"
     return f"{number(metric.low)} to {number(metric.high)} ({level})"
 
 

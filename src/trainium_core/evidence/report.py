@@ -8,7 +8,7 @@ from trainium_core.assess.rules import stacks
 from trainium_core.evidence.charts import Chart
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision, DecisionStep, decide, steps
-from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, side_name
+from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, interval_text, side_name
 from trainium_core.evidence.folder import Answer, Evidence, questions
 from trainium_core.evidence.gates import NOT_MEASURED
 from trainium_core.evidence.numbers import number, words
@@ -163,6 +163,7 @@ def as_html(report: PilotReport, *, version: str, made: str, digest: str | None)
         made=made,
         digest=digest,
         number=number,
+        interval=interval_text,
         year_rows=_year_rows(report.year),
         saving=SAVING,
         break_even=BREAK_EVEN,

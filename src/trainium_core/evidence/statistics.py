@@ -59,7 +59,8 @@ def runs_percentile(runs: Sequence[Sequence[float]], quantile: float, unit: str)
     if metric.value is None:
         return metric
     if shortest < fewest_samples(quantile):
-        return replace(metric, low=min(values), high=max(values), level=None, method=_RANGE)
+        ends = (*values, metric.value)  # The mean of equal numbers may differ from them in the last digit.
+        return replace(metric, low=min(ends), high=max(ends), level=None, method=_RANGE)
     return replace(metric, method=f"percentile of each run; {metric.method}")
 
 

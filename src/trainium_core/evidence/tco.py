@@ -94,7 +94,50 @@ class Tco:
         if saved is None:
             return unknown("USD", "the total of a side is unknown")
         first, other = self.sides
-        return Metric(value=saved, unit="USD", method=f"total of {other.name} - total of {first.name}", origin=DERIVED)
+        low, high = self._saving_range
+        formula = f"total of {other.name} - total of {first.name}"
+        ends = "range: at the ends of the intervals of both throughputs"
+        return Metric(
+            value=saved,
+            unit="USD",
+            low=low,
+            high=high,
+            method="; ".join(filter(None, (formula, "" if low is None else ends, self.different_options))),
+            origin=DERIVED,
+            why_null=self._why_no_range if low is None else None,
+        )
+
+    @property
+    def _saving_range(self) -> tuple[float, float] | tuple[None, None]:
+        """The saving if the throughputs are at the worst and at the best end of their intervals for the first side."""
+        throughputs = [self.drivers[side.key("throughput")] for side in self.sides]
+        found = list[float | None]()
+        for first, other in (("low", "high"), ("high", "low")):
+            ends = {driver.key: getattr(driver, end) for driver, end in zip(throughputs, (first, other), strict=True)}
+            found.append(None if None in ends.values() else self.result({**self.values, **ends}))
+        low, high = found
+        return (None, None) if low is None or high is None else (low, high)
+
+    @property
+    def _why_no_range(self) -> str:
+        reasons = list(self.unbounded) or ["the saving has no range: a throughput has no interval"]
+        return "; ".join(reasons)
+
+    @property
+    def unbounded(self) -> Iterator[str]:
+        """A sentence for each throughput whose interval reaches 0, so that the cost has no upper end."""
+        for side in self.sides:
+            driver = self.drivers[side.key("throughput")]
+            if driver.low is not None and driver.high is not None and driver.low <= 0:
+                interval = f"{number(driver.low)} to {number(driver.high)} {driver.unit}"
+                yield f"the interval of {driver.label}, {interval}, reaches 0, so the cost has no upper end"
+
+    @property
+    def different_options(self) -> str:
+        """The purchase options of the sides, if they differ; else empty."""
+        if len({side.options for side in self.sides}) < 2:
+            return ""
+        return "purchase options: " + "; ".join(f"{side.name}: {', '.join(side.options)}" for side in self.sides)
 
     @property
     def break_even(self) -> Metric:
@@ -199,9 +242,7 @@ def tco_warnings(costs: Tco) -> Iterator[str]:
                 f"{side.name} needs {clusters:.1f} clusters at the same time: lines that do not depend on hours are "
                 "those of one cluster"
             )
-    if len({side.options for side in costs.sides}) > 1:
-        purchases = "; ".join(f"{side.name}: {', '.join(side.options)}" for side in costs.sides)
-        yield f"the sides have different purchase options: {purchases}"
+    yield from costs.unbounded
 
 
 def total_metric(side: SideCost) -> Metric:

@@ -13,6 +13,7 @@ _SIDE_KEYS = (
     "plan",
     "idle_share",
     "compilations",
+    "compile_seconds",
     "engineering_days",
     "day_usd",
     "hours",
@@ -55,6 +56,7 @@ class SideFile:
         plan: Path of the cdk.json that `trn estimate` prices, if any.
         idle_share: Share of the paid hours in which no job runs.
         compilations: Cold compilations in twelve months.
+        compile_seconds: Duration of one. None: the median of the record.
         engineering_days: Days of engineering for the port.
         day_usd: Price of such a day.
         hours: How the hours are bought. Empty: at the price of the nodes in the plan; without a plan, of the record.
@@ -67,6 +69,7 @@ class SideFile:
     plan: str | None = None
     idle_share: Quantity | None = None
     compilations: Quantity | None = None
+    compile_seconds: Quantity | None = None
     engineering_days: Quantity | None = None
     day_usd: Quantity | None = None
     hours: tuple[PurchaseOption, ...] = ()
@@ -117,6 +120,7 @@ class _Reading(TomlReader):
             plan=self.text(table, "plan", place),
             idle_share=self._optional(table, "idle_share", place, below=1.0),
             compilations=self._optional(table, "compilations", place),
+            compile_seconds=self._optional(table, "compile_seconds", place),
             engineering_days=self._optional(table, "engineering_days", place),
             day_usd=self._optional(table, "day_usd", place),
             hours=self._hours(table, f"{place}hours"),

@@ -89,8 +89,11 @@ class SideCost:
         return {key: driver.value for key, driver in self.drivers.items() if driver.value is not None}
 
     def amount(self, line: TcoLine, values: Values) -> float | None:
-        """The amount of a line; None if a driver is unknown, or if the amount is too large to be true."""
-        if not all(key in values for key in line.uses):
+        """The amount of a line; None if a driver is unknown or the throughput is not above 0, or if the amount is too
+        large to be true.
+        """
+        throughput = self.key("throughput")
+        if not all(key in values for key in line.uses) or (throughput in line.uses and values[throughput] <= 0):
             return None
         amount = line.compute(values)
         return amount if amount < _LARGEST_USD else None
@@ -154,7 +157,7 @@ def side_cost(file: SideFile, record: Record, estimate: Estimate | None, metric:
     drivers = [
         work,
         _throughput(prefix, file.name, record, metric),
-        _compile_seconds(prefix, file.name, record),
+        _compile_seconds(prefix, file, record),
         *(
             stated_driver(f"{prefix}{key}", f"{file.name}: {label}", unit, getattr(file, key), f"{key} is not stated")
             for key, label, unit in (
@@ -229,23 +232,29 @@ def _throughput(prefix: str, name: str, record: Record, metric: str) -> Driver:
     if measured.value is None or measured.value <= 0:
         why = measured.why_null or f"{metric} is {measured.value}"
         return replace(driver, unit=measured.unit, why_unknown=f"no measurement: {why}")
-    low = measured.low if measured.low is not None and measured.low > 0 else None
-    return replace(driver, unit=measured.unit, value=measured.value, low=low, high=measured.high)
+    return replace(driver, unit=measured.unit, value=measured.value, low=measured.low, high=measured.high)
 
 
-def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
+def _compile_seconds(prefix: str, file: SideFile, record: Record) -> Driver:
+    """The duration of a cold compilation. It is 0, as its cost, if the file states that there are none."""
+    key, label = f"{prefix}compile_seconds", f"{file.name}: cold compilation"
+    count = file.compilations
+    if file.compile_seconds is None and count is not None and max(count.value, count.high or 0.0) == 0:
+        return Driver(key=key, label=label, unit="s", value=0.0, source="not needed: there are no cold compilations")
+    if file.compile_seconds is not None:
+        return stated_driver(key, label, "s", file.compile_seconds, "")
     measured = [run.phases.get("compile_cold") for run in record.runs if run.excluded is None]
     seconds = [value for value in measured if value is not None and record.side != LAB]
     return Driver(
-        key=f"{prefix}compile_seconds",
-        label=f"{name}: cold compilation",
+        key=key,
+        label=label,
         unit="s",
         value=median(seconds) if seconds else None,
         low=min(seconds) if len(seconds) > 1 else None,
         high=max(seconds) if len(seconds) > 1 else None,
         source=f"record {record.id}",
         date=record.made[:10],
-        why_unknown=_OF_LAB if record.side == LAB else "no run measured a cold compilation",
+        why_unknown=_OF_LAB if record.side == LAB else "no run measured a cold compilation: state compile_seconds",
     )
 
 
