@@ -39,7 +39,8 @@ def deploy(
     Runs the checks of `trn preflight` first, and stops if one fails or is unknown; if only the CDK bootstrap is
     missing or too old, the deployment begins with `cdk bootstrap`. If nodes are running, a change set shows the
     changes and how many of these nodes would be terminated; if any would, you confirm, or pass --replace-nodes. Then
-    the command shows IAM changes, stacks, nodes, dollars per hour and the end of the pilot, and asks for confirmation.
+    the command shows stacks, new IAM roles or changes of permissions, nodes, dollars per hour and the end of the pilot,
+    and asks for confirmation.
     `cdk deploy` creates or updates the stacks. If it fails, the command shows the reason and the next step.
 
     A cluster that another project deployed (trn:project_id) is not changed, and a project with a cluster deploys no

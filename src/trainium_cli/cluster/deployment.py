@@ -1,9 +1,11 @@
 """Deploys the stacks of a plan with the CDK CLI, and explains a failure, for `trn deploy` and `trn extend`."""
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -41,6 +43,8 @@ _BOOTSTRAP_CREATES = (
     "once for each account and region, creates a bucket, a repository, and the CDK's roles deploy, file-publishing, "
     "image-publishing, lookup, and cfn-exec, which has the policy AdministratorAccess; it costs almost nothing"
 )
+
+_ROLE = "AWS::IAM::Role"
 
 _REVIEW_IN_PROGRESS = "REVIEW_IN_PROGRESS"
 """A new stack whose change set was not executed."""
@@ -108,22 +112,42 @@ def deploy_stacks(
             replace=replace_nodes,
         )
     named = [*(CONSTRUCT_IDS[key] for key in engines), *context]
-    if not (yes or is_confirmed):
-        _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
-    if not (yes or is_confirmed) and not _confirm_deployment(
-        plan, engines, existing=[name for name, last in before.items() if last], bootstrap=bootstrap
-    ):
-        raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
-    if bootstrap:
-        _bootstrap(CdkRun(program, [*bootstrap, "--app", ""], folder))  # without the app, which need not be synthesized
-    run = CdkRun(program, ["deploy", *named, "--require-approval", "never"], folder)
-    with interrupt_message(_INTERRUPTED):
-        if run.with_progress() != 0:
-            _explain_failures(account, stacks, before, run)
-            return ExitCode.NOT_READY
+    with TemporaryDirectory() as assembly:
+        if not (yes or is_confirmed):
+            _synthesize(CdkRun(program, ["synth", *named, "--quiet", "--output", assembly], folder))
+            named += ["--app", assembly]  # so that what is confirmed is deployed
+            existing = [name for name, last in before.items() if last]
+            if existing:
+                _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
+            permissions = () if existing else _new_roles(Path(assembly))
+            if not _confirm_deployment(plan, engines, existing=existing, bootstrap=bootstrap, roles=permissions):
+                raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
+        if bootstrap:
+            # Without the app, which need not be synthesized for this.
+            _bootstrap(CdkRun(program, [*bootstrap, "--app", ""], folder))
+        run = CdkRun(program, ["deploy", *named, "--require-approval", "never"], folder)
+        with interrupt_message(_INTERRUPTED):
+            if run.with_progress() != 0:
+                _explain_failures(account, stacks, before, run)
+                return ExitCode.NOT_READY
     echo("\n".join(["Deployed.", *run.outputs]))
     _show_state(plan, engines)
     return ExitCode.OK
+
+
+def _synthesize(run: CdkRun) -> None:
+    """Raises CliError if the CDK app fails."""
+    if run.with_progress() != 0:
+        message = f"\nNothing was deployed: the CDK app could not be synthesized.\n{run.output_tail}"
+        raise CliError(message, ExitCode.NOT_READY)
+
+
+def _new_roles(assembly: Path) -> Sequence[str]:
+    """The paths of the IAM roles in the templates of a cloud assembly."""
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(assembly.glob("*.template.json"))]
+    resources = [part for document in documents for part in document.get("Resources", {}).items()]
+    paths = [body.get("Metadata", {}).get("aws:cdk:path", name) for name, body in resources if body["Type"] == _ROLE]
+    return [path.partition("/")[2].removesuffix("/Resource") or path for path in paths]
 
 
 def _show_iam_changes(run: CdkRun) -> None:
@@ -170,11 +194,16 @@ def _bootstrap(run: CdkRun) -> None:
 
 
 def _confirm_deployment(
-    plan: Plan, engines: Sequence[str], *, existing: Sequence[str], bootstrap: Sequence[str]
+    plan: Plan, engines: Sequence[str], *, existing: Sequence[str], bootstrap: Sequence[str], roles: Sequence[str]
 ) -> bool:
-    """Show the stacks, their cost and their end, and ask for confirmation.
+    """Show the stacks, their roles, cost and end, and ask for confirmation.
 
-    `existing` names the stacks that will be updated.
+    Args:
+        plan: The plan.
+        engines: Keys of the engines.
+        existing: The stacks that will be updated.
+        bootstrap: Arguments of the CDK CLI that bootstrap the account first.
+        roles: The IAM roles of new stacks.
     """
     with waiting("Asking AWS for prices ..."):
         hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour
@@ -184,9 +213,15 @@ def _confirm_deployment(
             ("Stack", f"{name}: {'updated' if name in existing else 'new'}")
             for name in (plan.stack_names[key] for key in engines)
         ),
+        *(
+            [("IAM", f"new roles: {', '.join(roles)}; `cdk diff --security-only` shows their policies")]
+            if roles
+            else []
+        ),
         ("Nodes", f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}"),
         ("Price", f"{hour} per hour while the nodes run{_paid_before(plan)}"),
         ("End", pilot_end_text(plan)),
+        *([("Support", f"{plan.framework.support}.")] if plan.framework and plan.framework.support else []),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
     ]
     console().print()

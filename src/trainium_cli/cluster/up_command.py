@@ -1,5 +1,6 @@
 """`trn up`: from a script to its results, as a sequence of other commands."""
 
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +25,11 @@ from trainium_cli.jobs.job_options import JOB_FILE, keys_as_given, packed_source
 from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import submit_and_follow
 from trainium_cli.plan.plan_report import pilot_end_text
-from trainium_cli.setup.init_command import new_plan, write_project
+from trainium_cli.setup.init_command import new_plan, say_the_price, write_project
 from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
+from trainium_core.assess.assessment import assess
+from trainium_core.assess.rules import STACKS, Severity
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.costs.estimate import estimate
@@ -140,6 +143,8 @@ def _write_plan(invocation: Invocation, answers: Mapping[str, str | None], *, pr
         raise click.UsageError("cdk.json is that of another app: it has no trn: settings. Use another folder.")
     settings, plan = new_plan(folder, {"capacity": None, "reservation_id": None, **answers}, prompts=prompts)
     say(f"Written: {', '.join(write_project(folder, settings))}. The cluster is named {plan.cluster_name}.")
+    if not prompts:
+        say_the_price(plan)
 
 
 def _check(invocation: Invocation, plan: Plan, work: _Work) -> None:
@@ -153,6 +158,16 @@ def _check(invocation: Invocation, plan: Plan, work: _Work) -> None:
     except NoStackError:
         return  # this engine's jobs can be checked only after the deployment
     report_source(invocation, plan, engine, work.request.setup, job)
+    stack = plan.framework.stack if plan.framework else ""
+    if not plan.type.is_gpu and stack in STACKS and work.request.script is not None:
+        code = Path(work.request.source or work.request.script)
+        with waiting(f"Reading the code in {code} ..."):
+            assessment = assess([code])
+        if assessment.worst((stack,)) >= Severity.change:
+            echo(
+                f"warning: {assessment.verdict(stack)}. `trn assess {shlex.quote(str(code))}` shows the places.",
+                err=True,
+            )
 
 
 def _prepare(invocation: Invocation, work: _Work) -> tuple[Plan, JobEngine, PreparedJob]:

@@ -2,11 +2,12 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -21,6 +22,20 @@ from trainium_cli.cluster import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.stacks.events import StackEvent
 
+CDK = """
+import json, pathlib, sys
+words = sys.argv[1:]
+with open("called", "a") as called:
+    print(*words, file=called)
+pathlib.Path("called_in").write_text(str(pathlib.Path.cwd()))
+print("TrnClusterStack.Nodes = trn nodes", "broken app", sep="\\n")
+if words[0] == "synth":
+    role = {"Type": "AWS::IAM::Role", "Metadata": {"aws:cdk:path": "TrnClusterStack/Cluster/Fleet/Role/Resource"}}
+    folder = pathlib.Path(words[words.index("--output") + 1])
+    (folder / "TrnClusterStack.template.json").write_text(json.dumps({"Resources": {"Role": role}}))
+code = pathlib.Path(f"code-{words[0]}")
+sys.exit(int(code.read_text()) if code.exists() else 0)
+"""
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
 
 
@@ -49,14 +64,12 @@ def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def cdk(tmp_path: Path) -> Path:
-    """A CDK CLI in the project. It records its arguments and folder, and exits with the number in the file `code`."""
+    """A CDK CLI in the project. It records its arguments and folder, and exits with the number in `code-COMMAND`."""
     folder = tmp_path / "node_modules" / ".bin"
     folder.mkdir(parents=True)
     program = folder / "cdk"
-    program.write_text(
-        '#!/bin/sh\necho "$@" > called\npwd > called_in\necho "TrnClusterStack.Nodes = trn nodes"\necho "broken app"\n'
-        "exit $(cat code 2>/dev/null || echo 0)\n"
-    )
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/cdk.py "$@"\n')
+    (tmp_path / "cdk.py").write_text(CDK)
     program.chmod(0o755)
     return tmp_path / "called"
 
@@ -97,24 +110,22 @@ def test_account_that_is_not_ready_stops_the_deployment(
     assert not cdk.exists()
 
 
-@pytest.mark.parametrize(
-    ("typed", "called"),
-    [
-        ("y\n", "deploy TrnClusterStack --context trn:ends=5d --require-approval never "),
-        ("n\n", "diff TrnClusterStack --context trn:ends=5d --security-only --method template\n"),
-    ],
-    ids=["yes", "no"],
-)
+@pytest.mark.parametrize(("typed", "commands"), [("y\n", ["synth", "deploy"]), ("n\n", ["synth"])], ids=["yes", "no"])
 def test_terminal_shows_nodes_price_and_end_and_prompts_once(
-    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, called: str
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, commands: Sequence[str]
 ) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     monkeypatch.setattr(deployment, "AwsPrices", no_prices)
     ended = deploy("-c", "trn:ends=5d", typed=typed)
     assert ended.exit_code == (ExitCode.OK if typed == "y\n" else ExitCode.NOT_READY), ended.output
-    assert cdk.read_text().startswith(called)
+    called = [line.split() for line in cdk.read_text().splitlines()]
+    assert [words[0] for words in called] == commands
+    assert all(words[1:4] == ["TrnClusterStack", "--context", "trn:ends=5d"] for words in called)
+    synthesized = called[0][called[0].index("--output") + 1]
+    assert all(words[words.index("--app") + 1] == synthesized for words in called[1:])
     for text in (
         "TrnClusterStack: new",
+        "new roles: Cluster/Fleet/Role;",
         "1 x trn1.32xlarge, on-demand",
         "per hour",
         "5d after the first deployment",
@@ -162,12 +173,23 @@ def test_deployment_before_its_capacity_block_says_when_nodes_launch(
     assert f"none yet: they launch when {RESERVATION} begins, at {when}" in " ".join(ended.stdout.split()), ended.output
 
 
-def test_unknown_iam_changes_stop_the_deployment(cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("failing", "message"),
+    [("synth", "the CDK app could not be synthesized.\nTrn"), ("diff", "could not show the IAM changes")],
+)
+def test_unknown_changes_stop_the_update(
+    cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, message: str
+) -> None:
+    class Events(NoEvents):
+        def last_event(self, stack: str) -> Any:  # noqa: ARG002
+            return "event-1"
+
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
-    (tmp_path / "code").write_text("1")
+    monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: Events())
+    (tmp_path / f"code-{failing}").write_text("1")
     ended = deploy()
-    assert (ended.exit_code, cdk.read_text().partition(" ")[0]) == (ExitCode.NOT_READY, "diff")
-    assert "could not show the IAM changes" in ended.stderr
+    assert (ended.exit_code, cdk.read_text().splitlines()[-1].split()[0]) == (ExitCode.NOT_READY, failing)
+    assert message in ended.stderr
 
 
 def test_missing_cdk_cli_is_reported_with_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +221,7 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
             return [StackEvent(kind=kind, logical_id=stack, status=status, of_stack=True) for status in statuses]
 
     monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: Events())
-    (tmp_path / "code").write_text("1")
+    (tmp_path / "code-deploy").write_text("1")
     ended = deploy("--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert message in ended.stderr
@@ -212,7 +234,6 @@ def test_missing_bootstrap_alone_is_a_part_of_the_one_question(
 ) -> None:
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
-    cdk.with_name("node_modules").joinpath(".bin", "cdk").write_text('#!/bin/sh\necho "$@" >> called\n')
     ended = deploy(typed=typed)
     assert ended.exit_code == code
     assert "Bootstrap  `cdk bootstrap aws://123456789012/us-west-2` once" in ended.stdout
@@ -222,12 +243,13 @@ def test_missing_bootstrap_alone_is_a_part_of_the_one_question(
     assert all(line.startswith("bootstrap aws://123456789012/us-west-2 --app ") for line in called)
 
 
-@pytest.mark.usefixtures("cdk")
-def test_interrupted_bootstrap_says_that_it_may_continue(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_run: CdkRun) -> int:
-        raise KeyboardInterrupt
+def test_interrupted_bootstrap_says_that_it_may_continue(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def progress(run: CdkRun, *, original: Callable[[CdkRun], int] = CdkRun.with_progress) -> int:
+        if original(run) == 0 and cdk.read_text().splitlines()[-1].startswith("bootstrap"):
+            raise KeyboardInterrupt
+        return 0
 
-    monkeypatch.setattr(CdkRun, "with_progress", interrupted)
+    monkeypatch.setattr(CdkRun, "with_progress", progress)
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     ended = deploy(typed="y\n")

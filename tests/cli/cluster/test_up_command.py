@@ -11,6 +11,7 @@ import pytest
 from tests.cli.running import run
 from trainium_cli.cluster import up_command
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_files import fetch_results
 
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
@@ -48,6 +49,25 @@ def test_mistakes_deploy_and_write_nothing(context: object, words: Sequence[str]
 
 def test_without_a_terminal_it_needs_yes() -> None:
     assert "pass --yes" in run("up", "train.py").stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "warning"),
+    [("import torch\ntorch.zeros(1).cuda()\n", "warning: needs edits: "), ("print(1)\n", "")],
+)
+def test_code_that_needs_edits_is_named_before_the_deployment(
+    monkeypatch: pytest.MonkeyPatch, code: str, warning: str
+) -> None:
+    write_plan(PLAN)
+    Path("train.py").write_text(code)
+    monkeypatch.setattr(up_command, "_deploy", lambda *_, **__: ExitCode.NOT_READY)
+    monkeypatch.setattr(Invocation, "reaches_aws", lambda *_: True)
+    monkeypatch.setattr(up_command, "_prepare", lambda *_: (None, None, None))
+    monkeypatch.setattr(up_command, "report_source", lambda *_: None)
+    ended = run("up", "train.py", "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY, ended.output
+    assert ("`trn assess .` shows the places." in ended.stderr) == bool(warning)
+    assert warning in ended.stderr
 
 
 @pytest.mark.parametrize(
