@@ -1,17 +1,17 @@
 """examples/lm trains on CPUs: in one process, and in two that exchange data over gloo."""
 
-import fcntl
 import itertools
-import os
 import re
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
+from tests.examples.training_job import PROGRESS, Job, Run
 from tests.layout.repository import ROOT
 from trn_job.progress import RankProgress
 
@@ -20,98 +20,15 @@ STEPS = 160
 SEQUENCES = 8
 """Sequences in a step, over all processes."""
 OPTIONS = {"width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01, "checkpoint-every": 10}
-PROGRESS = re.compile(r"^TRN step=(\d+) loss=(\d+\.\d+) tokens=(\d+)((?: \w+=\S+)*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """Trains the example in a folder, any number of times."""
-
-    folder: Path
-    processes: int = 1
-
-    def arguments(self, **options: int) -> list[str]:
-        values = {"steps": STEPS, "batch": SEQUENCES // self.processes, **OPTIONS, **options}
-        return [str(SCRIPT), *(word for name, value in values.items() for word in (f"--{name}", str(value)))]
-
-    def start(
-        self,
-        *,
-        environment: dict[str, str] | None = None,
-        rank_0_environment: dict[str, str] | None = None,
-        **options: int,
-    ) -> "list[subprocess.Popen[str]]":
-        """Start one process per rank, with the variables that torchrun sets."""
-        self.folder.mkdir(exist_ok=True)
-        port = free_port()
-        common = {
-            "PYTHONWARNINGS": "ignore",
-            "PATH": os.environ["PATH"],
-            "OMP_NUM_THREADS": "1",
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-        }
-        common |= {"TRN_CHECKPOINT_DIR": "checkpoints", "TRN_OUTPUT_DIR": "outputs", **(environment or {})}
-        return [
-            subprocess.Popen(
-                [TORCH_PYTHON, *self.arguments(**options)],
-                cwd=self.folder,
-                env={
-                    **common,
-                    "RANK": str(rank),
-                    "WORLD_SIZE": str(self.processes),
-                    **(rank_0_environment or {} if rank == 0 else {}),
-                },
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for rank in range(self.processes)
-        ]
-
-    def run(self, *, environment: dict[str, str] | None = None, **options: int) -> "Run":
-        return finish(self.start(environment=environment, rank_0_environment=None, **options))
-
-    def interrupt(self, number: signal.Signals, after_step: int) -> "Run":
-        """Send a signal to the last rank when rank 0 has printed a step, long before the last step."""
-        processes = self.start()
-        output = processes[0].stdout
-        assert output is not None
-        # Rank 0 cannot run far ahead of this reader: its lines fill a small pipe.
-        fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 4096)
-        read = ""
-        while f"TRN step={after_step} " not in read:
-            line = output.readline()
-            assert line, read
-            read += line
-        processes[-1].send_signal(number)
-        run = finish(processes)
-        return Run(codes=run.codes, outputs=[read + run.outputs[0], *run.outputs[1:]])
-
-    @property
-    def weights(self) -> bytes:
-        return (self.folder / "outputs" / "model.pt").read_bytes()
-
-    def checkpoints(self) -> list[str]:
-        return sorted(place.name for place in (self.folder / "checkpoints").iterdir())
+def lm(folder: Path, processes: int = 1, *, environments: Mapping[int, Mapping[str, str]] | None = None) -> Job:
+    options = {"steps": STEPS, "batch": SEQUENCES // processes, **OPTIONS}
+    return Job(folder=folder, script=SCRIPT, options=options, processes=processes, environments=environments or {})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """The exit codes and the outputs, by rank."""
-
-    codes: list[int]
-    outputs: list[str]
-
-    @property
-    def losses(self) -> dict[int, str]:
-        """The losses as printed, by step."""
-        return {int(step): loss for step, loss, *_ in PROGRESS.findall(self.outputs[0])}
-
-
-def finish(processes: "list[subprocess.Popen[str]]") -> Run:
-    outputs = [process.communicate(timeout=TIMEOUT_SECONDS)[0] for process in processes]
-    return Run(codes=[process.returncode for process in processes], outputs=outputs)
+def weights(job: Job) -> bytes:
+    return (job.folder / "outputs" / "model.pt").read_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +46,7 @@ def torch_is_there() -> None:
 @pytest.fixture(scope="module")
 def trained_by_one(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """One process, never interrupted."""
-    job = Job(folder=tmp_path_factory.mktemp("one"))
+    job = lm(tmp_path_factory.mktemp("one"))
     run = job.run()
     assert run.codes == [0], run.outputs
     return Trained(job=job, run=run)
@@ -138,7 +55,7 @@ def trained_by_one(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 @pytest.fixture(scope="module")
 def trained_by_two(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """Two processes of torchrun, never interrupted."""
-    job = Job(folder=tmp_path_factory.mktemp("two"), processes=2)
+    job = lm(tmp_path_factory.mktemp("two"), 2)
     launcher = [TORCH_PYTHON, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
     done = subprocess.run(
         [*launcher, *job.arguments()], cwd=job.folder, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
@@ -182,7 +99,7 @@ def test_two_processes_compute_the_losses_of_one(trained_by_one: Trained, traine
 
 
 def test_interrupted_training_ends_with_identical_weights(trained: Trained, tmp_path: Path) -> None:
-    job = Job(folder=tmp_path / "job", processes=trained.job.processes)
+    job = lm(tmp_path / "job", trained.job.processes)
     notified = job.interrupt(signal.SIGUSR1, after_step=5)
     saved = max(notified.losses)
     assert notified.codes == [0] * job.processes, notified.outputs
@@ -203,19 +120,19 @@ def test_interrupted_training_ends_with_identical_weights(trained: Trained, tmp_
     assert finished.codes == [0] * job.processes, finished.outputs
     assert 1 not in finished.losses
     assert {**notified.losses, **killed.losses, **finished.losses} == trained.run.losses
-    assert job.weights == trained.job.weights
+    assert weights(job) == weights(trained.job)
     assert job.checkpoints()[-1] == f"step-{STEPS:08d}"
 
 
 def test_nothing_is_saved_while_graphs_are_collected(tmp_path: Path) -> None:
-    job = Job(folder=tmp_path / "collecting")
+    job = lm(tmp_path / "collecting")
     assert job.run(environment={"NEURON_EXTRACT_GRAPHS_ONLY": "1"}, steps=2).codes == [0]
     assert [folder for folder in ("checkpoints", "outputs") if (job.folder / folder).exists()] == []
 
 
 def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(trained_by_two: Trained, tmp_path: Path) -> None:
     checkpoint = trained_by_two.job.folder / "checkpoints" / "step-00000100"
-    run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)})
+    run = lm(tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)})
     assert run.codes == [0], run.outputs
     assert min(run.losses) == 101
     assert float(run.losses[101]) == pytest.approx(float(trained_by_two.run.losses[101]), abs=1e-4)
@@ -223,7 +140,7 @@ def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(trained_by_t
 
 def test_checkpoint_of_other_batches_is_refused(trained_by_two: Trained, tmp_path: Path) -> None:
     checkpoint = trained_by_two.job.folder / "checkpoints" / "step-00000100"
-    run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)}, batch=SEQUENCES // 2)
+    run = lm(tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)}, batch=SEQUENCES // 2)
     assert run.codes == [1]
     sentence = "step-00000100 was written with batch 8, this run has batch 4 (--batch times the number of processes)"
     assert run.outputs == [f"train.py: {sentence}\n"]
@@ -232,8 +149,7 @@ def test_checkpoint_of_other_batches_is_refused(trained_by_two: Trained, tmp_pat
 def test_processes_at_different_steps_do_not_resume(trained_by_two: Trained, tmp_path: Path) -> None:
     # As on two nodes without a shared folder, of which only the first has a checkpoint.
     checkpoint = trained_by_two.job.folder / "checkpoints" / "step-00000100"
-    processes = Job(folder=tmp_path / "job", processes=2).start(rank_0_environment={"TRN_RESUME_FROM": str(checkpoint)})
-    run = finish(processes)
+    run = lm(tmp_path / "job", 2, environments={0: {"TRN_RESUME_FROM": str(checkpoint)}}).run()
     assert run.codes == [1, 1]
     assert "train.py: one process resumes after step 100, another after step 0" in run.outputs[1]
 
@@ -254,11 +170,8 @@ def test_no_gloo_thread_outlives_the_training(trained_by_two: Trained, tmp_path:
     """A thread that releases a tensor while Python exits aborts the process: pytorch/pytorch issue 190489."""
     (tmp_path / "sitecustomize.py").write_text(LIST_THREADS)
     checkpoint = trained_by_two.job.folder / "checkpoints" / f"step-{resumed_step:08d}"
-    processes = Job(folder=tmp_path / "job", processes=2).start(
-        steps=2,
-        environment={"PYTHONPATH": str(tmp_path)},
-        rank_0_environment={"TRN_RESUME_FROM": str(checkpoint)} if resumed_step else {},
-    )
-    run = finish(processes)
+    environments = {0: {"TRN_RESUME_FROM": str(checkpoint)}} if resumed_step else {}
+    job = lm(tmp_path / "job", 2, environments=environments)
+    run = job.run(steps=2, environment={"PYTHONPATH": str(tmp_path)})
     assert run.codes == ([1, 1] if resumed_step else [0, 0]), run.outputs
     assert [re.findall("at exit: .*", output) for output in run.outputs] == [["at exit: python"]] * 2
